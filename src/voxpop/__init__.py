@@ -1,0 +1,78 @@
+"""Voxpop: find what many people share, and release it with user-level differential privacy.
+
+```python
+import voxpop as vp
+
+posts = vp.read("posts.parquet", user="author", text="body")
+words = vp.SetUnion(limit=100).release(posts, vp.Budget(epsilon=4, delta=1e-7))
+words.save("words")
+```
+
+Names are imported when first used, so that `import voxpop` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from voxpop import errors
+
+if TYPE_CHECKING:
+    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.read import read
+    from voxpop.corpus.store import load_corpus
+    from voxpop.privacy.budget import Budget
+    from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.loading import load
+    from voxpop.release.release import Release
+    from voxpop.union.set_union import SetUnion
+    from voxpop.union.weighting import Weighting
+
+    __version__: str
+
+__all__ = [
+    "Budget",
+    "Corpus",
+    "Guarantee",
+    "Release",
+    "SetUnion",
+    "Weighting",
+    "__version__",
+    "errors",
+    "load",
+    "load_corpus",
+    "read",
+]
+
+_HOMES = {
+    "Budget": "voxpop.privacy.budget",
+    "Corpus": "voxpop.corpus.corpus",
+    "Guarantee": "voxpop.privacy.guarantee",
+    "Release": "voxpop.release.release",
+    "SetUnion": "voxpop.union.set_union",
+    "Weighting": "voxpop.union.weighting",
+    "load": "voxpop.release.loading",
+    "load_corpus": "voxpop.corpus.store",
+    "read": "voxpop.corpus.read",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use and keep it."""
+    if name == "__version__":
+        value: Any = _installed_version()
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'voxpop' has no attribute {name!r}; it has {', '.join(__all__)}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+def _installed_version() -> str:
+    from importlib.metadata import version
+
+    return version("voxpop")

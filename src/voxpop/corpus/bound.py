@@ -1,0 +1,80 @@
+"""User first: a user's items are made distinct and cut to the limit before anybody weighs them."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.corpus.corpus import Corpus
+from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
+
+TOKENS_AT_ONCE = 1 << 20
+
+
+class Draws(Protocol):
+    """Whatever yields uniform bits by purpose: the secret of the release."""
+
+    def draws(self, purpose: str, first: NDArray[np.uint64], second: NDArray[np.uint64] | int) -> NDArray[np.uint64]:
+        """Return (n, 2) uniform 64-bit words, a function of the purpose and of each (first, second)."""
+
+
+BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+def bounded_sets(
+    corpus: Corpus,
+    limit: int,
+    candidates: NDArray[np.uint8] | None,
+    secret: Draws,
+    occasion: str,
+    *,
+    shuffle: bool,
+) -> Iterator[BoundedSets]:
+    """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
+
+    A user's draw depends on the secret, the user's key and the user's own items alone, so adding a user moves nobody
+    else's. With `shuffle` the users come in the order of a keyed hash of their keys (ties by place in the corpus).
+    """
+    mask = np.empty(0, np.uint8) if candidates is None else candidates
+    seen = np.full(len(corpus.vocabulary), -1, np.int32)
+    stamp = 0
+    for users in _batches(corpus, secret, occasion, shuffle=shuffle):
+        items, starts = gather_distinct(corpus.tokens, corpus.user_start, users, mask, seen, stamp)
+        stamp += users.size
+        yield _cut(items, starts, corpus.user_key[users], limit, secret, occasion)
+
+
+def _cut(
+    items: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+    limit: int,
+    secret: Draws,
+    occasion: str,
+) -> BoundedSets:
+    """Draw `limit` items of each user who holds more."""
+    if starts.size < 2 or np.diff(starts).max() <= limit:
+        return items, starts
+    first, second = pairs_over_limit(items, starts, keys, limit)
+    priorities = secret.draws(f"sample/{occasion}", first, second)[:, 0].copy()
+    kept = keep_smallest(items, starts, priorities, limit)
+    return items[:kept], starts
+
+
+def _batches(corpus: Corpus, secret: Draws, occasion: str, *, shuffle: bool) -> Iterator[NDArray[np.int64]]:
+    """Yield the users in order, about `TOKENS_AT_ONCE` tokens at a time."""
+    sizes = np.diff(corpus.user_start)
+    if shuffle:
+        rank = secret.draws(f"order/{occasion}", corpus.user_key, 0)[:, 0]
+        order = np.argsort(rank, kind="stable")
+        sizes = sizes[order]
+    else:
+        order = np.arange(sizes.size)
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < order.size:
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right")))
+        yield order[start:stop]
+        start = stop

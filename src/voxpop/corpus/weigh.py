@@ -1,0 +1,50 @@
+"""Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.corpus.bound import Draws, bounded_sets
+from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.histogram import Histogram
+
+
+class Shares(Protocol):
+    """A weighting bound to its numbers."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a user's shares depend on the weights that earlier users left."""
+
+    def add(self, histogram: NDArray[np.int64], items: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
+        """Add the bounded sets `items[starts[j]:starts[j + 1]]` to `histogram`, in order and in place."""
+
+
+def weigh(
+    corpus: Corpus,
+    shares: Shares,
+    limit: int,
+    candidates: NDArray[np.uint8] | None,
+    secret: Draws,
+    occasion: str,
+) -> Histogram:
+    """Return the histogram of the bounded sets: one pass over the tokens.
+
+    Args:
+        corpus: the private side.
+        shares: how a user's weight is shared, with its grid and cutoff filled in.
+        limit: most items of one user.
+        candidates: uint8 (vocabulary), nonzero where an item may be chosen, a function of public outputs only; None
+            means every item.
+        secret: source of the sample and of the order of users.
+        occasion: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
+
+    Returns:
+        Weights of exactly those items that lie in some bounded set.
+    """
+    histogram = np.zeros(len(corpus.vocabulary), np.int64)
+    for items, starts in bounded_sets(corpus, limit, candidates, secret, occasion, shuffle=shares.sequential):
+        shares.add(histogram, items, starts)
+    ids = np.flatnonzero(histogram)
+    return Histogram(ids, histogram[ids])

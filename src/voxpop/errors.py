@@ -1,0 +1,48 @@
+"""Every exception voxpop raises on purpose.
+
+```
+VoxpopError
+├── InputError (also ValueError)      the call or the data cannot be used as given: exit code 2
+│   ├── BudgetError                   epsilon, delta or another parameter of the guarantee is out of range
+│   ├── SourceError                   a file, folder or table cannot be read
+│   │   └── ColumnError               a column is missing or has the wrong type
+│   ├── ReleaseError                  a folder cannot be saved to, or is not a release
+│   └── UnsoundError                  a mechanism that has no proof, refused by name with the reason
+└── InternalError (also RuntimeError) our own bug: exit code 1
+```
+
+Messages say what was wanted, what came and what to do next. They show parameters, column names, file names and row
+numbers, and never an item, a count of users or a user's name.
+"""
+
+
+class VoxpopError(Exception):
+    """The root: catch this to catch everything voxpop raises on purpose."""
+
+
+class InputError(VoxpopError, ValueError):
+    """The call or the data cannot be used as given."""
+
+
+class BudgetError(InputError):
+    """A parameter of the guarantee is out of range."""
+
+
+class SourceError(InputError):
+    """A file, folder or table cannot be read."""
+
+
+class ColumnError(SourceError):
+    """A column is missing or has the wrong type."""
+
+
+class ReleaseError(InputError):
+    """A folder cannot be saved to, or does not hold a release."""
+
+
+class UnsoundError(InputError):
+    """A mechanism without a proof, refused by name with the reason."""
+
+
+class InternalError(VoxpopError, RuntimeError):
+    """A fault of voxpop itself; please report it."""

@@ -1,0 +1,78 @@
+"""Kernels that add bounded sets to an integer histogram, one user after the other.
+
+A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Weights are int64 counts of a public unit.
+"""
+
+import numpy as np
+
+from voxpop.kernels._jit import jit
+
+
+@jit
+def add_even(histogram, items, starts, shares):  # type: ignore[no-untyped-def]
+    """Add `shares[n]` to every item of a user who holds n items.
+
+    Args:
+        histogram: int64 (vocabulary), changed in place.
+        items: int32, the items of all users.
+        starts: int64 (users + 1).
+        shares: int64 (limit + 1), units that each item gets by the size of the set.
+    """
+    for j in range(starts.size - 1):
+        share = shares[starts[j + 1] - starts[j]]
+        for position in range(starts[j], starts[j + 1]):
+            histogram[items[position]] += share
+
+
+@jit
+def l1_descent(histogram, items, starts, cutoff, unit):  # type: ignore[no-untyped-def]
+    """Raise every item of a user by the same level until `unit` is poured or all stand at `cutoff`.
+
+    The level is the largest whole number whose total, items at the cutoff counted by their gap, is at most `unit`
+    (DPSU, Algorithm 4, in integers). So a histogram that is nowhere lower stays nowhere lower, exactly.
+    """
+    for j in range(starts.size - 1):
+        begin = starts[j]
+        size = starts[j + 1] - begin
+        gaps = np.empty(size, np.int64)
+        for offset in range(size):
+            gaps[offset] = cutoff - histogram[items[begin + offset]]
+        ordered = np.sort(gaps)
+        left = unit
+        level = np.int64(0)
+        for rank in range(size):
+            level = left // (size - rank)
+            if ordered[rank] > level:
+                break
+            left -= ordered[rank]
+            level = cutoff
+        for offset in range(size):
+            histogram[items[begin + offset]] += min(gaps[offset], level)
+
+
+@jit
+def l2_descent(histogram, items, starts, cutoff, unit):  # type: ignore[no-untyped-def]
+    """Move a user's items towards `cutoff` by an l2 distance of one `unit` (DPSU, Algorithm 7).
+
+    Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
+    step is within 8 * 2^-53 + sqrt(size) / unit of the exact one in l2, in units of weight.
+    """
+    for j in range(starts.size - 1):
+        begin = starts[j]
+        size = starts[j + 1] - begin
+        total = 0.0
+        lost = 0.0
+        for offset in range(size):
+            gap = (cutoff - histogram[items[begin + offset]]) / unit
+            term = gap * gap - lost
+            raised = total + term
+            lost = (raised - total) - term
+            total = raised
+        length = np.sqrt(total)
+        for offset in range(size):
+            item = items[begin + offset]
+            gap = cutoff - histogram[item]
+            if length > 1.0:
+                histogram[item] += min(np.int64(gap / length), gap)
+            else:
+                histogram[item] = cutoff

@@ -1,0 +1,109 @@
+"""The optimal release rule when each user holds one item (Desfontaines, Voss, Gipson and Mandayam, 2022).
+
+An item held by c users is released with probability pi(c), where pi(0) = 0 and
+
+    pi(c + 1) = min(e^epsilon pi(c) + delta, 1 - e^-epsilon (1 - pi(c) - delta), 1).
+
+No mechanism releases any item with a higher probability. The first branch holds up to the turn, the second up to the
+top, above which the probability is 1. The lower branch is computed from 0 upwards and the upper one from the top
+downwards, so that both small probabilities and small misses keep their relative accuracy.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.precise import context, number
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    turn: int  # the last count on the lower branch
+    top: int  # the last count that may be missed
+    base: float  # delta / (e^epsilon - 1)
+    log_base: float
+    last: float  # the miss at the top is base * (e^last - 1)
+
+
+def selection_probability(epsilon: float, delta: float, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """How likely an item is released, and how likely it is not.
+
+    Args:
+        epsilon: More than 0.
+        delta: More than 0, less than 1.
+        counts: How many users hold each item, at least 0.
+
+    Returns:
+        The probabilities and their complements; the smaller of the two has a relative error below 1e-12.
+
+    Raises:
+        BudgetError: epsilon or delta is out of range.
+
+    Example:
+        >>> released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 11, 12, 40]))
+        >>> released.tolist()[:2], missed.tolist()[-1]
+        ([0.0, 1e-05], 0.0)
+    """
+    curve = _curve(epsilon, delta)
+    counts = np.asarray(counts, dtype=np.int64)
+    low = np.minimum(np.maximum(counts, 0), curve.turn) * epsilon
+    with np.errstate(divide="ignore"):
+        rising = np.exp(curve.log_base + low + np.log(-np.expm1(-low)))
+    above = np.maximum(curve.top - np.maximum(counts, curve.turn), 0) * epsilon + curve.last
+    falling = np.exp(curve.log_base + above + np.log(-np.expm1(-above))) if curve.last > 0 else curve.base * np.expm1(above)
+    falling = np.where(counts > curve.top, 0.0, falling)
+    lower = counts <= curve.turn
+    return np.where(lower, rising, 1 - falling), np.where(lower, 1 - rising, falling)
+
+
+def exact_probability(epsilon: float, delta: float, count: int) -> Any:
+    """The same probability in eighty digits.
+
+    Args:
+        epsilon: More than 0.
+        delta: More than 0, less than 1.
+        count: How many users hold the item.
+
+    Returns:
+        A high-precision number.
+
+    Raises:
+        BudgetError: epsilon or delta is out of range.
+
+    Example:
+        >>> float(exact_probability(1.0, 1e-5, 1))
+        1e-05
+    """
+    curve = _curve(epsilon, delta)
+    exact, base = number(epsilon), number(delta) / context.expm1(number(epsilon))
+    if count <= curve.turn:
+        return base * context.expm1(exact * max(count, 0))
+    if count > curve.top:
+        return number(1)
+    at_turn = base * context.expm1(exact * curve.turn)
+    return 1 + base - context.exp(-exact * (count - curve.turn)) * (1 - at_turn + base)
+
+
+@lru_cache(maxsize=64)
+def _curve(epsilon: float, delta: float) -> _Curve:
+    Budget(epsilon, delta)
+    if delta <= 0:
+        raise BudgetError(
+            "`delta` must be more than 0: with delta 0 no item of an unknown list can be released. "
+            "Choose a small delta such as 1e-7."
+        )
+    exact, mass = number(epsilon), number(delta)
+    growth = context.exp(exact)
+    base = mass / (growth - 1)
+    turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
+    span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
+    steps = int(context.floor(span / exact))
+    last = float(span - steps * exact)
+    return _Curve(turn, turn + steps, float(base), float(context.log(base)), max(last, 0.0))

@@ -1,0 +1,63 @@
+"""The same functions in eighty digits, for the few values that must be beyond doubt.
+
+A context of our own, so that nobody else's precision setting matters.
+"""
+
+from typing import Any
+
+from mpmath import MPContext
+
+DIGITS = 80
+context: Any = MPContext()
+context.dps = DIGITS
+
+
+def number(value: float | int) -> Any:
+    """`value` without rounding.
+
+    Args:
+        value: A double or an integer below 2^256.
+
+    Returns:
+        The equal high-precision number.
+    """
+    return context.mpf(value)
+
+
+def normal_below(x: Any) -> Any:
+    """The probability that a standard normal is below `x`, accurate in both tails.
+
+    Args:
+        x: A high-precision number.
+
+    Returns:
+        A high-precision number.
+    """
+    return context.erfc(-x / context.sqrt(2)) / 2
+
+
+def laplace_below(x: Any) -> Any:
+    """The probability that a standard Laplace variable is below `x`.
+
+    Args:
+        x: A high-precision number.
+
+    Returns:
+        A high-precision number.
+    """
+    return context.exp(x) / 2 if x < 0 else 1 - context.exp(-x) / 2
+
+
+def gaussian_delta(epsilon: float, mu: Any) -> Any:
+    """The delta of a Gaussian mechanism, Balle and Wang's formula.
+
+    Args:
+        epsilon: Any real number.
+        mu: Sensitivity over sigma, a high-precision number above 0.
+
+    Returns:
+        A high-precision number.
+    """
+    exact = number(epsilon)
+    near, far = mu / 2 - exact / mu, -mu / 2 - exact / mu
+    return normal_below(near) - context.exp(exact) * normal_below(far)

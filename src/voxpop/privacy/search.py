@@ -1,0 +1,73 @@
+"""One-dimensional searches with a bracket that is never lost."""
+
+from collections.abc import Callable
+
+Curve = Callable[[float], float]
+_GOLDEN = 0.6180339887498949
+
+
+def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) -> float:
+    """Where a falling curve reaches zero, from the safe side.
+
+    Secant steps (Illinois rule), and a bisection whenever the bracket did not halve in three of them.
+
+    Args:
+        curve: Falls as its argument grows; at most 0 at `high`.
+        low: The start of the bracket.
+        high: The end of the bracket.
+        tolerance: The relative width at which to stop.
+
+    Returns:
+        A point at which the curve is at most 0, within the tolerance of the first such point.
+
+    Example:
+        >>> round(crossing(lambda x: 2 - x * x, 0.0, 2.0), 12)
+        1.414213562373
+    """
+    left, right = curve(low), curve(high)
+    if left <= 0:
+        return low
+    for step in range(200):
+        width = high - low
+        if width <= tolerance * abs(high):
+            break
+        secant = high - right * width / (right - left) if right > left - 1e300 and left < 1e300 else low
+        middle = secant if step % 4 < 3 and low < secant < high else low + width / 2
+        if middle in (low, high):
+            break
+        value = curve(middle)
+        if value > 0:
+            low, left, right = middle, value, right / 2
+        else:
+            high, right, left = middle, value, left / 2
+    return high
+
+
+def lowest(curve: Curve, low: float, high: float, steps: int = 32) -> float:
+    """Where a curve with one valley is lowest, by golden section.
+
+    Args:
+        curve: Falls, then rises.
+        low: The start of the bracket.
+        high: The end of the bracket.
+        steps: How often the bracket shrinks by 0.618.
+
+    Returns:
+        The best point.
+
+    Example:
+        >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 6)
+        1.0
+    """
+    inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_inner, at_outer = curve(inner), curve(outer)
+    for _ in range(steps):
+        if at_inner <= at_outer:
+            high, outer, at_outer = outer, inner, at_inner
+            inner = high - _GOLDEN * (high - low)
+            at_inner = curve(inner)
+        else:
+            low, inner, at_inner = inner, outer, at_outer
+            outer = low + _GOLDEN * (high - low)
+            at_outer = curve(outer)
+    return inner if at_inner <= at_outer else outer

@@ -1,0 +1,71 @@
+"""The table of a release: grams in canonical order, by length and then by the bytes of their tokens."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from voxpop.errors import InternalError
+
+SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
+
+
+def table_of_items(items: Any) -> pa.Table:
+    """Return the table of single items, which must come sorted by their bytes and distinct."""
+    tokens = _flat(items).cast(pa.string())
+    offsets = pa.array(range(len(tokens) + 1), pa.int32())
+    lengths = pa.repeat(pa.scalar(1, pa.int32()), len(tokens))
+    return pa.Table.from_arrays([pa.ListArray.from_arrays(offsets, tokens), lengths], schema=SCHEMA)
+
+
+def check_canonical(table: pa.Table) -> None:
+    """Refuse a table whose form could depend on more than the set it holds."""
+    if not table.schema.equals(SCHEMA, check_metadata=True):
+        raise InternalError(f"The table of a release must have the schema {SCHEMA}.".replace("\n", ", "))
+    grams, lengths = _flat(table["gram"]), _flat(table["length"])
+    if grams.null_count or lengths.null_count or grams.flatten().null_count:
+        raise InternalError("The table of a release must hold no nulls.")
+    if not lengths.equals(pc.list_value_length(grams)) or pc.min(lengths).as_py() == 0:
+        raise InternalError("`length` must be the number of tokens of each gram, and at least 1.")
+    if not _strictly_rising(grams, lengths):
+        raise InternalError("The grams of a release must be distinct and in canonical order.")
+
+
+def to_parquet(table: pa.Table) -> bytes:
+    """Return the bytes of a Parquet file that depend on the table's contents alone."""
+    sink = pa.BufferOutputStream()
+    one_chunk = pa.Table.from_arrays([_flat(column) for column in table.columns], schema=SCHEMA)
+    pq.write_table(one_chunk, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def from_parquet(content: bytes) -> pa.Table:
+    """Return the table that `to_parquet` wrote."""
+    return pq.read_table(pa.BufferReader(content)).replace_schema_metadata(None)
+
+
+def _flat(column: Any) -> Any:
+    """Return one array without the chunks and offsets that its making left behind."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+
+
+def _strictly_rising(grams: Any, lengths: Any) -> bool:
+    """Say whether each gram comes before the next one: shorter, or equally long and of smaller bytes."""
+    if len(grams) < 2:
+        return True
+    before, after = lengths[:-1], lengths[1:]
+    rises, ties = pc.less(before, after), pc.equal(before, after)
+    for place in range(pc.max(lengths).as_py()):
+        tokens = _tokens_at(grams, place)
+        rises = pc.or_(rises, pc.and_(ties, pc.less(tokens[:-1], tokens[1:])))
+        ties = pc.and_(ties, pc.equal(tokens[:-1], tokens[1:]))
+    return bool(pc.all(rises).as_py())
+
+
+def _tokens_at(grams: Any, place: int) -> Any:
+    """Return the token at one place of every gram; an empty string behind a gram's end."""
+    padded = pc.list_slice(grams, place, place + 1, return_fixed_size_list=True)
+    return pc.fill_null(padded.flatten(), "")

@@ -1,0 +1,79 @@
+"""Load a saved release, checking that it is whole."""
+
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+
+from voxpop.errors import InternalError, ReleaseError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.folder import folder_to_read
+from voxpop.release.grams import from_parquet
+from voxpop.release.record import DAMAGED, RECORD, TABLE, Record, checksum, read_record
+from voxpop.release.release import Release
+from voxpop.release.stored_plan import StoredPlan
+
+TRIES = 8
+
+
+def load(folder: str | PathLike[str]) -> Release:
+    """Load a release that `Release.save` saved.
+
+    Args:
+        folder: where it was saved.
+
+    Returns:
+        The release. Its plan shows the numbers that ran, and cannot run again.
+
+    Raises:
+        ReleaseError: if the folder is not a release, is damaged, or was saved in a format this version cannot read.
+
+    Example:
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> import voxpop as vp
+        >>> from voxpop.release.stored_plan import StoredPlan
+        >>> words = vp.Release.from_items(pa.array(["tea"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))
+        >>> with tempfile.TemporaryDirectory() as here:
+        ...     words.save(f"{here}/words")
+        ...     again = vp.load(f"{here}/words")
+        >>> again == words, again.plan.sigma
+        (True, 1.2)
+    """
+    record_bytes, table_bytes = _read_together(Path(folder))
+    record = read_record(record_bytes, str(Path(folder, RECORD)))
+    if checksum(table_bytes) != record.checksum:
+        raise ReleaseError(
+            f"{Path(folder, TABLE)} is not the file that was saved: its checksum differs. {DAMAGED}"
+        )
+    return _release(record, table_bytes, folder)
+
+
+def _release(record: Record, table: bytes, folder: str | PathLike[str]) -> Release:
+    try:
+        guarantee = Guarantee.from_dict(record.guarantee)
+        return Release(from_parquet(table), StoredPlan(record.plan), guarantee)
+    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
+        raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
+
+
+def _read_together(folder: Path) -> tuple[bytes, bytes]:
+    """Read both files of one and the same release, even while another process is replacing the folder."""
+    for _ in range(TRIES):
+        source = folder_to_read(folder)
+        record, table = _read(source, RECORD, folder), _read(source, TABLE, folder)
+        if _read(source, RECORD, folder) == record:
+            return record, table
+    raise ReleaseError(f"{folder} is being replaced again and again; try once more when it is quiet.")
+
+
+def _read(source: Path, name: str, folder: Path) -> bytes:
+    try:
+        return (source / name).read_bytes()
+    except FileNotFoundError as error:
+        raise ReleaseError(f"{folder} is not a release: it holds no {name}. {_HINT}") from error
+    except OSError as error:
+        raise ReleaseError(f"{folder / name} cannot be read: {error.strerror}.") from error
+
+
+_HINT = "Give the folder that `release.save(folder)` or `voxpop items -o` made."

@@ -1,0 +1,86 @@
+"""`release.json`: what a saved release says about itself, and nothing more."""
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from voxpop.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from voxpop.release.release import Release
+
+FORMAT = "voxpop release"
+FORMAT_VERSION = 1
+TABLE = "release.parquet"
+RECORD = "release.json"
+DAMAGED = "The folder is damaged: copy it again from where it came, or make the release again."
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The parts of a `release.json` that a reader needs."""
+
+    plan: dict[str, Any]
+    guarantee: dict[str, Any]
+    checksum: str
+
+
+def write_record(release: "Release", table: bytes) -> bytes:
+    """Return the bytes of `release.json`; equal releases give equal bytes."""
+    import voxpop
+
+    content = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "voxpop_version": voxpop.__version__,
+        "statement": str(release.guarantee),
+        "guarantee": release.guarantee.to_dict(),
+        "plan": release.plan.to_dict(),
+        "checksums": {TABLE: checksum(table)},
+    }
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def read_record(content: bytes, where: str) -> Record:
+    """Return what a `release.json` says.
+
+    Raises:
+        ReleaseError: if it is not one, is damaged, or is of a version this voxpop cannot read.
+    """
+    parsed = _parse(content, where)
+    version = parsed.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ReleaseError(
+            f"{where} has format version {version!r}; this voxpop reads {FORMAT_VERSION}. "
+            "Use the version of voxpop that saved it, or a newer one."
+        )
+    try:
+        record = Record(dict(parsed["plan"]), dict(parsed["guarantee"]), str(parsed["checksums"][TABLE]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReleaseError(f"{where} is incomplete. {DAMAGED}") from error
+    return record
+
+
+def is_record(content: bytes) -> bool:
+    """Say whether these bytes are a `release.json`, of whatever version."""
+    try:
+        _parse(content, "")
+    except ReleaseError:
+        return False
+    return True
+
+
+def checksum(content: bytes) -> str:
+    """Return the checksum of a file as `release.json` writes it."""
+    return f"sha256:{sha256(content).hexdigest()}"
+
+
+def _parse(content: bytes, where: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(content)
+    except ValueError as error:
+        raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED}") from error
+    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
+        raise ReleaseError(f"{where} was not written by voxpop: this folder is not a release.")
+    return parsed

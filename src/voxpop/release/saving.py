@@ -1,0 +1,79 @@
+"""Save a release: two files in a folder, whole or not at all."""
+
+import os
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from voxpop.errors import ReleaseError
+from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.release.record import RECORD, TABLE, is_record, write_record
+
+if TYPE_CHECKING:
+    from voxpop.release.release import Release
+
+REPLACEABLE = frozenset({TABLE, RECORD, "report.html"})
+
+
+def save_release(release: "Release", folder: str | PathLike[str]) -> None:
+    """Write the files of a release; see `Release.save`."""
+    from voxpop.release.grams import to_parquet
+
+    target = check_target(folder)
+    table = to_parquet(release.grams)
+    files = {TABLE: table, RECORD: write_record(release, table)}
+    try:
+        replace_folder(target, files)
+    except OSError as error:
+        raise ReleaseError(
+            f"{folder} could not be written: {error.strerror or error}. Nothing there was changed; "
+            "make room or choose another folder, and save again."
+        ) from error
+
+
+def check_target(folder: str | PathLike[str]) -> Path:
+    """Return the absolute path of a folder that a release can be saved to.
+
+    Call it before anything is spent: a release that cannot be saved has used up its budget all the same.
+
+    Args:
+        folder: it may be new, empty, or hold a release.
+
+    Returns:
+        The path with every link resolved.
+
+    Raises:
+        ReleaseError: if it is a file, holds anything but a release, or cannot be written.
+    """
+    target = Path(folder).resolve()
+    if target.exists() and not target.is_dir():
+        raise ReleaseError(f"{folder} is a file. A release is saved to a folder: give another name.")
+    source = folder_to_read(target)
+    if source.exists():
+        _check_replaceable(source, folder)
+    _check_writable(target.parent, folder)
+    return target
+
+
+def _check_replaceable(source: Path, folder: str | PathLike[str]) -> None:
+    names = set(os.listdir(source))
+    if not names:
+        return
+    if RECORD not in names or not is_record((source / RECORD).read_bytes()):
+        raise ReleaseError(
+            f"{folder} holds files and is not a release, so it is not replaced. "
+            "Give a new folder, or empty this one yourself."
+        )
+    if strangers := sorted(names - REPLACEABLE):
+        raise ReleaseError(
+            f"{folder} holds a release and also {strangers[0]!r}, which saving would delete. "
+            "Move what voxpop did not write elsewhere, or give a new folder."
+        )
+
+
+def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
+    nearest = next(each for each in (parent, *parent.parents) if each.exists())
+    if not nearest.is_dir():
+        raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")

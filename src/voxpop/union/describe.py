@@ -1,0 +1,51 @@
+"""A plan in words and small tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def describe(plan: dict[str, Any], guarantee: str) -> str:
+    """Return the text of a plan from its public numbers."""
+    lines = [
+        f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {_noise(plan)}",
+        f"{guarantee}; {plan['accounting']} accounting",
+        "",
+        *_table(_round_rows(plan)),
+        "",
+        "Users who must hold an item for it to be released with probability",
+        *_table(_user_rows(plan)),
+        "(each of those users holding that many items, all as rare as this one)",
+    ]
+    return "\n".join(lines)
+
+
+def _noise(plan: dict[str, Any]) -> str:
+    noise = plan["round_plans"][-1]["noise"]
+    return "optimal selection by number of users" if noise == "optimal" else f"{noise} noise"
+
+
+def _round_rows(plan: dict[str, Any]) -> list[list[str]]:
+    rows = [["round", "sigma" if plan["noise"] == "gaussian" else "scale", "threshold", "cutoff"]]
+    for number, each in enumerate(plan["round_plans"], start=1):
+        if each["noise"] == "optimal":
+            rows.append([str(number), "-", "-", "-"])
+            continue
+        cutoff = "-" if each["cutoff"] is None else f"{each['cutoff']:.5g}"
+        rows.append([str(number), f"{each['scale']:.6g}", f"{each['threshold']:.6g}", cutoff])
+    return rows
+
+
+def _user_rows(plan: dict[str, Any]) -> list[list[str]]:
+    needed = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
+    sizes = sorted({size for size, _ in needed})
+    probabilities = sorted({probability for _, probability in needed})
+    rows = [["items of each", *(f"{probability:g}" for probability in probabilities)]]
+    for size in sizes:
+        users = [needed[size, probability] for probability in probabilities]
+        rows.append([f"{size:,}", *("never" if u is None else f"{u:,}" for u in users)])
+    return rows
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -1,0 +1,171 @@
+"""A set union with its noise filled in: what will run, what it guarantees, and how many users an item needs."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.calibrate import numerical_slack
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.union.sharing import BoundShares
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.privacy.decide import Rule
+    from voxpop.release import Release
+    from voxpop.union.set_union import SetUnion
+
+PROBABILITIES = (0.5, 0.9, 0.99)
+SIZES = (1, 10, 100)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RoundPlan:
+    """One round: a weighting on its grid, and the noise and threshold that decide.
+
+    Attributes:
+        shares: the weighting with limit, grid and cutoff.
+        noise: "gaussian", "laplace", or "optimal" where items are selected by their number of users alone.
+        scale: sigma of Gaussian noise, b of Laplace noise, in units of weight; 0 where "optimal".
+        threshold: an item is released where weight plus noise reaches it; 0 where "optimal".
+    """
+
+    shares: BoundShares
+    noise: str
+    scale: float
+    threshold: float
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising, or None where nothing stops them."""
+        setting = self.shares.setting
+        return setting.cutoff / setting.unit if setting.cutoff else None
+
+    def rule(self, budget: Budget) -> "Rule":
+        """Return the probability of release as a function of weight."""
+        from voxpop.privacy.decide import SelectionRule, ThresholdRule
+
+        if self.noise == "optimal":
+            delta = budget.delta - numerical_slack(budget.epsilon)
+            return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit)
+        unit = self.shares.setting.unit
+        return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers of this round."""
+        return {
+            "noise": self.noise,
+            "scale": self.scale,
+            "threshold": self.threshold,
+            "cutoff": self.cutoff,
+            "grid_bits": self.shares.setting.bits,
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnionPlan:
+    """What `SetUnion.plan` returns: every number that will run, before any data is read.
+
+    Attributes:
+        mechanism: the set union that was planned.
+        budget: what may be spent.
+        rounds: one `RoundPlan` per round.
+        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> round(plan.sigma, 2), plan.holders(0.5, items=1)
+        (1.28, 7)
+    """
+
+    mechanism: "SetUnion"
+    budget: Budget
+    rounds: tuple[RoundPlan, ...]
+    delta: float = field(kw_only=True)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release of this plan guarantees."""
+        return Guarantee(self.budget.epsilon, self.budget.delta)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round; 0 where selection is optimal."""
+        last = self.rounds[-1]
+        return last.scale * 2.0**0.5 if last.noise == "laplace" else last.scale
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
+        return self.rounds[-1].scale
+
+    @property
+    def threshold(self) -> float:
+        """Threshold of the last round, in units of weight."""
+        return self.rounds[-1].threshold
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.rounds[-1].cutoff
+
+    def holders(self, probability: float, items: int = 1) -> int | None:
+        """Return how many users must hold an item for the release to name it with this probability.
+
+        The users are taken to hold `items` items each, all as rare as this one; in the last round alone, so earlier
+        rounds only help. Where users hold more than `limit` items, their random choice is averaged over.
+
+        Args:
+            probability: strictly between 0 and 1.
+            items: distinct items of each of the users.
+
+        Returns:
+            The number of users, or None where no number is enough (a cutoff too low, or over 10^12 users).
+
+        Raises:
+            InputError: for arguments out of range.
+        """
+        from voxpop.union.holders import users_needed
+
+        if not 0.0 < probability < 1.0:
+            raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+        if isinstance(items, bool) or not isinstance(items, int) or items < 1:
+            raise InputError(f"`items` must be a whole number of at least 1, got {items!r}.")
+        return users_needed(self.rounds[-1], self.budget, probability, items)
+
+    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+        """Run the plan on a corpus; see `SetUnion.release`."""
+        from voxpop.union.releasing import release_union
+
+        return release_union(self, corpus, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        return {
+            **self.mechanism.to_dict(),
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "delta_spent": self.delta,
+            "sigma": self.sigma,
+            "scale": self.scale,
+            "threshold": self.threshold,
+            "cutoff": self.cutoff,
+            "round_plans": [each.to_dict() for each in self.rounds],
+            "users_needed": self._users_needed(),
+        }
+
+    def _users_needed(self) -> list[dict[str, Any]]:
+        return [
+            {"items": items, "probability": probability, "users": self.holders(probability, items)}
+            for items in SIZES
+            for probability in PROBABILITIES
+        ]
+
+    def __str__(self) -> str:
+        """Return the plan as a person reads it."""
+        from voxpop.union.describe import describe
+
+        return describe(self.to_dict(), str(self.guarantee))

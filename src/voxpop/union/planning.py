@@ -1,0 +1,93 @@
+"""From a budget to the numbers that will run."""
+
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from voxpop.errors import BudgetError, InternalError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.calibrate import Scale, calibrate, numerical_slack, total_delta
+from voxpop.union.additive import Count
+from voxpop.union.cells import NORMS, sound_sharing
+from voxpop.union.plan import RoundPlan, UnionPlan
+from voxpop.union.sharing import BoundShares, Setting, Sharing
+
+if TYPE_CHECKING:
+    from voxpop.union.set_union import SetUnion
+
+ROUND_RATIO: Final = 0.3
+"""Each round gets this share of what the next one gets, of 1/sigma^2 (or epsilon) and of delta (DP-SIPS)."""
+
+
+def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
+    """Fill in a set union; see `SetUnion.plan`."""
+    if budget.delta <= 0.0:
+        raise BudgetError(
+            "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. "
+            "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
+        )
+    if union.limit == 1 and union.rounds == 1 and union.accounting == "joint" and isinstance(union.weighting, str):
+        return _optimal_plan(union, budget)
+    return _threshold_plan(union, budget)
+
+
+def _optimal_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
+    """Plan the optimal selection for one item per user: weights are counts of users."""
+    if budget.delta <= numerical_slack(budget.epsilon):
+        raise BudgetError(f"delta {budget.delta:g} is below what exact arithmetic can promise; use at least 1e-25.")
+    shares = BoundShares(Count(), Setting(limit=1, norm=1, bits=0))
+    rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)
+    return UnionPlan(union, budget, rounds, delta=budget.delta)
+
+
+def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
+    """Plan noise and thresholds, round by round."""
+    sharing = sound_sharing(union.weighting, union.noise)
+    fractions = round_fractions(union.rounds)
+    norm = NORMS[union.noise]
+    bits = sharing.bits(_rough_cutoff(union, budget, sharing, fractions))
+    setting = Setting(union.limit, norm, bits)
+    novelty, sensitivity = sharing.novelty(setting), sharing.sensitivity(setting)
+    if novelty.least <= 0.0:
+        raise BudgetError(
+            f"limit {union.limit:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above rounding; "
+            "use a smaller limit."
+        )
+    scales = calibrate(
+        budget,
+        novelty,
+        noise=union.noise,
+        accounting=union.accounting,
+        sensitivity=sensitivity,
+        fractions=fractions,
+        grid=2.0**-bits,
+    )
+    rounds = tuple(_round(union, sharing, scale, setting) for scale in scales)
+    delta = total_delta(scales, budget.epsilon, novelty, noise=union.noise, sensitivity=sensitivity)
+    if not delta <= budget.delta:
+        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
+    return UnionPlan(union, budget, rounds, delta=delta)
+
+
+def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) -> RoundPlan:
+    """Fill in one round; the cutoff is never below what one user can give."""
+    cutoff = max(scale.threshold + union.alpha * scale.scale, 1.0)
+    units = ceil(cutoff * setting.unit) if sharing.sequential else 0
+    if units >= 2**62:
+        raise InternalError("the cutoff does not fit its grid; please report the parameters of the call.")
+    bound = BoundShares(sharing, Setting(setting.limit, setting.norm, setting.bits, units))
+    return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
+
+
+def _rough_cutoff(union: "SetUnion", budget: Budget, sharing: Sharing, fractions: tuple[float, ...]) -> float:
+    """Find about where weights stop rising, on a coarse grid, to choose the fine one."""
+    if not sharing.sequential:
+        return 1.0
+    coarse = Setting(union.limit, NORMS[union.noise], bits=48)
+    scales = calibrate(budget, sharing.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions)
+    return max(scale.threshold + union.alpha * scale.scale + 1.0 for scale in scales)
+
+
+def round_fractions(rounds: int) -> tuple[float, ...]:
+    """Return each round's share of the budget: rising by 1 / `ROUND_RATIO`, sum 1."""
+    raw = [ROUND_RATIO ** (rounds - 1 - number) for number in range(rounds)]
+    return tuple(share / sum(raw) for share in raw)

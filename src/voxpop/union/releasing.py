@@ -1,0 +1,43 @@
+"""The double line: the only place where set union turns private weights into a public set."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.privacy.decide import decide
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.secret import Secret
+from voxpop.release import Release
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.union.plan import RoundPlan, UnionPlan
+
+
+def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Release:
+    """Weigh, decide and name the items, round after round; see `SetUnion.release`."""
+    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    remaining = np.ones(len(corpus.vocabulary), np.uint8)
+    for number, round_plan in enumerate(plan.rounds):
+        released = _run_round(plan, round_plan, corpus, secret, remaining, f"round {number}/length 1")
+        remaining[released] = 0
+    items = corpus.vocabulary.take(np.flatnonzero(remaining == 0))
+    guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
+    return Release.from_items(items, plan, guarantee)
+
+
+def _run_round(
+    plan: "UnionPlan",
+    round_plan: "RoundPlan",
+    corpus: "Corpus",
+    secret: Secret,
+    remaining: NDArray[np.uint8],
+    occasion: str,
+) -> NDArray[np.int64]:
+    """Return the ids that one round releases; only items of bounded sets are ever asked about."""
+    candidates = None if remaining.all() else remaining
+    limit = round_plan.shares.setting.limit
+    histogram = corpus.weigh(round_plan.shares, limit, candidates, secret, occasion)
+    draws = secret.draws(f"noise/{occasion}", histogram.ids.astype(np.uint64), 0)
+    return histogram.ids[decide(round_plan.rule(plan.budget), histogram.weights, draws)]

@@ -1,0 +1,124 @@
+"""Set union: the items that many people share (DPSU, ICML 2020)."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget
+from voxpop.union.cells import sound_sharing
+from voxpop.union.weighting import Weighting
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.release import Release
+    from voxpop.union.plan import UnionPlan
+
+MOST_ROUNDS = 16
+LARGEST_LIMIT = 10**7
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SetUnion:
+    """Release the items that many users share: words, keys, products.
+
+    Every user picks at most `limit` of its distinct items and shares one unit of weight over them; noise is added to
+    the weight of every item picked, and the items above a threshold are released, without their weights. The release is
+    (epsilon, delta)-differentially private for one user, with everything that user holds, added or removed. The proof,
+    the paper's errors and what we do instead are in docs/privacy/set-union.md.
+
+    Attributes:
+        limit: most items of one user (the paper's Delta_0). Public: do not choose it by looking at the data.
+        weighting: "count", "weighted", "l1-descent", "l2-descent", or an object of your own derived from `Weighting`.
+        noise: "laplace" or "gaussian". l1-descent is sound with Laplace only, l2-descent with Gaussian only.
+        alpha: weight stops rising at threshold + alpha * scale of the noise (descent weightings).
+        rounds: items released in one round are left out of the next, so users spend on the rest (DP-SIPS).
+        accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
+            delta/2 + delta/2. With limit=1 and one round, "joint" is the optimal mechanism for one item per user.
+
+    Raises:
+        InputError: for a field out of range.
+        UnsoundError: for a weighting and a noise that together have no proof.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
+        >>> corpus = vp.read(table, user="who", items="what")
+        >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> sorted(gram for (gram,) in words)
+        ['milk', 'tea']
+        >>> print(words.guarantee)
+        (1, 1e-08)-DP, one user added or removed
+    """
+
+    limit: int = 100
+    weighting: str | Weighting = "l2-descent"
+    noise: str = "gaussian"
+    alpha: float = 3.0
+    rounds: int = 1
+    accounting: str = "joint"
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        _check_whole(
+            "limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start"
+        )
+        _check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
+        if not _is_real(self.alpha) or not 0.0 <= self.alpha <= 1000.0:
+            raise InputError(f"`alpha` must be a number from 0 to 1000, got {self.alpha!r}; 3 is the usual choice.")
+        if self.accounting not in ("joint", "published"):
+            raise InputError(f'`accounting` must be "joint" or "published", got {self.accounting!r}.')
+        sound_sharing(self.weighting, self.noise)
+
+    def plan(self, budget: Budget) -> "UnionPlan":
+        """Fill in noise and threshold for a budget: no data needed.
+
+        Args:
+            budget: what may be spent.
+
+        Returns:
+            The plan: the numbers that will run, what they guarantee, and how many users an item needs.
+
+        Raises:
+            BudgetError: where no threshold can meet the budget.
+        """
+        from voxpop.union.planning import plan_union
+
+        return plan_union(self, budget)
+
+    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+        """Plan for the budget and release from the corpus.
+
+        Args:
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
+            budget: what may be spent.
+            seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+
+        Returns:
+            The items, in order of their bytes, with plan and guarantee.
+        """
+        return self.plan(budget).release(corpus, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        weighting = self.weighting if isinstance(self.weighting, str) else type(self.weighting).__name__
+        return {
+            "mechanism": "set union",
+            "limit": self.limit,
+            "weighting": weighting,
+            "noise": self.noise,
+            "alpha": self.alpha,
+            "rounds": self.rounds,
+            "accounting": self.accounting,
+        }
+
+
+def _check_whole(name: str, value: object, most: int, meaning: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}. It is {meaning}.")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

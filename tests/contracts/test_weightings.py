@@ -1,0 +1,166 @@
+"""What every weighting must keep, ours and those from outside, and the faults that the search must find."""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import voxpop as vp
+from voxpop.testing import search_sensitivity
+from voxpop.union.descent import L2Descent
+from voxpop.union.sharing import Integers, Setting, Sharing
+
+NAMES = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
+
+
+@pytest.mark.parametrize(("name", "norm"), NAMES)
+def test_the_search_finds_no_violation_of_a_sound_cell(name, norm):
+    """Thousands of neighbouring pairs on the real kernels stay within 1; the worst comes close to it."""
+    worst = search_sensitivity(name, norm=norm, pairs=4000, seed=11)
+    assert 0.99 < worst.distance <= 1.0 + 1e-12 or name == "count"
+
+
+class Algorithm8(vp.Weighting):
+    """DPSU's Algorithm 8: rises all items by one level with squares summing to 1. Not contractive."""
+
+    norm = 2
+    symmetric = True
+
+    def least(self, limit):
+        return 1 / sqrt(limit)
+
+    def share(self, weights, cutoff):
+        gaps = np.sort(np.maximum(cutoff - weights, 0.0))
+        filled = np.concatenate([[0.0], np.cumsum(gaps**2)[:-1]])
+        levels = np.sqrt(np.maximum(1.0 - filled, 0.0) / np.arange(len(gaps), 0, -1))
+        free = np.flatnonzero(levels < gaps)
+        level = levels[free[0]] if free.size else gaps[-1]
+        return np.minimum(np.maximum(cutoff - weights, 0.0), level)
+
+
+class Greedy(vp.Weighting):
+    """Fills the item nearest to the cutoff first: the paper's own example of a policy of large sensitivity."""
+
+    norm = 1
+
+    def least(self, limit):
+        return 1e-9
+
+    def share(self, weights, cutoff):
+        shares, left = np.full(len(weights), 1e-9), 1.0 - 1e-9 * len(weights)
+        for item in np.argsort(cutoff - weights, kind="stable"):
+            shares[item] += min(left, max(cutoff - weights[item] - shares[item], 0.0))
+            left -= shares[item] - 1e-9
+        return shares
+
+
+class Half(vp.Weighting):
+    """Half an even share: sound, and wasteful."""
+
+    norm = 2
+    symmetric = True
+
+    def least(self, limit):
+        return 0.5 / sqrt(limit)
+
+    def share(self, weights, cutoff):
+        return np.full(len(weights), 0.5 / sqrt(len(weights)))
+
+
+class ForgetsTheNorm(Sharing):
+    """A planted fault in a rule of ours: every item gets an even l1 share and the l2 noise of one."""
+
+    sequential = False
+    name = "forgets the norm"
+
+    def refusal(self, norm):
+        return None
+
+    def novelty(self, setting):
+        raise NotImplementedError
+
+    def share(self, held, setting):
+        return 1.0
+
+    def add(self, histogram: Integers, items, starts, setting: Setting) -> None:
+        np.add.at(histogram, items, setting.unit)
+
+
+class CoarseDescent(Sharing):
+    """A planted fault: the weights of l2-descent rounded to a coarse grid afterwards."""
+
+    sequential = True
+    name = "coarse descent"
+
+    def refusal(self, norm):
+        return None
+
+    def novelty(self, setting):
+        raise NotImplementedError
+
+    def share(self, held, setting):
+        return 1.0
+
+    def add(self, histogram: Integers, items, starts, setting: Setting) -> None:
+        L2Descent().add(histogram, items, starts, setting)
+        grid = setting.unit // 4
+        histogram[:] = histogram // grid * grid
+
+
+@pytest.mark.parametrize("broken", [Algorithm8(), Greedy(), ForgetsTheNorm(), CoarseDescent()])
+def test_the_search_finds_every_planted_fault(broken):
+    """Four weightings that are not what they claim are each caught moving by more than 1.02."""
+    worst = search_sensitivity(broken, pairs=3000, seed=3)
+    assert worst.distance > 1.02
+    assert worst.users
+
+
+def test_the_search_finds_no_violation_of_a_sound_weighting_from_outside():
+    """Half an even share moves by at most a half."""
+    assert search_sensitivity(Half(), pairs=1500).distance == pytest.approx(0.5, abs=1e-9)
+
+
+def test_a_weighting_from_outside_releases(crowd_of_tea):
+    """An object in place of a name: planned by its own least weight, released like the others."""
+    union = vp.SetUnion(limit=4, weighting=Half())
+    release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
+    assert list(release) == [("milk",), ("tea",)]
+    assert union.plan(vp.Budget(3, 1e-6)).to_dict()["weighting"] == "Half"
+
+
+def test_an_unsymmetric_weighting_needs_a_higher_threshold():
+    """Where novel items may weigh anything up to 1 each, the threshold says so."""
+
+    class Unsymmetric(Half):
+        symmetric = False
+
+    symmetric = vp.SetUnion(limit=50, weighting=Half()).plan(vp.Budget(3, 1e-6))
+    worst_case = vp.SetUnion(limit=50, weighting=Unsymmetric()).plan(vp.Budget(3, 1e-6))
+    assert worst_case.threshold > symmetric.threshold
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda w: np.full(len(w), 1.0), "at most 1"),
+        (lambda w: np.full(len(w), np.nan), "finite"),
+        (lambda w: np.zeros(len(w)), "least"),
+        (lambda w: np.zeros(len(w) + 1), "one share per item"),
+    ],
+)
+def test_broken_promises_stop_the_release(crowd_of_tea, answer, words):
+    """Shares that break the contract raise before anything is released, and the message shows no data."""
+
+    class Broken(Half):
+        def share(self, weights, cutoff):
+            return answer(weights)
+
+    with pytest.raises(vp.errors.InputError, match=words) as refusal:
+        vp.SetUnion(limit=4, weighting=Broken()).release(crowd_of_tea, vp.Budget(3, 1e-6))
+    assert "tea" not in str(refusal.value)
+
+
+def test_a_weighting_goes_only_with_its_norm():
+    """An l2 claim is refused under Laplace noise."""
+    with pytest.raises(vp.errors.UnsoundError, match="l2 norm only"):
+        vp.SetUnion(weighting=Half(), noise="laplace")

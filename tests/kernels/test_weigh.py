@@ -1,0 +1,85 @@
+"""Kernels against the naive twins, and against the sensitivity they promise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from strategies import as_arrays, bounded_users
+from voxpop.testing import neighbour_distance
+from voxpop.union.cells import SHARINGS
+from voxpop.union.sharing import Setting
+
+LIMIT = 6
+CUTOFFS = st.floats(1.0, 6.0)
+SOUND = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
+
+
+def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
+    """Weigh with the real kernel; weights as floats, items without weight left out."""
+    sharing = SHARINGS[name]
+    bits = sharing.bits(cutoff)
+    setting = Setting(LIMIT, norm, bits, round(cutoff * 2**bits))
+    histogram = np.zeros(8, np.int64)
+    sharing.add(histogram, *as_arrays(users), setting)
+    return {item: weight / setting.unit for item, weight in enumerate(histogram) if weight}
+
+
+def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
+    """Weigh with the paper's loops."""
+    if name == "count":
+        return naive.weigh_count(users, LIMIT, norm)
+    if name == "weighted":
+        return naive.weigh_weighted(users, norm)
+    return {"l1-descent": naive.weigh_l1_descent, "l2-descent": naive.weigh_l2_descent}[name](users, cutoff)
+
+
+@pytest.mark.parametrize(("name", "norm"), SOUND)
+@given(users=bounded_users(), cutoff=CUTOFFS)
+def test_kernel_equals_the_papers_loops(name, norm, users, cutoff):
+    """Every cell's kernel gives the naive twin's weights, rounded to its grid, and the same support."""
+    ours, theirs = kernel_weights(name, norm, users, cutoff), naive_weights(name, norm, users, cutoff)
+    assert ours.keys() == theirs.keys()
+    tolerance = 2e-9 if SHARINGS[name].sequential is False else 1e-12
+    for item, weight in theirs.items():
+        assert ours[item] == pytest.approx(weight, abs=tolerance)
+
+
+@pytest.mark.parametrize(("name", "norm"), SOUND)
+@given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
+def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, data):
+    """Removing any user changes the real kernel's histogram by at most 1 in the norm of the noise, plus rounding."""
+    extra = data.draw(st.integers(0, len(users) - 1))
+    arrays = [np.array(user, np.int32) for user in users]
+    distance = neighbour_distance(SHARINGS[name], arrays, extra, cutoff, norm, LIMIT)
+    assert distance <= 1.0 + 1e-13
+
+
+@given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
+def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
+    """In whole units, every item weighs at least as much with a user as without: the invariant of the l1 proof."""
+    extra = data.draw(st.integers(0, len(users) - 1))
+    more = kernel_weights("l1-descent", 1, users, cutoff)
+    less = kernel_weights("l1-descent", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
+    assert all(more[item] >= weight for item, weight in less.items())
+
+
+@given(users=bounded_users())
+def test_additive_weights_do_not_depend_on_the_order_of_users(users):
+    """Integer sums are the same, bit for bit, whatever the order."""
+    for norm in (1, 2):
+        assert kernel_weights("weighted", norm, users, 1.0) == kernel_weights("weighted", norm, users[::-1], 1.0)
+
+
+@pytest.mark.parametrize(("name", "norm"), SOUND)
+@pytest.mark.parametrize("held", [1, 2, 5, 6])
+def test_novel_items_weigh_within_the_declared_bounds(name, norm, held):
+    """Items that one user alone holds weigh at least `least` and, squared or plain, at most 1 together."""
+    sharing = SHARINGS[name]
+    bits = sharing.bits(3.0)
+    novelty = sharing.novelty(Setting(LIMIT, norm, bits))
+    weights = np.array(list(kernel_weights(name, norm, [list(range(held))], 3.0).values()))
+    assert weights.size == held
+    assert (weights >= novelty.least).all()
+    assert (weights**norm).sum() <= 1.0 + 1e-14

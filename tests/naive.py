@@ -1,0 +1,96 @@
+"""Oracles: the papers' algorithms again with dicts and loops, for comparison and nothing else.
+
+DPSU = Gopi et al., "Differentially Private Set Union" (ICML 2020). Users are lists of distinct items; a histogram is a
+dict. Where the paper is wrong, `docs/privacy/errata.md` says how these differ.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import sqrt
+
+Items = Sequence[Hashable]
+Weights = dict[Hashable, float]
+
+
+def bounded_sets(
+    users: Iterable[Items],
+    limit: int,
+    priority: Callable[[int, Hashable], int],
+    candidates: set[Hashable] | None = None,
+) -> list[list[Hashable]]:
+    """Make each user's items distinct, drop what is no candidate, keep the `limit` of smallest priority."""
+    bounded = []
+    for number, items in enumerate(users):
+        distinct = [item for item in dict.fromkeys(items) if candidates is None or item in candidates]
+        kept = set(sorted(distinct, key=lambda item: priority(number, item))[:limit])
+        bounded.append([item for item in distinct if item in kept])
+    return bounded
+
+
+def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
+    """DPSU Section 1.1, scaled so that a user weighs 1."""
+    histogram: Weights = {}
+    for items in users:
+        for item in items:
+            histogram[item] = histogram.get(item, 0.0) + limit ** (-1.0 / norm)
+    return histogram
+
+
+def weigh_weighted(users: Iterable[Items], norm: int) -> Weights:
+    """DPSU Section 1.1: an even share of 1."""
+    histogram: Weights = {}
+    for items in users:
+        for item in items:
+            histogram[item] = histogram.get(item, 0.0) + len(items) ** (-1.0 / norm)
+    return histogram
+
+
+def weigh_l1_descent(users: Iterable[Items], cutoff: float) -> Weights:
+    """DPSU Algorithm 4, with the cutoff where the paper prints the old weight."""
+    histogram: Weights = {}
+    for items in users:
+        gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
+        level = _level(list(gaps.values()), lambda gap, level: min(gap, level))
+        for item in items:
+            histogram[item] = histogram.get(item, 0.0) + min(gaps[item], level)
+    return histogram
+
+
+def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
+    """DPSU Algorithm 7."""
+    histogram: Weights = {}
+    for items in users:
+        gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
+        length = sqrt(sum(gap * gap for gap in gaps.values()))
+        for item in items:
+            histogram[item] = histogram.get(item, 0.0) + gaps[item] / max(1.0, length)
+    return histogram
+
+
+def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | None = None) -> Weights:
+    """DPSU Algorithm 8: NOT private as claimed; here to show why it is refused."""
+    histogram: Weights = dict(start or {})
+    for items in users:
+        gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
+        level = _level(list(gaps.values()), lambda gap, level: min(gap, level) ** 2)
+        for item in items:
+            histogram[item] = histogram.get(item, 0.0) + min(gaps[item], level)
+    return histogram
+
+
+def _level(gaps: list[float], cost: Callable[[float, float], float]) -> float:
+    """Find the level at which the cost is 1, by bisection; the widest gap where all costs less than 1."""
+    if not gaps:
+        return 0.0
+    low, high = 0.0, max(gaps)
+    if sum(cost(gap, high) for gap in gaps) <= 1.0:
+        return high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(cost(gap, middle) for gap in gaps) <= 1.0 else (low, middle)
+    return low
+
+
+def distance(first: Weights, second: Weights, norm: int) -> float:
+    """Return the l1 or l2 distance of two histograms."""
+    items = set(first) | set(second)
+    return sum(abs(first.get(i, 0.0) - second.get(i, 0.0)) ** norm for i in items) ** (1.0 / norm)

@@ -1,0 +1,62 @@
+"""DPSU's Algorithm 8 is not private as claimed: the counterexamples, and the refusal."""
+
+import pytest
+
+import naive
+import voxpop as vp
+
+
+def two_user_distance(cutoff: float) -> float:
+    """An extra user holds four items; the next user holds two of them, one of which stands near the cutoff."""
+    start = {1: cutoff - 0.5**0.5}
+    larger = naive.weigh_algorithm_8([[1, 2, 3, 4], [1, 2]], cutoff, start)
+    smaller = naive.weigh_algorithm_8([[1, 2]], cutoff, start)
+    return naive.distance(larger, smaller, 2)
+
+
+@pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
+def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
+    """The l2 distance is 1.0463..., not at most 1 as its paper's Proposition 5.1 says, whatever the cutoff."""
+    assert two_user_distance(cutoff) == pytest.approx(1.0463112700, abs=1e-9)
+
+
+@pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
+def test_more_users_move_it_several_times_further(cutoff, fresh, expected):
+    """With limit 100, later users who hold one item and fresh ones drive the distance far above 1."""
+    start = {item: cutoff - (item + 1) ** -0.5 for item in range(1, 100)}
+    later = [[100, *range(1000 * i, 1000 * i + fresh)] for i in range(1, 120)]
+    everything = list(range(1, 101))
+    worst = max(
+        naive.distance(
+            naive.weigh_algorithm_8([everything, *later[:count]], cutoff, start),
+            naive.weigh_algorithm_8(later[:count], cutoff, start),
+            2,
+        )
+        for count in range(1, 40)
+    )
+    assert worst == pytest.approx(expected, abs=2e-2)
+
+
+@pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
+def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
+    """What we ship instead moves by at most 1 on the very input that breaks Algorithm 8."""
+    start_users = [[1]] * (int(cutoff) - 1)
+    larger = naive.weigh_l2_descent([*start_users, [1, 2, 3, 4], [1, 2]], cutoff)
+    smaller = naive.weigh_l2_descent([*start_users, [1, 2]], cutoff)
+    assert naive.distance(larger, smaller, 2) <= 1.0 + 1e-12
+
+
+def test_l1_descent_with_gaussian_noise_is_refused_by_name():
+    """The refusal names the algorithm, says why, and names cells that work."""
+    with pytest.raises(vp.errors.UnsoundError) as refusal:
+        vp.SetUnion(weighting="l1-descent", noise="gaussian")
+    message = str(refusal.value)
+    assert "Algorithm 8" in message
+    assert "not private" in message
+    assert "l2-descent with gaussian" in message
+
+
+def test_l2_descent_with_laplace_noise_is_refused_by_name():
+    """Its proof is about l2, and the refusal says so."""
+    with pytest.raises(vp.errors.UnsoundError, match="l1"):
+        vp.SetUnion(weighting="l2-descent", noise="laplace")

@@ -1,0 +1,140 @@
+"""The mechanism from end to end on small corpora."""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+SOUND = [
+    ("count", "laplace"),
+    ("count", "gaussian"),
+    ("weighted", "laplace"),
+    ("weighted", "gaussian"),
+    ("l1-descent", "laplace"),
+    ("l2-descent", "gaussian"),
+]
+
+
+@pytest.mark.parametrize(("weighting", "noise"), SOUND)
+@pytest.mark.parametrize("accounting", ["joint", "published"])
+def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, weighting, noise, accounting):
+    """The most common items are released, items of one user never, in the order of their bytes."""
+    union = vp.SetUnion(limit=10, weighting=weighting, noise=noise, accounting=accounting)
+    release = union.release(crowd, budget, seed=1)
+    items = [gram for (gram,) in release]
+    assert "item 0000" in items
+    assert items == sorted(items)
+    assert len(items) < 1000
+
+
+def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one(crowd, budget):
+    """One seed, one release; no seed, another release nearly always (false alarm below 1e-30: 100 coin flips)."""
+    union = vp.SetUnion(limit=10)
+    first, again = union.release(crowd, budget, seed=7), union.release(crowd, budget, seed=7)
+    assert list(first) == list(again)
+    assert list(union.release(crowd, budget)) != list(union.release(crowd, budget))
+
+
+def test_a_seed_marks_the_release_as_not_private(crowd, budget):
+    """A predictable secret protects nobody, and the guarantee says so."""
+    assert not vp.SetUnion().release(crowd, budget, seed=0).guarantee.private
+    assert vp.SetUnion().release(crowd, budget).guarantee.private
+
+
+@pytest.mark.parametrize("weighting", ["weighted", "l2-descent"])
+def test_the_order_of_rows_does_not_matter(budget, weighting):
+    """The same table shuffled gives the same release for the same seed."""
+    rng = np.random.default_rng(3)
+    users, items = rng.integers(0, 800, 9000), (300 * rng.random(9000) ** 2).astype(int)
+    table = pl.DataFrame({"who": users, "what": items})
+    shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
+    union = vp.SetUnion(limit=5, weighting=weighting)
+    releases = [
+        list(union.release(vp.read(each, user="who", items="what"), budget, seed=4)) for each in (table, shuffled)
+    ]
+    assert releases[0] == releases[1]
+
+
+def test_repeating_everything_changes_nothing(crowd, budget):
+    """Invariant 1, user first: saying a thing twice is saying it once."""
+    table = pl.DataFrame({"who": [u for u in range(200) for _ in range(3)], "what": ["a", "b", "c"] * 200})
+    doubled = pl.concat([table, table])
+    union = vp.SetUnion(limit=2)
+    first, second = (union.release(vp.read(t, user="who", items="what"), budget, seed=9) for t in (table, doubled))
+    assert list(first) == list(second)
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_rounds_release_no_item_twice_and_more_than_the_weighted_single_round(crowd, budget, rounds):
+    """Later rounds spend on what is left; the union of rounds is a set in canonical order."""
+    several = vp.SetUnion(limit=30, weighting="weighted", rounds=rounds).release(crowd, budget, seed=2)
+    once = vp.SetUnion(limit=30, weighting="weighted").release(crowd, budget, seed=2)
+    assert len(set(several)) == len(list(several))
+    assert list(several) == sorted(several)
+    assert len(several) > len(once)
+
+
+def test_an_empty_release_is_a_release(budget):
+    """Three users share nothing that may be said: the release is empty, not an error."""
+    corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
+    release = vp.SetUnion().release(corpus, budget)
+    assert len(release) == 0
+    assert release.to_polars().columns == ["gram", "length"]
+
+
+def test_users_without_items_are_allowed(budget):
+    """A user whose texts are empty contributes nothing and breaks nothing."""
+    corpus = vp.read(pl.DataFrame({"who": [1, 2], "text": ["", None]}), user="who", text="text")
+    assert len(vp.SetUnion().release(corpus, budget)) == 0
+
+
+@pytest.mark.parametrize("held", [9, 13, 16])
+def test_the_real_path_releases_with_the_planned_probability(held, budget):
+    """An item of `held` users comes out as often as its plan says; false alarm below 1e-9 (7 standard deviations)."""
+    table = pl.DataFrame({"who": list(range(held)) * 2, "what": ["a"] * held + ["b"] * held})
+    corpus = vp.read(table, user="who", items="what")
+    plan = vp.SetUnion(limit=2, weighting="weighted").plan(budget)
+    weight = held * math.floor(2**32 / math.sqrt(2)) / 2**32
+    expected = 0.5 * math.erfc((plan.threshold - weight) / plan.sigma / math.sqrt(2))
+    runs = 300
+    seen = sum(len(plan.release(corpus, seed)) for seed in range(runs))
+    spread = math.sqrt(2 * runs * expected * (1 - expected)) + 1
+    assert abs(seen - 2 * runs * expected) < 7 * spread
+
+
+def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
+    """Twice the users, the same public numbers: nothing in plan or guarantee is computed from data."""
+    release = vp.SetUnion(limit=10).release(crowd, budget)
+    plan = vp.SetUnion(limit=10).plan(budget)
+    assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"limit": 0}, "`limit`"),
+        ({"limit": True}, "`limit`"),
+        ({"limit": 2.5}, "`limit`"),
+        ({"weighting": "l3"}, "l2-descent"),
+        ({"weighting": 3}, "voxpop.Weighting"),
+        ({"noise": "uniform"}, "gaussian"),
+        ({"alpha": -1}, "`alpha`"),
+        ({"alpha": math.nan}, "`alpha`"),
+        ({"rounds": 0}, "`rounds`"),
+        ({"accounting": "exact"}, "published"),
+    ],
+)
+def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
+    """Each message names the field or the values allowed."""
+    with pytest.raises(vp.errors.InputError, match=words):
+        vp.SetUnion(**fields)
+
+
+def test_a_delta_of_zero_is_refused_with_advice():
+    """An unknown domain cannot be released with pure epsilon; the message says what delta to choose and how not to."""
+    with pytest.raises(vp.errors.BudgetError, match="must not be computed from the data"):
+        vp.SetUnion().plan(vp.Budget(1.0))
