@@ -1,1 +1,5 @@
-"""."""
+"""The command line: `voxpop items`, `plan`, `show` and `demo`."""
+
+from voxpop.cli.entry import main
+
+__all__ = ["main"]

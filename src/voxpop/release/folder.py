@@ -63,13 +63,21 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _put(fresh: Path, target: Path) -> None:
-    if not target.exists():
-        with suppress(FileExistsError, OSError):
-            os.rename(fresh, target)
-            return _sync(target.parent)
-    if not exchange(fresh, target):
+    if not _take_free_name(fresh, target) and not exchange(fresh, target):
         return _put_by_turns(fresh, target)
     return _sync(target.parent)
+
+
+def _take_free_name(fresh: Path, target: Path) -> bool:
+    if target.exists():
+        return False
+    try:
+        os.rename(fresh, target)
+    except OSError:
+        if not target.exists():
+            raise
+        return False  # another writer took the name in between
+    return True
 
 
 def _put_by_turns(fresh: Path, target: Path) -> None:

@@ -43,7 +43,8 @@ def to_parquet(table: pa.Table) -> bytes:
 
 def from_parquet(content: bytes) -> pa.Table:
     """Return the table that `to_parquet` wrote."""
-    return pq.read_table(pa.BufferReader(content)).replace_schema_metadata(None)
+    # Parquet names the inner field its own way, which the cast undoes.
+    return pq.read_table(pa.BufferReader(content), use_threads=False).replace_schema_metadata(None).cast(SCHEMA)
 
 
 def _flat(column: Any) -> Any:

@@ -48,6 +48,8 @@ def check_target(folder: str | PathLike[str]) -> Path:
     target = Path(folder).resolve()
     if target.exists() and not target.is_dir():
         raise ReleaseError(f"{folder} is a file. A release is saved to a folder: give another name.")
+    if target == Path.cwd():
+        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
     source = folder_to_read(target)
     if source.exists():
         _check_replaceable(source, folder)

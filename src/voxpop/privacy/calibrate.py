@@ -1,0 +1,294 @@
+"""How much noise and how high a threshold a budget asks for.
+
+Every number is rounded to the private side, and the delta that is reported is computed afterwards from the very
+numbers that will run.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from voxpop.errors import BudgetError, InternalError
+from voxpop.privacy import joint
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.composed import either, gaussian_rounds, laplace_rounds
+from voxpop.privacy.gaussian import sigma as gaussian_sigma
+from voxpop.privacy.novelty import Novelty
+from voxpop.privacy.search import crossing, lowest
+from voxpop.privacy.slack import numerical_slack
+from voxpop.privacy.threshold import Noise, lowest_threshold, release_probability
+
+Accounting = Literal["joint", "published"]
+_NINE_IN_TEN = 1.2815515655446004  # Phi of it is 0.9
+_UP = 1 + 2.0**-48
+_MOST_UNITS = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The noise and the threshold of one round.
+
+    Args:
+        scale: Sigma of Gaussian noise, or the scale of the Laplace distribution.
+        threshold: What a noisy weight must reach, in weight.
+        delta: What this round costs by itself at the budget's epsilon, computed from the two numbers above.
+    """
+
+    scale: float
+    threshold: float
+    delta: float
+
+
+def calibrate(
+    budget: Budget,
+    novelty: Novelty,
+    *,
+    noise: Noise = "gaussian",
+    accounting: Accounting = "joint",
+    sensitivity: float = 1.0,
+    fractions: Sequence[float] = (1.0,),
+    grid: float = 2.0**-32,
+) -> tuple[Scale, ...]:
+    """Noise and threshold of each round, such that all rounds together keep to the budget.
+
+    `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is the exact bound
+    of `joint.py` for one Gaussian round of equal novel weights, and that of `composed.py` for several rounds or
+    unequal weights. It leaves one choice, and takes the sigma at which the weight that an item needs to be
+    released with probability 0.9, threshold + 1.28 sigma, is least (in the round with the largest fraction). For
+    Laplace noise both accountings are the same; `composed.py` says why.
+
+    Args:
+        budget: What may be spent.
+        novelty: How much weight items of a single user can have.
+        noise: `gaussian` or `laplace`; its norm must be the novelty's.
+        accounting: `joint` or `published`.
+        sensitivity: The bound on how far one user moves all weights, in the novelty's norm.
+        fractions: The share of each round in the budget, adding up to 1.
+        grid: Thresholds are multiples of it, rounded up.
+
+    Returns:
+        One scale per round.
+
+    Raises:
+        BudgetError: The budget cannot be met, or the parameters do not fit together.
+
+    Example:
+        >>> words = Novelty(limit=100, shape="symmetric", least=0.1, norm=2)
+        >>> (published,) = calibrate(Budget(3, math.exp(-10)), words, accounting="published")
+        >>> round(published.scale, 5), round(published.threshold, 5)
+        (1.33279, 6.82366)
+        >>> (exact,) = calibrate(Budget(3, math.exp(-10)), words)
+        >>> exact.threshold < 6.4
+        True
+    """
+    _check(novelty, noise, sensitivity, fractions)
+    target = _target(budget)
+    if noise == "laplace":
+        pairs = _laplace(budget.epsilon, target, novelty, sensitivity, fractions)
+    elif accounting == "published":
+        pairs = _published(budget.epsilon, target, novelty, sensitivity, fractions)
+    elif len(fractions) == 1 and novelty.shape != "any":
+        pairs = [_joint(budget.epsilon, target, novelty, sensitivity)]
+    else:
+        pairs = _composed(budget.epsilon, target, novelty, sensitivity, fractions)
+    return _settled(pairs, budget, novelty, noise, sensitivity, grid)
+
+
+def total_delta(
+    scales: Sequence[Scale],
+    epsilon: float,
+    novelty: Novelty,
+    *,
+    noise: Noise,
+    sensitivity: float = 1.0,
+    mu_rest: float = 0.0,
+) -> float:
+    """A certified upper bound of delta for all rounds together, numerical slack included.
+
+    Args:
+        scales: The rounds.
+        epsilon: The epsilon of the guarantee.
+        novelty: How much weight items of a single user can have.
+        noise: `gaussian` or `laplace`.
+        sensitivity: The bound on how far one user moves all weights, in the novelty's norm.
+        mu_rest: Total mu of other Gaussian releases, on items that are known beforehand or were released before.
+
+    Returns:
+        Delta, rounded up, at most 1.
+
+    Raises:
+        BudgetError: The parameters do not fit together.
+    """
+    _check(novelty, noise, sensitivity, [1.0])
+    if noise == "gaussian" and len(scales) == 1 and novelty.shape != "any":
+        only = scales[0]
+        exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
+        return min(1.0, exact + numerical_slack(epsilon))
+    novel = either([release_probability(novelty, noise, s.scale, s.threshold, sensitivity) for s in scales])
+    if noise == "laplace":
+        if mu_rest:
+            raise BudgetError("`mu_rest` goes with Gaussian noise; Laplace rounds have no mu to add it to.")
+        exact = laplace_rounds(epsilon, novel, [s.scale for s in scales], sensitivity)
+    else:
+        mu = math.hypot(mu_rest, *(sensitivity / s.scale for s in scales))
+        exact = gaussian_rounds(epsilon, novel, mu)
+    return min(1.0, exact * joint.ROUNDING + numerical_slack(epsilon))
+
+
+def _laplace(
+    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float]
+) -> list[tuple[float, float]]:
+    pairs = []
+    for fraction in fractions:
+        scale = sensitivity / (epsilon * fraction) * _UP
+        share = -math.expm1(fraction * math.log1p(-target)) / _UP
+        pairs.append((scale, lowest_threshold(novelty, "laplace", scale, share, sensitivity)))
+    return pairs
+
+
+def _published(
+    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float]
+) -> list[tuple[float, float]]:
+    whole = gaussian_sigma(epsilon, target / 2, sensitivity)
+    pairs = []
+    for fraction in fractions:
+        scale = whole / math.sqrt(fraction) * (_UP if fraction < 1 else 1.0)
+        share = fraction * target / 2
+        pairs.append((scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity)))
+    return pairs
+
+
+def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float) -> tuple[float, float]:
+    """The best pair by the sampled cases, then the threshold raised until every certified case holds."""
+    goal = target / joint.ROUNDING * (1 - 1e-12)
+    least_sigma = gaussian_sigma(epsilon, goal, sensitivity)
+    sampled = joint.sampled_cases(novelty, sensitivity)
+
+    def threshold(sigma: float, cases: joint.Cases, low: float, tolerance: float) -> float:
+        def excess(value: float) -> float:
+            worst = float(np.max(joint.deltas(cases, epsilon, sigma, value)))
+            return math.log(worst / goal) if worst > 0 else -math.inf
+
+        return crossing(excess, low, float(np.max(cases.weight)) + 45 * sigma, tolerance)
+
+    def cost(log_extra: float) -> float:
+        sigma = least_sigma * (1 + math.exp(log_extra))
+        return threshold(sigma, sampled, 0.0, 1e-9) + _NINE_IN_TEN * sigma
+
+    sigma = least_sigma * (1 + math.exp(lowest(cost, math.log(1e-7), 0.0)))
+    guess = threshold(sigma, sampled, 0.0, 1e-12)
+    certified = joint.certified_cases(novelty, sensitivity)
+    # A case that holds at the guess holds above it, so only the others need to be looked at again.
+    open_cases = certified.where(joint.deltas(certified, epsilon, sigma, guess) > goal)
+    return sigma, threshold(sigma, open_cases, guess, 1e-12) if len(open_cases.items) else guess
+
+
+def _composed(
+    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float]
+) -> list[tuple[float, float]]:
+    """The best split of delta between novel items and noise, both divided among the rounds by the fractions."""
+    goal = target / joint.ROUNDING * (1 - 1e-12)
+
+    def rounds(log_share: float) -> list[tuple[float, float]]:
+        novel = goal * math.exp(log_share)
+        whole = _sigma_beside(novel, goal, epsilon, sensitivity)
+        scales = [whole / math.sqrt(fraction) * _UP for fraction in fractions]
+        shares = [-math.expm1(fraction * math.log1p(-novel)) / _UP for fraction in fractions]
+        return [
+            (scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity))
+            for scale, share in zip(scales, shares, strict=True)
+        ]
+
+    main = max(range(len(fractions)), key=lambda index: fractions[index])
+
+    def cost(log_share: float) -> float:
+        scale, threshold = rounds(log_share)[main]
+        return threshold + _NINE_IN_TEN * scale
+
+    return rounds(lowest(cost, math.log(1e-4), math.log(1 - 1e-4)))
+
+
+def _sigma_beside(novel: float, goal: float, epsilon: float, sensitivity: float) -> float:
+    """The least sigma of a single Gaussian that stays within the goal when novel items take their part."""
+
+    def excess(log_sigma: float) -> float:
+        return gaussian_rounds(epsilon, novel, math.exp(-log_sigma)) / goal - 1
+
+    start = math.log(gaussian_sigma(epsilon, goal))
+    return math.exp(crossing(excess, start, start + 10)) * sensitivity
+
+
+def _settled(
+    pairs: Sequence[tuple[float, float]],
+    budget: Budget,
+    novelty: Novelty,
+    noise: Noise,
+    sensitivity: float,
+    grid: float,
+) -> tuple[Scale, ...]:
+    """The pairs on the grid, confirmed by the delta that they really have."""
+    scales = [Scale(scale, _on_grid(threshold, grid), 0.0) for scale, threshold in pairs]
+    for attempt in range(40):
+        whole = total_delta(scales, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity)
+        if whole <= budget.delta:
+            break
+        raised = 2.0**attempt * grid
+        scales = [replace(each, threshold=_on_grid(each.threshold + raised, grid)) for each in scales]
+    else:
+        raise InternalError("the calibrated numbers miss the budget they were made for; please report it.")
+    if len(scales) == 1:
+        return (replace(scales[0], delta=whole),)
+    return tuple(
+        replace(each, delta=total_delta([each], budget.epsilon, novelty, noise=noise, sensitivity=sensitivity))
+        for each in scales
+    )
+
+
+def _on_grid(threshold: float, grid: float) -> float:
+    units = math.ceil(max(threshold, 0.0) / grid)
+    if units >= _MOST_UNITS:
+        raise BudgetError(
+            f"the threshold would be {threshold:.3g}, too high for integer weights in steps of {grid:.3g}. "
+            "Raise `epsilon` or `delta`, lower the limit, or use fewer rounds."
+        )
+    return units * grid
+
+
+def _target(budget: Budget) -> float:
+    """Delta less what finite arithmetic costs."""
+    if budget.delta <= 0:
+        raise BudgetError(
+            "`delta` must be more than 0, got 0: nobody can release items of an unknown list with delta 0. "
+            "Choose a small delta such as 1e-7."
+        )
+    slack = numerical_slack(budget.epsilon)
+    if slack >= budget.delta / 2:
+        raise BudgetError(
+            f"`delta` must be at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "
+            "below that, deciding with 128 random bits costs more than half of it. Raise `delta` or lower `epsilon`."
+        )
+    return budget.delta - slack
+
+
+def _check(novelty: Novelty, noise: str, sensitivity: float, fractions: Sequence[float]) -> None:
+    norms = {"laplace": 1, "gaussian": 2}
+    if noise not in norms:
+        raise BudgetError(f"`noise` must be 'gaussian' or 'laplace', got {noise!r}.")
+    if novelty.norm != norms[noise]:
+        raise BudgetError(
+            f"{noise} noise needs weights bounded in norm {norms[noise]}, got a weighting bounded in norm "
+            f"{novelty.norm}. Choose the other noise or the other weighting."
+        )
+    if not 0 < sensitivity < math.inf:
+        raise BudgetError(f"`sensitivity` must be finite and more than 0, got {sensitivity}.")
+    total = novelty.least * novelty.limit ** (1 / novelty.norm)
+    if novelty.shape != "any" and total > sensitivity * (1 + 1e-12):
+        raise BudgetError(
+            f"{novelty.limit} items of the least weight {novelty.least:g} come to {total:g} in norm {novelty.norm}, "
+            f"more than the sensitivity {sensitivity:g}. Lower the limit or the least weight."
+        )
+    if not fractions or min(fractions) <= 0 or abs(math.fsum(fractions) - 1) > 1e-9:
+        raise BudgetError(f"`fractions` must be positive and add up to 1, got {list(fractions)}.")

@@ -1,0 +1,180 @@
+"""The exact joint bound for one thresholded Gaussian release.
+
+Let one user be added. Of its items, t are novel: nobody else holds them. Let each weigh w, and s = t w^2. All weights
+together move by at most the sensitivity S, and the novel ones account for s of its square, so the shared ones move by
+at most sqrt(S^2 - s). With d = 1 - Phi((threshold - w) / sigma)^t, the probability that a novel item is released,
+and m^2 = (S^2 - s) / sigma^2, plus the mu^2 of whatever else is released about known items,
+
+    with the user against without:    d + (1 - d) delta_G(epsilon - ln(1 - d); m)
+    without the user against with:    delta_G(epsilon + ln(1 - d); m)
+
+bound delta. Proof: noises are independent. Without the user no novel item can be released, so outcomes with one cost
+d; on the others compare (1 - d) times a Gaussian with e^epsilon times its shift by m, in either direction. Both
+expressions grow with d and with m, hence a cell of cases is covered by its largest d and its largest m.
+
+The bound needs novel items to weigh the same, and the release to be the only one with unknown items.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from voxpop.privacy.gaussian import Floats, log_delta
+from voxpop.privacy.novelty import Novelty
+from voxpop.privacy.threshold import cells
+
+ROUNDING = 1 + 1e-10  # more than the relative error of the doubles below; delta_G alone is within 1e-11
+_EXACT_PAIRS = 512  # up to this limit the pairs (user's items, novel items) of even weights are enumerated
+_SHARES = 400  # cells of s for each number of novel items
+_SHARES_OF_FEW = 4000  # for up to 8 novel items, where w moves fastest with s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cases:
+    """Novel items that one user may have, each case covering a cell.
+
+    Args:
+        items: How many, at most.
+        weight: What each weighs, at most.
+        shared: The square of what is left for shared items, at most.
+    """
+
+    items: Floats
+    weight: Floats
+    shared: Floats
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Cases":
+        """Some of the cases.
+
+        Args:
+            chosen: Which ones.
+
+        Returns:
+            Only those.
+        """
+        return Cases(self.items[chosen], self.weight[chosen], self.shared[chosen])
+
+
+def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest: float = 0.0) -> Floats:
+    """The bound above for each case.
+
+    Args:
+        cases: The novel items.
+        epsilon: The epsilon of the guarantee.
+        sigma: The standard deviation of the noise.
+        threshold: In weight.
+        mu_rest: Total mu of other Gaussian releases about known items only.
+
+    Returns:
+        One delta per case.
+    """
+    log_none = cases.items * log_ndtr((threshold - cases.weight) / sigma)
+    hit = -np.expm1(log_none)
+    mu = np.sqrt(cases.shared / sigma**2 + mu_rest**2)
+    forward = hit + (1 - hit) * np.exp(log_delta(epsilon - log_none, mu))
+    return np.asarray(np.maximum(forward, np.exp(log_delta(epsilon + log_none, mu))))
+
+
+def joint_delta(
+    novelty: Novelty, epsilon: float, sigma: float, threshold: float, sensitivity: float, mu_rest: float = 0.0
+) -> float:
+    """A certified upper bound of delta over all that the weighting allows.
+
+    Args:
+        novelty: What the weighting allows; not of shape `any`.
+        epsilon: The epsilon of the guarantee.
+        sigma: The standard deviation of the noise.
+        threshold: In weight.
+        sensitivity: The l2-sensitivity of all weights together.
+        mu_rest: Total mu of other Gaussian releases about known items only.
+
+    Returns:
+        Delta, rounded up.
+    """
+    worst = float(np.max(deltas(certified_cases(novelty, sensitivity), epsilon, sigma, threshold, mu_rest)))
+    none_novel = float(np.exp(log_delta(epsilon, math.hypot(sensitivity / sigma, mu_rest))))
+    return max(worst, none_novel) * ROUNDING
+
+
+@lru_cache(maxsize=4)
+def certified_cases(novelty: Novelty, sensitivity: float) -> Cases:
+    """Cases that cover everything the weighting allows.
+
+    Args:
+        novelty: What the weighting allows; not of shape `any`.
+        sensitivity: The l2-sensitivity of all weights together.
+
+    Returns:
+        The cases.
+    """
+    if novelty.shape == "fixed":
+        return _fixed_cases(novelty)
+    if novelty.shape == "even" and novelty.limit <= _EXACT_PAIRS:
+        held, novel = (index.astype(np.float64) + 1 for index in np.tril_indices(novelty.limit))
+        return _even_pairs(held, novel, sensitivity)
+    least = sensitivity * novelty.limit**-0.5 if novelty.shape == "even" else novelty.least
+    return _symmetric_cases(novelty.limit, least, sensitivity)
+
+
+@lru_cache(maxsize=4)
+def sampled_cases(novelty: Novelty, sensitivity: float) -> Cases:
+    """A few hundred cases near which the worst ones lie: to search with, not to promise with.
+
+    Args:
+        novelty: What the weighting allows; not of shape `any`.
+        sensitivity: The l2-sensitivity of all weights together.
+
+    Returns:
+        The cases.
+    """
+    if novelty.shape == "fixed":
+        return _fixed_cases(novelty)
+    few = np.unique(np.geomspace(1, novelty.limit, 24).astype(np.int64)).astype(np.float64)
+    if novelty.shape == "even":
+        held, novel = np.meshgrid(few, few)
+        return _even_pairs(held[novel <= held], novel[novel <= held], sensitivity)
+    items = few[:, None]
+    least = np.minimum(sensitivity**2, items * novelty.least**2)
+    squares = least + (sensitivity**2 - least) * np.linspace(0, 1, 15) ** 2
+    spread = np.broadcast_to(items, squares.shape)
+    weight = np.sqrt(squares / spread)
+    return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
+
+
+def _fixed_cases(novelty: Novelty) -> Cases:
+    fewest, most = cells(novelty.limit)
+    return Cases(most, np.full(len(most), novelty.least), (novelty.limit - fewest) * novelty.least**2)
+
+
+def _even_pairs(held: Floats, novel: Floats, sensitivity: float) -> Cases:
+    """A user with n items gives each at most S n^(-1/2), so the n - t shared ones have at most S^2 (n - t) / n."""
+    return Cases(novel, sensitivity / np.sqrt(held), sensitivity**2 * (held - novel) / held)
+
+
+def _symmetric_cases(limit: int, least: float, sensitivity: float) -> Cases:
+    fewest, most = cells(limit)
+    few = fewest <= 8
+    parts = [
+        _share_cells(fewest[chosen], most[chosen], least, sensitivity, shares)
+        for chosen, shares in ((few, _SHARES_OF_FEW), (~few, _SHARES))
+    ]
+    return Cases(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _share_cells(
+    fewest: Floats, most: Floats, least: float, sensitivity: float, shares: int
+) -> tuple[Floats, Floats, Floats]:
+    """For each number of novel items, cells of s = t w^2 from its least value to S^2, finer at the low end."""
+    square = sensitivity**2
+    start = np.minimum(square, fewest * least**2)[:, None]
+    edges = start + (square - start) * np.linspace(0, 1, shares + 1) ** 2
+    edges[:, -1] = square
+    weight = np.sqrt(edges[:, 1:] / fewest[:, None])
+    # The subtraction may lose what is left of a nearly used up square; 4 units in the last place cover it.
+    shared = square - edges[:, :-1] + 2.0**-50 * square
+    items = np.broadcast_to(most[:, None], weight.shape)
+    return items.ravel(), weight.ravel(), shared.ravel()
