@@ -1,13 +1,15 @@
 """User first: a user's items are made distinct and cut to the limit before anybody weighs them."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.corpus import Corpus
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
+
+if TYPE_CHECKING:
+    from voxpop.corpus.corpus import Corpus
 
 TOKENS_AT_ONCE = 1 << 20
 
@@ -23,7 +25,7 @@ BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def bounded_sets(
-    corpus: Corpus,
+    corpus: "Corpus",
     limit: int,
     candidates: NDArray[np.uint8] | None,
     secret: Draws,
@@ -62,7 +64,7 @@ def _cut(
     return items[:kept], starts
 
 
-def _batches(corpus: Corpus, secret: Draws, occasion: str, *, shuffle: bool) -> Iterator[NDArray[np.int64]]:
+def _batches(corpus: "Corpus", secret: Draws, occasion: str, *, shuffle: bool) -> Iterator[NDArray[np.int64]]:
     """Yield the users in order, about `TOKENS_AT_ONCE` tokens at a time."""
     sizes = np.diff(corpus.user_start)
     if shuffle:

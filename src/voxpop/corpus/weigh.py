@@ -1,13 +1,15 @@
 """Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.bound import Draws, bounded_sets
-from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.histogram import Histogram
+
+if TYPE_CHECKING:
+    from voxpop.corpus.corpus import Corpus
 
 
 class Shares(Protocol):
@@ -22,7 +24,7 @@ class Shares(Protocol):
 
 
 def weigh(
-    corpus: Corpus,
+    corpus: "Corpus",
     shares: Shares,
     limit: int,
     candidates: NDArray[np.uint8] | None,

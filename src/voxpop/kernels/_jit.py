@@ -7,7 +7,7 @@ A kernel calls other kernels of its own file only: numba's cache does not notice
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -17,5 +17,4 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 def jit(kernel: Kernel) -> Kernel:
     """Compile `kernel` on first use, without the GIL, without fast-math."""
     cache = os.environ.get("VOXPOP_JIT_CACHE", "1") != "0"
-    compiled: Kernel = numba.njit(cache=cache, nogil=True, error_model="numpy")(kernel)
-    return compiled
+    return cast(Kernel, numba.njit(cache=cache, nogil=True, error_model="numpy")(kernel))

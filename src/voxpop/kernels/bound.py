@@ -1,12 +1,19 @@
 """Kernels that bound what one user contributes: distinct items first, then at most `limit` of them."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxpop.kernels._jit import jit
 
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
 
 @jit
-def gather_distinct(tokens, user_start, users, candidates, seen, stamp):  # type: ignore[no-untyped-def]
+def gather_distinct(
+    tokens: Int32s, user_start: Int64s, users: Int64s, candidates: NDArray[np.uint8], seen: Int32s, stamp: int
+) -> tuple[Int32s, Int64s]:
     """List the distinct candidate items of each user, in order of first appearance.
 
     Args:
@@ -44,7 +51,7 @@ def gather_distinct(tokens, user_start, users, candidates, seen, stamp):  # type
 
 
 @jit
-def pairs_over_limit(items, starts, keys, limit):  # type: ignore[no-untyped-def]
+def pairs_over_limit(items: Int32s, starts: Int64s, keys: Words, limit: int) -> tuple[Words, Words]:
     """List (user key, item) for every item of the users who hold more than `limit`, in order."""
     total = 0
     for j in range(starts.size - 1):
@@ -64,7 +71,7 @@ def pairs_over_limit(items, starts, keys, limit):  # type: ignore[no-untyped-def
 
 
 @jit
-def keep_smallest(items, starts, priorities, limit):  # type: ignore[no-untyped-def]
+def keep_smallest(items: Int32s, starts: Int64s, priorities: Words, limit: int) -> int:
     """Keep the `limit` items of smallest priority of every user who holds more, in place and in order.
 
     Args:

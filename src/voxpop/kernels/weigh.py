@@ -4,12 +4,16 @@ A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Wei
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxpop.kernels._jit import jit
 
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
 
 @jit
-def add_even(histogram, items, starts, shares):  # type: ignore[no-untyped-def]
+def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -> None:
     """Add `shares[n]` to every item of a user who holds n items.
 
     Args:
@@ -25,7 +29,7 @@ def add_even(histogram, items, starts, shares):  # type: ignore[no-untyped-def]
 
 
 @jit
-def l1_descent(histogram, items, starts, cutoff, unit):  # type: ignore[no-untyped-def]
+def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int) -> None:
     """Raise every item of a user by the same level until `unit` is poured or all stand at `cutoff`.
 
     The level is the largest whole number whose total, items at the cutoff counted by their gap, is at most `unit`
@@ -39,7 +43,7 @@ def l1_descent(histogram, items, starts, cutoff, unit):  # type: ignore[no-untyp
             gaps[offset] = cutoff - histogram[items[begin + offset]]
         ordered = np.sort(gaps)
         left = unit
-        level = np.int64(0)
+        level = 0
         for rank in range(size):
             level = left // (size - rank)
             if ordered[rank] > level:
@@ -51,7 +55,7 @@ def l1_descent(histogram, items, starts, cutoff, unit):  # type: ignore[no-untyp
 
 
 @jit
-def l2_descent(histogram, items, starts, cutoff, unit):  # type: ignore[no-untyped-def]
+def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int) -> None:
     """Move a user's items towards `cutoff` by an l2 distance of one `unit` (DPSU, Algorithm 7).
 
     Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's

@@ -1,12 +1,12 @@
 """A set union with its noise filled in: what will run, what it guarantees, and how many users an item needs."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import numerical_slack
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.slack import numerical_slack
 from voxpop.union.sharing import BoundShares
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class RoundPlan:
     """
 
     shares: BoundShares
-    noise: str
+    noise: Literal["gaussian", "laplace", "optimal"]
     scale: float
     threshold: float
 

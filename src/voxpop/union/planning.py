@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import Scale, calibrate, numerical_slack, total_delta
+from voxpop.privacy.calibrate import Scale, calibrate, total_delta
+from voxpop.privacy.slack import numerical_slack
 from voxpop.union.additive import Count
 from voxpop.union.cells import NORMS, sound_sharing
 from voxpop.union.plan import RoundPlan, UnionPlan

@@ -40,4 +40,5 @@ def _run_round(
     limit = round_plan.shares.setting.limit
     histogram = corpus.weigh(round_plan.shares, limit, candidates, secret, occasion)
     draws = secret.draws(f"noise/{occasion}", histogram.ids.astype(np.uint64), 0)
-    return histogram.ids[decide(round_plan.rule(plan.budget), histogram.weights, draws)]
+    chosen: NDArray[np.int64] = histogram.ids[decide(round_plan.rule(plan.budget), histogram.weights, draws)]
+    return chosen

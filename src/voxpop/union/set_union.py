@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
@@ -55,10 +55,10 @@ class SetUnion:
 
     limit: int = 100
     weighting: str | Weighting = "l2-descent"
-    noise: str = "gaussian"
+    noise: Literal["gaussian", "laplace"] = "gaussian"
     alpha: float = 3.0
     rounds: int = 1
-    accounting: str = "joint"
+    accounting: Literal["joint", "published"] = "joint"
 
     def __post_init__(self) -> None:
         """Check every field."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.errors import InputError
-from voxpop.privacy.novelty import Novelty
+from voxpop.privacy.novelty import Novelty, Shape
 from voxpop.union.sharing import ROUNDING, Integers, Setting, Sharing, even_share
 
 
@@ -90,7 +90,7 @@ class OwnSharing(Sharing):
             raise InputError(
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
             )
-        shape = "symmetric" if self.weighting.symmetric else "any"
+        shape: Shape = "symmetric" if self.weighting.symmetric else "any"
         return Novelty(setting.limit, shape, least - self.step_error(setting), setting.norm)
 
     def share(self, held: int, setting: Setting) -> float:
