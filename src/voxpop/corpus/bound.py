@@ -1,7 +1,12 @@
 """User first: a user's items are made distinct and cut to the limit before anybody weighs them."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +16,11 @@ from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limi
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
 
-TOKENS_AT_ONCE = 1 << 20
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+TOKENS_AT_ONCE = 1 << 19
+THREADS = min(8, os.cpu_count() or 1)
 
 
 class Draws(Protocol):
@@ -22,6 +31,14 @@ class Draws(Protocol):
 
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+@dataclass(slots=True)
+class _Scratch:
+    """What one thread needs to tell an item it has seen: the last user who held each item."""
+
+    seen: NDArray[np.int32]
+    stamp: int = 0
 
 
 def bounded_sets(
@@ -37,14 +54,33 @@ def bounded_sets(
 
     A user's draw depends on the secret, the user's key and the user's own items alone, so adding a user moves nobody
     else's. With `shuffle` the users come in the order of a keyed hash of their keys (ties by place in the corpus).
+    The sets come in that order whatever the number of threads that prepare them ahead.
     """
     mask = np.empty(0, np.uint8) if candidates is None else candidates
-    seen = np.full(len(corpus.vocabulary), -1, np.int32)
-    stamp = 0
-    for users in _batches(corpus, secret, occasion, shuffle=shuffle):
-        items, starts = gather_distinct(corpus.tokens, corpus.user_start, users, mask, seen, stamp)
-        stamp += users.size
-        yield _cut(items, starts, corpus.user_key[users], limit, secret, occasion)
+    scratches: SimpleQueue[_Scratch] = SimpleQueue()
+    for _ in range(THREADS):
+        scratches.put(_Scratch(np.full(len(corpus.vocabulary), -1, np.int32)))
+
+    def bound(users: NDArray[np.int64]) -> BoundedSets:
+        scratch = scratches.get()
+        items, starts = gather_distinct(corpus.tokens, corpus.user_start, users, mask, scratch.seen, scratch.stamp)
+        scratch.stamp += users.size
+        scratches.put(scratch)
+        return _cut(items, starts, corpus.user_key[users], limit, secret, occasion)
+
+    yield from in_order(bound, _batches(corpus, secret, occasion, shuffle=shuffle))
+
+
+def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+    """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads."""
+    ahead: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(THREADS) as threads:
+        for task in tasks:
+            ahead.append(threads.submit(work, task))
+            if len(ahead) > 2 * THREADS:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def _cut(

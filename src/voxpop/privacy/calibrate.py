@@ -7,7 +7,7 @@ numbers that will run.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -85,6 +85,8 @@ def calibrate(
         True
     """
     _check(novelty, noise, sensitivity, fractions)
+    if accounting not in get_args(Accounting):
+        raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
     target = _target(budget)
     if noise == "laplace":
         pairs = _laplace(budget.epsilon, target, novelty, sensitivity, fractions)

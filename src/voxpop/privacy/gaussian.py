@@ -40,7 +40,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
 
     Example:
         >>> log_delta([0.0, 1.0], 1.0).round(6).tolist()
-        [-0.959916, -2.06365]
+        [-0.959916, -2.064066]
     """
     spread_epsilon, spread_mu = np.broadcast_arrays(
         np.asarray(epsilon, dtype=np.float64), np.asarray(mu, dtype=np.float64)

@@ -12,7 +12,9 @@ bound delta. Proof: noises are independent. Without the user no novel item can b
 d; on the others compare (1 - d) times a Gaussian with e^epsilon times its shift by m, in either direction. Both
 expressions grow with d and with m, hence a cell of cases is covered by its largest d and its largest m.
 
-The bound needs novel items to weigh the same, and the release to be the only one with unknown items.
+The bound needs novel items to weigh the same (unequal weights can cost more), a floor on their weight (the supremum
+starts at s = t least^2), and the release to be the only one with unknown items (`composed.py` is for several). Known
+items may be released before or after by Gaussian mechanisms, chosen adaptively, whose mu^2 add up to `mu_rest`^2.
 """
 
 import math

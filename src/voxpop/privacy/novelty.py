@@ -14,7 +14,9 @@ class Novelty:
     """How much weight items that only one user holds can have.
 
     An item held by one user alone must stay below the threshold, or its release betrays that user. How much room that
-    leaves depends on how the weighting shares a user's unit of weight.
+    leaves depends on how the weighting shares a user's unit of weight. Every shape asks that a user gives each of its
+    (at most `limit`) items a positive weight as long as nobody else holds it; otherwise items of other users could be
+    novel too. `symmetric` asks besides that such items get equal weights, whatever came before.
 
     Args:
         limit: The most items of one user.

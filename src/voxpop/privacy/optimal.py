@@ -47,8 +47,8 @@ def selection_probability(epsilon: float, delta: float, counts: NDArray[np.int64
 
     Example:
         >>> released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 11, 12, 40]))
-        >>> released.tolist()[:2], missed.tolist()[-1]
-        ([0.0, 1e-05], 0.0)
+        >>> released.round(6).tolist(), missed.tolist()[-1]
+        ([0.0, 1e-05, 0.348448, 0.760311, 1.0], 0.0)
     """
     curve = _curve(epsilon, delta)
     counts = np.asarray(counts, dtype=np.int64)

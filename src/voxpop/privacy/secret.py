@@ -10,7 +10,7 @@ repeats a block: q draws of one purpose are within q^2/2^129 of independent ones
 
 import hashlib
 import secrets
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class Secret:
         words: Words = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         return words
 
-    def _cipher(self, purpose: str):  # type: ignore[no-untyped-def]
+    def _cipher(self, purpose: str) -> Any:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         subkey = hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()

@@ -43,9 +43,7 @@ def load(folder: str | PathLike[str]) -> Release:
     record_bytes, table_bytes = _read_together(Path(folder))
     record = read_record(record_bytes, str(Path(folder, RECORD)))
     if checksum(table_bytes) != record.checksum:
-        raise ReleaseError(
-            f"{Path(folder, TABLE)} is not the file that was saved: its checksum differs. {DAMAGED}"
-        )
+        raise ReleaseError(f"{Path(folder, TABLE)} is not the file that was saved: its checksum differs. {DAMAGED}")
     return _release(record, table_bytes, folder)
 
 
@@ -71,6 +69,8 @@ def _read(source: Path, name: str, folder: Path) -> bytes:
     try:
         return (source / name).read_bytes()
     except FileNotFoundError as error:
+        if not source.exists():
+            raise ReleaseError(f"{folder} does not exist. {_HINT}") from error
         raise ReleaseError(f"{folder} is not a release: it holds no {name}. {_HINT}") from error
     except OSError as error:
         raise ReleaseError(f"{folder / name} cannot be read: {error.strerror}.") from error

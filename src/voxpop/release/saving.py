@@ -26,8 +26,8 @@ def save_release(release: "Release", folder: str | PathLike[str]) -> None:
         replace_folder(target, files)
     except OSError as error:
         raise ReleaseError(
-            f"{folder} could not be written: {error.strerror or error}. Nothing there was changed; "
-            "make room or choose another folder, and save again."
+            f"{folder} could not be saved: {error.strerror or error}. No half of a release was left behind; "
+            "put that right or give another folder, and save again."
         ) from error
 
 

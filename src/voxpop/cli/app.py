@@ -1,0 +1,39 @@
+"""The commands and what they are called. Nothing heavy is imported until one of them runs."""
+
+from typing import Annotated
+
+import typer
+
+from voxpop.cli.demo import demo
+from voxpop.cli.items import items
+from voxpop.cli.plan import plan
+from voxpop.cli.show import show
+
+app = typer.Typer(
+    name="voxpop",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import voxpop
+
+        typer.echo(f"voxpop {voxpop.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def voxpop(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Find what many people share, and release it with user-level differential privacy."""
+
+
+for command in (items, plan, show, demo):
+    app.command()(command)

@@ -1,0 +1,87 @@
+"""What happens around every command: exit codes, and messages instead of tracebacks.
+
+Exit code 0: done. 2: a wrong call, or data that cannot be used; one line on standard error says what to do. 1: a fault
+of voxpop itself, with its traceback. 130: stopped by Ctrl-C. 141: whoever read our output went away.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+DONE, FAULT, WRONG_CALL, STOPPED, UNHEARD = 0, 1, 2, 130, 141
+REPORT = (
+    "This is a fault of voxpop itself. Please report it with the lines above; they name no user and no item of yours"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: what follows `voxpop`; by default what the process was called with.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return _complain("stopped.", STOPPED)
+    except (BrokenPipeError, SystemExit):
+        return _unheard()
+    except Exception as error:
+        return _explain(error)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from typer.main import get_command
+
+    from voxpop.cli.app import app
+
+    _never_fail_to_encode()
+    code = get_command(app).main(arguments, prog_name="voxpop", standalone_mode=False)
+    if code == STOPPED:  # how typer reports Ctrl-C
+        raise KeyboardInterrupt
+    sys.stdout.flush()
+    return code if isinstance(code, int) else DONE
+
+
+def _explain(error: Exception) -> int:
+    from voxpop.errors import InputError
+
+    if isinstance(error, InputError):
+        return _complain(str(error), WRONG_CALL)
+    if hasattr(error, "format_message"):  # what typer says about a wrong call, in all its versions
+        return _complain(_usage(error), WRONG_CALL)
+    traceback.print_exception(error)
+    return _complain(REPORT, FAULT)
+
+
+def _usage(error: Exception) -> str:
+    message = str(error.format_message())  # type: ignore[attr-defined]
+    if "\n" in message:  # a whole help page, for `voxpop` alone
+        return message
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "voxpop"
+    stop = "" if message.endswith((".", "?")) else "."
+    return f"{message}{stop} See `{command} --help`."
+
+
+def _complain(message: str, code: int) -> int:
+    whole_page = message.lstrip().startswith("Usage:")
+    sys.stderr.write(f"{message}\n" if whole_page else f"voxpop: {' '.join(message.split())}\n")
+    return code
+
+
+def _never_fail_to_encode() -> None:
+    """Write escapes where a terminal lacks a letter, rather than stop after the budget was spent."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _unheard() -> int:
+    """Let the interpreter flush into nowhere on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return UNHEARD

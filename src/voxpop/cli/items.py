@@ -1,0 +1,96 @@
+"""`voxpop items`: from a table of who wrote what to a released set of items."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voxpop.cli.options import (
+    Accounting,
+    Alpha,
+    Delta,
+    Epsilon,
+    Json,
+    Limit,
+    Noise,
+    Rounds,
+    Seed,
+    WeightingName,
+    budget_of,
+    set_union_of,
+)
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...", help="Parquet, CSV, TSV or JSONL files, folders or patterns.", show_default=False
+    ),
+]
+User = Annotated[str, typer.Option(metavar="COLUMN", help="Column that says whose a row is.", show_default=False)]
+Text = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of text, to be cut into words.", show_default=False)
+]
+Tokens = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of lists of words, already cut.", show_default=False)
+]
+Items = Annotated[
+    str | None,
+    typer.Option("--items", metavar="COLUMN", help="Column of items, or of lists of them.", show_default=False),
+]
+Sequence = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
+]
+Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or a regular expression.")]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
+
+
+def items(
+    source: Sources,
+    user: User,
+    output: Output,
+    text: Text = None,
+    tokens: Tokens = None,
+    items: Items = None,
+    sequence: Sequence = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    limit: Limit = 100,
+    weighting: WeightingName = "l2-descent",
+    noise: Noise = "gaussian",
+    alpha: Alpha = 3.0,
+    rounds: Rounds = 1,
+    accounting: Accounting = "joint",
+    tokenizer: Tokenizer = "words",
+    seed: Seed = None,
+    json: Json = False,
+) -> None:
+    """Release the items that many users share.
+
+    voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words
+    """
+    from voxpop.cli.report import report
+    from voxpop.cli.stages import stage
+    from voxpop.release.saving import check_target
+
+    # All that can be wrong with the call comes before the data, and the data before the budget is spent.
+    budget = budget_of(epsilon, delta)
+    folder = check_target(output)
+    plan = set_union_of(
+        limit=limit, weighting=weighting, noise=noise, alpha=alpha, rounds=rounds, accounting=accounting
+    ).plan(budget)
+    with stage("Reading"):
+        from voxpop.corpus.read import read
+
+        corpus = read(
+            source if len(source) > 1 else source[0],
+            user=user,
+            text=text,
+            tokens=tokens,
+            items=items,
+            sequence=sequence,
+            tokenizer=tokenizer,
+        )
+    with stage("Releasing"):
+        release = plan.release(corpus, seed)
+    release.save(folder)
+    report(release, folder, as_json=json)

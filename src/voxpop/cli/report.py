@@ -1,0 +1,102 @@
+"""A release as people and machines read it. Everything here is a function of the release."""
+
+import json
+from math import exp
+from pathlib import Path
+from textwrap import fill, indent
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.release import Release
+
+SAMPLE = 20
+WIDTH = 96
+LARGEST_EXPONENT = 700.0
+
+
+def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user", data: str | None = None) -> None:
+    """Print what was released, its guarantee in words, and where it was saved.
+
+    Args:
+        release: what was released.
+        folder: where it was saved.
+        as_json: print one JSON object instead.
+        user: what one user is called.
+        data: what the release was made from, where that is public.
+    """
+    if as_json:
+        content = summary(release, folder)
+        typer.echo(json_line(content if data is None else {"data": data, **content}))
+        return
+    typer.echo(f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}")
+    if len(release):
+        typer.echo(indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)))
+    typer.echo(promise(release.guarantee, user))
+    typer.echo(f"\nSaved to {folder}")
+
+
+def summary(release: "Release", folder: Path) -> dict[str, Any]:
+    """Return what a machine wants to know about a saved release."""
+    return {
+        "released": len(release),
+        **promised(release.guarantee),
+        "plan": release.plan.to_dict(),
+        "folder": str(folder.resolve()),
+    }
+
+
+def promised(guarantee: "Guarantee") -> dict[str, Any]:
+    """Return a guarantee for machines, with the sentence that states it."""
+    return {"statement": str(guarantee), "guarantee": guarantee.to_dict()}
+
+
+def json_line(content: dict[str, Any]) -> str:
+    """Return one JSON object on one line of ASCII."""
+    return json.dumps(content, allow_nan=False)
+
+
+def count(release: "Release") -> str:
+    """Say how many grams there are, and of what length if not all are single."""
+    number = len(release)
+    longest = release.grams["length"][number - 1].as_py() if number else 1
+    noun, rest = ("item", "") if longest == 1 else ("gram", f" of up to {longest} tokens")
+    return f"Released {number:,} {noun}{'' if number == 1 else 's'}{rest}."
+
+
+def sample(release: "Release") -> list[str]:
+    """Return up to 20 grams, evenly spaced in canonical order."""
+    number = len(release)
+    places = range(number) if number <= SAMPLE else [number * place // SAMPLE for place in range(SAMPLE)]
+    return [printable(gram) for gram in release.grams["gram"].take(list(places)).to_pylist()]
+
+
+def printable(gram: Any) -> str:
+    """Return a gram with everything a terminal might obey written as an escape."""
+    return " ".join("".join(map(_visible, token)) for token in gram)
+
+
+def promise(guarantee: "Guarantee", user: str = "user") -> str:
+    """Say what a guarantee means."""
+    return f"\nGuarantee: {guarantee}\n{indented(fill(_meaning(guarantee, user), WIDTH))}"
+
+
+def indented(text: str) -> str:
+    """Move a text two places to the right."""
+    return indent(text, "  ")
+
+
+def _meaning(guarantee: "Guarantee", user: str) -> str:
+    if not guarantee.private:
+        return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
+    factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
+    return (
+        f"Take away any one {user}, or add one, with everything it holds: the probability of anything that could be "
+        f"released becomes at most {factor} times (e^{guarantee.epsilon:g}) what it was, plus {guarantee.delta:g}."
+    )
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()

@@ -1,0 +1,31 @@
+"""Arrow arrays as plain numpy arrays, without copies where that can be."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Texts = tuple[NDArray[np.uint8], NDArray[np.int64]]
+
+
+def text_buffers(texts: pa.Array) -> Texts:
+    """Return the UTF-8 bytes of a string array and where each text starts (one more); a null is an empty text."""
+    if not pa.types.is_large_string(texts.type):
+        texts = texts.cast(pa.large_string())
+    if texts.null_count:
+        texts = texts.fill_null("")
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return bytes_, starts if starts.size else np.zeros(1, np.int64)
+
+
+def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
+    """Return the codes of a dictionary array, -1 for null."""
+    return dictionary.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return one array of several chunks."""
+    if isinstance(array, pa.ChunkedArray):
+        return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    return array

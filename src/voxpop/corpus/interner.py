@@ -1,0 +1,106 @@
+"""Distinct words and their provisional ids, for one thread."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.corpus.arrow import text_buffers
+from voxpop.corpus.code_points import empty_table, fill_page, normal_form
+from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, rehash
+
+HEADS = tuple(np.frombuffer(head, np.uint8) for head in (b"http://", b"https://", b"www."))
+SLOW_DOCUMENT = -2
+Documents = tuple[NDArray[np.int32], NDArray[np.int64]]
+
+
+@dataclass(slots=True)
+class WordInterner:
+    """Words met so far; ids count up from 0 in order of first appearance."""
+
+    slots: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(1 << 16, np.uint64))
+    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(1 << 15, np.uint64))
+    word_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1 << 15) + 1, np.int64))
+    arena: NDArray[np.uint8] = field(default_factory=lambda: np.empty(1 << 20, np.uint8))
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    table: NDArray[np.uint32] = field(default_factory=empty_table)
+
+    def cut(self, texts: pa.Array) -> Documents:
+        """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
+        data, starts = text_buffers(texts)
+        ids, ends = self._run(data, starts, normal=False)
+        slow, self.counts[1] = int(self.counts[1]), 0
+        return self._mend(texts, ids, ends) if slow else (ids, ends)
+
+    def vocabulary(self) -> pa.Array:
+        """Return the words by id."""
+        words = int(self.counts[0])
+        starts = self.word_start[: words + 1].copy()
+        return pa.LargeStringArray.from_buffers(
+            words, pa.py_buffer(starts), pa.py_buffer(self.arena[: starts[-1]].copy())
+        )
+
+    def _run(self, data: NDArray[np.uint8], starts: NDArray[np.int64], *, normal: bool) -> Documents:
+        """Run the kernel, growing arrays and filling in pages where it stops for them."""
+        ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
+        ends = np.zeros(starts.size, np.int64)
+        reason, document = -1, 0
+        while reason != DONE:
+            reason, document, code = cut_words(
+                data,
+                starts,
+                document,
+                self.table,
+                HEADS,
+                normal,
+                self.slots,
+                self.hashes,
+                self.word_start,
+                self.arena,
+                self.counts,
+                ids,
+                ends,
+            )
+            if reason == MISSING_PAGE:
+                fill_page(self.table, code)
+            elif reason != DONE:
+                self._grow(int(starts[document + 1] - starts[document]))
+        return ids[: ends[-1]], ends
+
+    def _grow(self, size: int) -> None:
+        """Make room for a document of `size` bytes, at least doubling what is too small."""
+        words = int(self.counts[0])
+        wanted = words + size // 2 + 2
+        if 2 * wanted > self.slots.size or wanted >= self.hashes.size:
+            capacity = 1 << (2 * wanted).bit_length()
+            self.hashes = _widened(self.hashes, capacity)
+            self.word_start = _widened(self.word_start, capacity + 1)
+            self.slots = np.zeros(2 * capacity, np.uint64)
+            rehash(self.hashes, words, self.slots)
+        used = int(self.word_start[words])
+        if used + size + size // 2 + 8 > self.arena.size:
+            self.arena = _widened(self.arena, 2 * (used + 2 * size + 8))
+
+    def _mend(self, texts: pa.Array, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> Documents:
+        """Cut the slow texts again in normal form, and put them in their places."""
+        sizes = np.diff(ends)
+        slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
+        normal = [normal_form(text) for text in texts.take(pa.array(slow)).to_pylist()]
+        mended_ids, mended_ends = self._run(*text_buffers(pa.array(normal, pa.large_string())), normal=True)
+        sizes[slow] = np.diff(mended_ends)
+        new_ends = np.concatenate([[0], np.cumsum(sizes)])
+        from_slow = np.zeros(sizes.size, np.bool_)
+        from_slow[slow] = True
+        is_mended = np.repeat(from_slow, sizes)
+        result = np.empty(new_ends[-1], np.int32)
+        result[is_mended] = mended_ids
+        result[~is_mended] = ids[ids != SLOW_DOCUMENT]
+        return result, new_ends
+
+
+def _widened(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
+    """Return a longer copy."""
+    longer = np.empty(max(size, array.size), array.dtype)
+    longer[: array.size] = array
+    return longer

@@ -1,0 +1,78 @@
+"""Kernels that lay documents out user by user and give ids their final names."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+
+@jit
+def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
+    """Write `names[id]` for every id, and negative ids as they are."""
+    for position in range(ids.size):
+        old = ids[position]
+        target[position] = names[old] if old >= 0 else old
+
+
+@jit
+def is_rising(codes: Int32s) -> bool:
+    """Tell whether the codes never fall."""
+    for position in range(1, codes.size):
+        if codes[position] < codes[position - 1]:
+            return False
+    return True
+
+
+@jit
+def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
+    """Write where each user's tokens start, from the owner of each document and where documents end.
+
+    Args:
+        codes: int32 (documents), the user of each.
+        ends: int64 (documents + 1), `ends[d]` to `ends[d + 1]` are the tokens of document d.
+        user_start: int64 (users + 1), zeros; written.
+    """
+    for document in range(codes.size):
+        user_start[codes[document] + 1] += ends[document + 1] - ends[document]
+    for user in range(1, user_start.size):
+        user_start[user] += user_start[user - 1]
+
+
+@jit
+def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: Int64s, target: Int32s) -> None:
+    """Copy documents user by user, in their order, into `target`."""
+    free = user_start[:-1].copy()
+    for document in range(codes.size):
+        user = codes[document]
+        place = free[user]
+        for position in range(ends[document], ends[document + 1]):
+            target[place] = tokens[position]
+            place += 1
+        free[user] = place
+
+
+@jit
+def gather_items(items: Int32s, codes: Int32s, user_start: Int64s, target: Int32s) -> None:
+    """Copy items user by user, in their order, into `target`."""
+    free = user_start[:-1].copy()
+    for row in range(codes.size):
+        user = codes[row]
+        target[free[user]] = items[row]
+        free[user] += 1
+
+
+@jit
+def lay_documents(codes: Int32s, list_start: Int64s, target: Int32s, ends: Int64s) -> None:
+    """Write each list of codes, those below 0 left out, followed by -1, and where it ends."""
+    out = 0
+    for document in range(list_start.size - 1):
+        for position in range(list_start[document], list_start[document + 1]):
+            if codes[position] >= 0:
+                target[out] = codes[position]
+                out += 1
+        target[out] = -1
+        out += 1
+        ends[document + 1] = out

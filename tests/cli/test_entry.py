@@ -1,0 +1,121 @@
+"""Exit codes and messages around every command."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from voxpop.errors import InternalError
+
+
+def test_version(voxpop):
+    """`--version` prints name and version and is a success."""
+    import voxpop as package
+
+    assert voxpop("--version") == (0, f"voxpop {package.__version__}\n", "")
+
+
+def test_no_arguments_show_help(voxpop):
+    """`voxpop` alone is a wrong call and shows the commands."""
+    code, _, err = voxpop()
+    assert code == 2
+    assert all(command in err for command in ("items", "plan", "show", "demo"))
+
+
+@pytest.mark.parametrize("command", ["items", "plan", "show", "demo"])
+def test_every_command_has_help(voxpop, command):
+    """Every command explains itself."""
+    code, out, err = voxpop(command, "--help")
+    assert (code, err) == (0, "")
+    assert f"voxpop {command}" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["iems"], "Did you mean 'items'? See `voxpop --help`."),
+        (["plan", "--epsilon", "four"], "--epsilon"),
+        (["plan", "--epsilonn", "4"], "--epsilonn"),
+        (["plan", "--delta", "1e-7"], "--epsilon is missing"),
+        (["plan", "--epsilon", "4"], "--delta is missing"),
+        (["plan", "--epsilon", "0", "--delta", "1e-7"], "`epsilon` must be finite and more than 0"),
+        (["plan", "--epsilon", "nan", "--delta", "1e-7"], "`epsilon` must be finite and more than 0"),
+        (["plan", "--epsilon", "4", "--delta", "1"], "`delta` must be at least 0 and less than 1"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--limit", "0"], "`limit` must be"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--limit", "many"], "--limit"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--noise", "white"], "`noise` must be"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--weighting", "x"], "`weighting` must be"),
+        (
+            ["plan", "--epsilon", "4", "--delta", "1e-7", "--noise", "laplace"],
+            "l2-descent weighting with laplace noise",
+        ),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--accounting", "x"], "`accounting` must be"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--rounds", "0"], "`rounds` must be"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "--alpha", "-1"], "`alpha` must be"),
+        (["plan", "--epsilon", "4", "--delta", "1e-7", "extra"], "extra"),
+        (["show"], "DIR"),
+        (["show", "nowhere"], "nowhere does not exist"),
+        (["show", "nowhere", "--first", "-1"], "--first"),
+        (["items"], "--help"),
+    ],
+)
+def test_wrong_calls_get_one_line(voxpop, arguments, words):
+    """A wrong call ends with code 2 and one line that names what is wrong."""
+    assert words in voxpop(*arguments).complaint
+
+
+def raise_in_show(monkeypatch, error):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("voxpop.release.loading.load", fail)
+
+
+@pytest.mark.parametrize("error", [InternalError("broken"), KeyError("broken"), OSError("broken")])
+def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
+    """A fault of ours ends with code 1, a traceback, and a request to report it."""
+    raise_in_show(monkeypatch, error)
+    code, out, err = voxpop("show", "words")
+    assert (code, out) == (1, "")
+    assert err.startswith("Traceback")
+    assert "broken" in err
+    assert "Please report it" in err
+
+
+def test_ctrl_c_says_so(voxpop, monkeypatch):
+    """Ctrl-C inside a command ends with code 130 and no traceback."""
+    raise_in_show(monkeypatch, KeyboardInterrupt())
+    assert voxpop("show", "words") == (130, "", "voxpop: stopped.\n")
+
+
+def test_ctrl_c_while_starting(voxpop, monkeypatch):
+    """Ctrl-C before a command has begun ends the same way."""
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("voxpop.cli.entry._never_fail_to_encode", fail)
+    assert voxpop("--help") == (130, "", "voxpop: stopped.\n")
+
+
+def test_real_ctrl_c():
+    """A process that gets SIGINT in the middle of a command ends with code 130."""
+    program = (
+        "import os, signal, sys, voxpop.release.loading as loading\n"
+        "loading.load = lambda folder: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from voxpop.cli import main\n"
+        "sys.exit(main(['show', 'words']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "voxpop: stopped.\n")
+
+
+def test_a_reader_that_went_away_is_no_fault():
+    """When nobody reads the output any more, the command ends quietly."""
+    program = "import sys; from voxpop.cli import main; sys.exit(main(['--help']))"
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = subprocess.run([sys.executable, "-c", program], stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -1,0 +1,167 @@
+"""`voxpop items` and `voxpop demo`, from end to end."""
+
+import json
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
+CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
+
+
+@pytest.fixture
+def posts(tmp_path):
+    """A table in the working folder: two words that 500 users share, and one that a single user holds."""
+    frame = pl.DataFrame({"author": range(500), "body": ["Tea, milk!"] * 499 + ["tea milk unheard"]})
+    frame.write_parquet(tmp_path / "posts.parquet")
+    return tmp_path / "posts.parquet"
+
+
+def test_releases_and_saves(voxpop, posts, tmp_path):
+    """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
+    code, out, err = voxpop("items", *CALL, "-o", "words")
+    assert (code, err) == (0, "")
+    assert list(vp.load(tmp_path / "words")) == [("milk",), ("tea",)]
+    assert "Released 2 items." in out
+    assert "milk, tea" in out
+    assert "(4, 1e-06)-DP, one user added or removed" in out
+    assert f"Saved to {tmp_path / 'words'}" in out
+    assert "unheard" not in out
+
+
+def test_output_holds_nothing_private(voxpop, posts, tmp_path):
+    """Neither the printed object nor the saved record names a number of users, rows or distinct items."""
+    content = voxpop("items", *CALL, "-o", "words", "--json").json
+    plan = vp.SetUnion().plan(vp.Budget(4, 1e-6))
+    assert content == {
+        "released": 2,
+        "statement": str(plan.guarantee),
+        "guarantee": plan.guarantee.to_dict(),
+        "plan": plan.to_dict(),
+        "folder": str(tmp_path / "words"),
+    }
+    record = json.loads((tmp_path / "words" / "release.json").read_text(encoding="utf-8"))
+    assert record["plan"] == content["plan"]
+
+
+def test_options_reach_the_mechanism(voxpop, posts):
+    """Every option of the mechanism arrives in the plan that ran."""
+    options = {
+        "limit": 7,
+        "weighting": "weighted",
+        "noise": "laplace",
+        "alpha": 2,
+        "rounds": 2,
+        "accounting": "published",
+    }
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    plan = voxpop("items", *CALL, *flags, "-o", "words", "--json").json["plan"]
+    assert {name: plan[name] for name in options} == options
+
+
+def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
+    """The same seed gives the same files; output and file say that they are not private."""
+    first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
+    content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
+    assert "NOT PRIVATE" in first.out
+    assert "NOT PRIVATE" in content["statement"]
+    for name in ("release.parquet", "release.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_several_sources_and_other_columns(voxpop, tmp_path):
+    """Several files are read as one, and lists of items and of tokens work like text."""
+    for number in (0, 1):
+        users = range(number * 300, number * 300 + 300)
+        frame = pl.DataFrame({"who": users, "what": [["Tea", "milk, oat"]] * 300})
+        frame.write_parquet(tmp_path / f"part{number}.parquet")
+    for column in ("--items", "--tokens"):
+        content = voxpop(
+            "items", "part0.parquet", "part1.parquet", "--user", "who", column, "what", *BUDGET, "-o", "out", "--json"
+        ).json
+        assert content["released"] == 2
+        assert list(vp.load(tmp_path / "out")) == [("Tea",), ("milk, oat",)]
+
+
+def test_tokenizer_is_passed_on(voxpop, posts, tmp_path):
+    """Another way to cut the text gives other words."""
+    assert voxpop("items", *CALL, "--tokenizer", "whitespace", "-o", "words").code == 0
+    assert ("Tea,",) in vp.load(tmp_path / "words")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["posts.parquet", "--user", "writer", "--text", "body", *BUDGET], ["'writer'", "author", "body"]),
+        (["posts.parquet", "--user", "author", "--text", "words", *BUDGET], ["'words'", "author", "body"]),
+        (["posts.parquet", "--user", "author", *BUDGET], ["text", "tokens", "items", "sequence"]),
+        (["posts.parquet", "--user", "author", "--text", "body", "--items", "body", *BUDGET], ["text", "items"]),
+        (["posts.parquet", "--text", "body", *BUDGET], ["--user"]),
+        (["nowhere.parquet", "--user", "author", "--text", "body", *BUDGET], ["nowhere.parquet"]),
+        (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing", "1e-7"]),
+        ([*CALL, "--tokenizer", "syllables"], ["syllables", "words"]),
+        ([*CALL, "--noise", "laplace"], ["l2-descent weighting with laplace noise"]),
+    ],
+)
+def test_wrong_calls_say_what_to_do(voxpop, posts, tmp_path, arguments, expected):
+    """A wrong call or unusable data ends with code 2, one line that helps, and nothing saved."""
+    complaint = voxpop("items", *arguments, "-o", "words").complaint
+    assert all(word in complaint for word in expected)
+    assert not (tmp_path / "words").exists()
+
+
+def test_missing_folder_is_said(voxpop, posts):
+    """Without `-o` nothing runs."""
+    assert "--output" in voxpop("items", *CALL).complaint
+
+
+def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
+    """A folder that cannot be saved to is refused before the budget is spent, even before the source is looked for."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    complaint = voxpop("items", "nowhere.parquet", *CALL[1:], "-o", "full").complaint
+    assert "full holds files and is not a release" in complaint
+
+
+def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
+    """Bytes that are not UTF-8 end with code 2 and quote none of the data."""
+    (tmp_path / "posts.csv").write_bytes(b"author,body\n1,secret \xff word\n")
+    complaint = voxpop("items", "posts.csv", *CALL[1:], "-o", "words").complaint
+    assert "posts.csv" in complaint
+    assert "secret" not in complaint
+
+
+def test_demo(tmp_path):
+    """The demo releases common words of the standard library, says so, and stays within its 20 seconds."""
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from voxpop.cli import main; sys.exit(main(['demo']))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    seconds = time.perf_counter() - begun
+    print(f"voxpop demo: {seconds:.1f} s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert seconds < 60
+    release = vp.load(tmp_path / "demo-vocabulary")
+    assert len(release) > 50
+    assert "the" in release
+    assert "one module = one user" in done.stdout
+    assert f"Released {len(release):,} items." in done.stdout
+    assert "any one module" in done.stdout
+    assert f"Saved to {tmp_path / 'demo-vocabulary'}" in done.stdout
+
+
+def test_demo_for_machines(voxpop, tmp_path):
+    """`demo --json -o` prints one object and saves where it was told."""
+    content = voxpop("demo", "--json", "-o", "here").json
+    assert content["released"] == len(vp.load(tmp_path / "here"))
+    assert content["data"].endswith("one module = one user")
+    assert content["guarantee"]["private"] is True

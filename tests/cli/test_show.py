@@ -1,0 +1,89 @@
+"""`voxpop show` and `voxpop plan`."""
+
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.release.grams import SCHEMA
+from voxpop.release.stored_plan import StoredPlan
+
+PLAN, GUARANTEE = StoredPlan({"mechanism": "set union", "sigma": 1.5}), vp.Guarantee(4, 1e-7)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    items = pa.array([f"word{number:03}" for number in range(100)])
+    vp.Release.from_items(items, PLAN, GUARANTEE).save(tmp_path / "words")
+    return tmp_path / "words"
+
+
+def test_show_for_people(voxpop, saved):
+    """A person sees the number, the first items, the guarantee in words, and the plan."""
+    code, out, err = voxpop("show", saved)
+    assert (code, err) == (0, "")
+    assert "100 items" in out
+    assert "word019\n" in out
+    assert "word020" not in out
+    assert "(4, 1e-07)-DP" in out
+    assert "54.6 times" in out
+    assert "sigma: 1.5" in out
+
+
+def test_show_first(voxpop, saved):
+    """`--first` says how many items are shown."""
+    assert voxpop("show", saved, "--first", 3).out.count("word") == 3
+    assert voxpop("show", saved, "--first", 0).out.count("word") == 0
+    assert len(voxpop("show", saved, "--first", 1000, "--json").json["first"]) == 100
+
+
+def test_show_for_machines(voxpop, saved):
+    """A machine gets one object with the same facts."""
+    assert voxpop("show", saved, "--first", 2, "--json").json == {
+        "released": 100,
+        "statement": "(4, 1e-07)-DP, one user added or removed",
+        "guarantee": GUARANTEE.to_dict(),
+        "plan": PLAN.to_dict(),
+        "folder": str(saved),
+        "first": [["word000"], ["word001"]],
+    }
+
+
+def test_show_marks_a_seeded_release(voxpop, saved):
+    """A release made with a seed is shown as not private."""
+    release = vp.load(saved)
+    vp.Release(release.grams, PLAN, vp.Guarantee(4, 1e-7, private=False)).save(saved)
+    out = voxpop("show", saved).out
+    assert "NOT PRIVATE" in out
+    assert "54.6 times" not in out
+    assert voxpop("show", saved, "--json").json["guarantee"]["private"] is False
+
+
+def test_show_longer_grams_and_escapes(voxpop, tmp_path):
+    """Grams are shown word by word, and what a terminal would obey is escaped."""
+    rows = pa.table({"gram": [["a\x1b[2J"], ["a", "b"]], "length": [1, 2]}, schema=SCHEMA)
+    vp.Release(rows, PLAN, GUARANTEE).save(tmp_path / "words")
+    out = voxpop("show", "words").out
+    assert "2 grams of up to 2 tokens" in out
+    assert "  a\\x1b[2J\n  a b\n" in out
+    assert "\x1b" not in out
+
+
+def test_show_nothing(voxpop, tmp_path):
+    """An empty release is shown as one."""
+    vp.Release.from_items(pa.array([], pa.string()), PLAN, GUARANTEE).save(tmp_path / "words")
+    assert "0 items" in voxpop("show", "words").out
+
+
+def test_plan_for_people(voxpop):
+    """A person sees the same text as `str(plan)`."""
+    expected = vp.SetUnion(limit=10, weighting="weighted", noise="laplace", rounds=2).plan(vp.Budget(3, 1e-6))
+    arguments = ["--limit", 10, "--weighting", "weighted", "--noise", "laplace", "--rounds", 2]
+    assert voxpop("plan", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
+
+
+def test_plan_for_machines(voxpop):
+    """A machine gets the plan's numbers and the guarantee."""
+    expected = vp.SetUnion(alpha=2.0, accounting="published").plan(vp.Budget(3, 1e-6))
+    content = voxpop("plan", "--epsilon", 3, "--delta", 1e-6, "--alpha", 2, "--accounting", "published", "--json").json
+    assert content["plan"] == expected.to_dict()
+    assert content["guarantee"] == expected.guarantee.to_dict()

@@ -1,0 +1,67 @@
+"""Starting up is cheap, and the public names are as promised."""
+
+import json
+import resource
+import subprocess
+import sys
+
+import pytest
+
+import voxpop
+
+HEAVY = {"numba", "numpy", "polars", "pyarrow", "scipy", "cryptography", "mpmath", "pandas", "rich"}
+COMMAND = "import sys; from voxpop.cli import main; code = main(sys.argv[1:]); "
+
+
+def python(*arguments):
+    """Run Python; return its output and the processor time it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, check=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def heavy_modules_after(statement, *arguments):
+    listing = "import json, sys; print(json.dumps(sorted(m.split('.')[0] for m in sys.modules)))"
+    output, _ = python("-c", f"{statement}\n{listing}", *arguments)
+    return HEAVY & set(json.loads(output.splitlines()[-1]))
+
+
+def test_import_takes_no_time():
+    """Importing the package costs a few hundredths of a second; three times the promised 0.15 s is the alarm."""
+    _, seconds = python("-c", "import voxpop")
+    print(f"import voxpop: {seconds:.3f} s of processor time")
+    assert seconds < 3 * 0.15
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["items", "--help"]])
+def test_help_takes_no_time(arguments):
+    """Help costs about a tenth of a second; three times the promised 0.3 s is the alarm."""
+    output, seconds = python("-c", COMMAND, *arguments)
+    print(f"voxpop {' '.join(arguments)}: {seconds:.3f} s of processor time")
+    assert output.startswith("Usage: voxpop")
+    assert seconds < 3 * 0.3
+
+
+def test_import_loads_nothing_heavy():
+    """Importing the package, and listing its names, imports none of the libraries it works with."""
+    assert heavy_modules_after("import voxpop; dir(voxpop); voxpop.errors") == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "--epsilon", "4"]])
+def test_help_and_refusals_load_nothing_heavy(arguments):
+    """Help, the version and a refused call import none of the libraries either."""
+    assert heavy_modules_after(COMMAND, *arguments) == set()
+
+
+def test_public_names_are_sorted_and_complete():
+    """`__all__` is sorted, is what `dir` shows, and every name in it can be had."""
+    assert list(voxpop.__all__) == sorted(voxpop.__all__) == dir(voxpop)
+    for name in voxpop.__all__:
+        assert getattr(voxpop, name) is not None
+
+
+def test_unknown_name_is_an_attribute_error():
+    """A name that does not exist says which ones do."""
+    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Budget, .*SetUnion"):
+        _ = voxpop.SetUnon

@@ -1,0 +1,51 @@
+"""Independent answers: eighty digits, numerical integration, and dp-accounting's privacy loss distributions."""
+
+import math
+
+import numpy as np
+from dp_accounting.pld import pld_pmf, privacy_loss_distribution
+
+from voxpop.privacy import precise
+
+
+def gaussian_delta(epsilon, mu):
+    """Delta of a Gaussian mechanism from the textbook formula, in eighty digits."""
+    mp = precise.context
+    e, m = mp.mpf(epsilon), mp.mpf(mu)
+    if m == 0:
+        return max(mp.mpf(0), 1 - mp.exp(e))
+    return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
+
+
+def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=0.0):
+    """The exact delta of one pair of neighbours whose noisy values are released, both directions, in eighty digits."""
+    mp = precise.context
+    none = mp.mpf(1)
+    for weight in novel_weights:
+        none *= mp.ncdf((mp.mpf(threshold) - mp.mpf(weight)) / mp.mpf(sigma))
+    mu = mp.sqrt(mp.mpf(shared_square) / mp.mpf(sigma) ** 2 + mp.mpf(mu_rest) ** 2)
+    forward = 1 - none + none * gaussian_delta(mp.mpf(epsilon) - mp.log(none), mu)
+    return float(max(forward, gaussian_delta(mp.mpf(epsilon) + mp.log(none), mu)))
+
+
+def integrated_delta(epsilon, hit, log_density, shift):
+    """The hockey-stick divergences of "hit, or shifted noise" and "noise", by summing over a fine grid."""
+    x = np.linspace(-40, 40, 400_001)
+    step = x[1] - x[0]
+    without, with_user = np.exp(log_density(x)), (1 - hit) * np.exp(log_density(x - shift))
+    forward = hit + np.maximum(with_user - math.exp(epsilon) * without, 0).sum() * step
+    reverse = np.maximum(without - math.exp(epsilon) * with_user, 0).sum() * step
+    return forward, reverse
+
+
+def hit_distribution(steps, interval):
+    """The privacy loss distribution of "some novel item is released", with probability 1 - e^(-steps * interval)."""
+    hit = -math.expm1(-steps * interval)
+    with_user = pld_pmf.create_pmf({-steps: 1 - hit}, interval, hit, True)
+    without = pld_pmf.create_pmf({steps: 1.0}, interval, 0.0, True)
+    return hit, privacy_loss_distribution.PrivacyLossDistribution(with_user, without)
+
+
+def gaussian_distribution(mu, interval):
+    """The privacy loss distribution of a Gaussian mechanism; exact where epsilon is a multiple of the interval."""
+    return privacy_loss_distribution.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)

@@ -1,0 +1,65 @@
+"""Budget and Guarantee: what may be spent, and what was."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from voxpop.errors import BudgetError
+from voxpop.privacy import Budget, Guarantee
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "3", True, None, 1j])
+def test_bad_epsilon_is_refused(epsilon):
+    """Only finite positive real numbers are an epsilon."""
+    with pytest.raises(BudgetError, match="epsilon"):
+        Budget(epsilon, 1e-7)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, float("nan"), "1e-7", False])
+def test_bad_delta_is_refused(delta):
+    """Only real numbers in [0, 1) are a delta."""
+    with pytest.raises(BudgetError, match="delta"):
+        Budget(3, delta)
+
+
+def test_budget_holds_floats():
+    """Integers and fractions become doubles, and delta defaults to 0."""
+    budget = Budget(Fraction(1, 2))
+    assert (budget.epsilon, budget.delta) == (0.5, 0.0)
+    assert isinstance(Budget(4, 0).epsilon, float)
+
+
+def test_guarantee_reads_as_a_sentence():
+    """A seeded guarantee says first that it is none."""
+    assert str(Guarantee(4, 1e-7)) == "(4, 1e-07)-DP, one user added or removed"
+    assert str(Guarantee(4, 1e-7, private=False)) == (
+        "NOT PRIVATE: made with a seed; otherwise (4, 1e-07)-DP, one user added or removed"
+    )
+
+
+def test_guarantee_survives_a_round_trip():
+    """`from_dict` undoes `to_dict`."""
+    guarantee = Guarantee(1.5, 1e-9, private=False)
+    assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
+
+
+def test_public_names_load_only_what_they_need():
+    """Budget, Guarantee and Novelty cost neither numpy nor scipy, and every public name exists."""
+    program = (
+        "import sys; from voxpop.privacy import Budget, Guarantee, Novelty\n"
+        "assert not {'numpy', 'scipy', 'mpmath', 'cryptography'} & set(sys.modules), 'heavy import'\n"
+        "import voxpop.privacy as privacy\n"
+        "assert all(getattr(privacy, name) for name in privacy.__all__) and 'Budget' in dir(privacy)\n"
+        "assert set(privacy.__all__) == set(privacy._MODULES)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_unknown_names_are_attribute_errors():
+    """A typing error in an import is reported as usual."""
+    import voxpop.privacy
+
+    with pytest.raises(AttributeError, match="Bugdet"):
+        _ = voxpop.privacy.Bugdet

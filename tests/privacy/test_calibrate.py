@@ -1,0 +1,189 @@
+"""Calibration: known values, the budget kept, nothing wasted, and clear refusals."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxpop.errors import BudgetError
+from voxpop.privacy import Budget, Novelty, total_delta
+from voxpop.privacy.calibrate import calibrate
+
+PAPER = Budget(3, math.exp(-10))
+SIPS = (0.05, 0.15, 0.8)
+
+
+def novelty(shape="symmetric", limit=100, norm=2):
+    return Novelty(limit=limit, shape=shape, least=limit ** (-1 / norm) * (1 - 2**-30), norm=norm)
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit", "sigma", "threshold"),
+    [
+        (PAPER, 100, 1.33279, 6.82366),
+        (PAPER, 300, 1.33279, 7.05613),
+        (Budget(1, 1e-5), 100, 3.88414, 20.78974),
+        (Budget(4, 1e-7), 100, 1.32790, 8.21271),
+    ],
+)
+@pytest.mark.parametrize("shape", ["symmetric", "even"])
+def test_published_pairs(budget, limit, sigma, threshold, shape):
+    """The papers' split gives the papers' numbers."""
+    (found,) = calibrate(budget, novelty(shape, limit), accounting="published")
+    assert found.scale == pytest.approx(sigma, abs=5.1e-6)
+    assert found.threshold == pytest.approx(threshold, abs=5.1e-6)
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit", "sigma", "threshold"),
+    [
+        (PAPER, 100, 1.28240, 6.39736),
+        (PAPER, 300, 1.28242, 6.62599),
+        (Budget(1, 1e-5), 100, 3.73067, 19.49700),
+        (Budget(4, 1e-7), 100, 1.29786, 7.88429),
+    ],
+)
+@pytest.mark.parametrize("shape", ["symmetric", "even", "fixed"])
+def test_joint_pairs(budget, limit, sigma, threshold, shape):
+    """The exact bound gives the tabulated pair to 1e-4, or one with less noise and a lower threshold."""
+    (found,) = calibrate(budget, novelty(shape, limit))
+    assert found.scale == pytest.approx(sigma, rel=1e-4)
+    assert found.threshold == pytest.approx(threshold, rel=1e-4)
+
+
+def test_published_threshold_of_fixed_weights():
+    """Counts need only look at a user whose items are all novel."""
+    (found,) = calibrate(PAPER, Novelty(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
+    (scaled,) = calibrate(PAPER, Novelty(100, "fixed", 0.1, 2), accounting="published")
+    assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
+    assert found.threshold == pytest.approx(10 * scaled.threshold, rel=1e-8)
+
+
+@settings(max_examples=30)
+@given(
+    epsilon=st.floats(0.1, 8),
+    log_delta=st.floats(-14, -2),
+    limit=st.integers(1, 700),
+    shape=st.sampled_from(["fixed", "even", "symmetric", "any"]),
+    noise=st.sampled_from(["gaussian", "laplace"]),
+    accounting=st.sampled_from(["joint", "published"]),
+    fractions=st.sampled_from([(1.0,), SIPS, (0.5, 0.5)]),
+    sensitivity=st.sampled_from([1.0, 1.0001]),
+)
+def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, fractions, sensitivity):
+    """Whatever is asked, the certified delta of the numbers that will run is within the budget."""
+    budget = Budget(epsilon, 10**log_delta)
+    case = novelty(shape, limit, 1 if noise == "laplace" else 2)
+    arguments = {"noise": noise, "sensitivity": sensitivity}
+    scales = calibrate(budget, case, accounting=accounting, fractions=fractions, **arguments)
+    whole = total_delta(scales, epsilon, case, **arguments)
+    assert len(scales) == len(fractions)
+    assert whole <= budget.delta
+    for scale in scales:
+        assert math.ldexp(scale.threshold, 32) == int(math.ldexp(scale.threshold, 32))
+        assert scale.delta == total_delta([scale], epsilon, case, **arguments) <= whole
+
+
+@pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
+@pytest.mark.parametrize("fractions", [(1.0,), SIPS])
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_budget_is_used(shape, fractions, noise):
+    """The whole of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, overspends."""
+    case = novelty(shape, norm=1 if noise == "laplace" else 2)
+    scales = calibrate(PAPER, case, fractions=fractions, noise=noise)
+    assert total_delta(scales, 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
+    for change in ({"threshold": scales[-1].threshold - 1e-3}, {"scale": scales[-1].scale * 0.999}):
+        spoiled = [*scales[:-1], replace(scales[-1], **change)]
+        assert total_delta(spoiled, 3, case, noise=noise) > PAPER.delta
+
+
+@pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
+@pytest.mark.parametrize("fractions", [(1.0,), SIPS])
+def test_joint_is_never_worse_than_published(shape, fractions):
+    """Exact accounting needs neither more noise nor a higher threshold."""
+    published = calibrate(PAPER, novelty(shape), accounting="published", fractions=fractions)
+    joint = calibrate(PAPER, novelty(shape), fractions=fractions)
+    for old, new in zip(published, joint, strict=True):
+        assert new.scale < old.scale
+        assert new.threshold < old.threshold
+
+
+def test_chosen_sigma_is_the_best_by_the_documented_rule():
+    """No other sigma gives a lower weight at which an item is released with probability 0.9."""
+    case = novelty("even", 20)
+    budget = Budget(1, 1e-3)
+    (found,) = calibrate(budget, case)
+    cost = found.threshold + 1.2815515655446004 * found.scale
+    for factor in (1.0003, 1.001, 1.003, 1.01, 1.03, 1.1):
+        sigma = found.scale * factor
+        rival = replace(found, scale=sigma, threshold=cost - 1e-4 - 1.2815515655446004 * sigma)
+        assert total_delta([rival], 1, case, noise="gaussian") > budget.delta
+
+
+def test_rounds_divide_the_budget_by_the_fractions():
+    """One over the squared scale and the logarithm of "no hit" go by the fractions."""
+    for noise, power in (("gaussian", 2), ("laplace", 1)):
+        case = novelty(norm=power)
+        scales = calibrate(PAPER, case, fractions=SIPS, noise=noise)
+        shares = [scale.scale**-power for scale in scales]
+        assert [share / sum(shares) for share in shares] == pytest.approx(SIPS, rel=1e-9)
+
+
+def test_laplace_scale_is_the_plain_one():
+    """Both accountings leave Laplace at sensitivity over epsilon."""
+    for accounting in ("joint", "published"):
+        (found,) = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
+        assert found.scale == pytest.approx(1 / 3, rel=1e-12)
+        assert found.scale >= 1 / 3
+
+
+def test_other_releases_count():
+    """Known-item releases add their mu, and Laplace has none to add."""
+    case, scales = novelty(), calibrate(PAPER, novelty())
+    alone = total_delta(scales, 3, case, noise="gaussian")
+    assert total_delta(scales, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
+    laplace = calibrate(PAPER, novelty(norm=1), noise="laplace")
+    with pytest.raises(BudgetError, match="mu_rest"):
+        total_delta(laplace, 3, novelty(norm=1), noise="laplace", mu_rest=0.3)
+
+
+@pytest.mark.parametrize(
+    ("budget", "changes", "message"),
+    [
+        (Budget(3, 0), {}, "delta"),
+        (Budget(3, 1e-30), {}, "128 random bits"),
+        (Budget(60, 1e-7), {}, "128 random bits"),
+        (PAPER, {"noise": "cauchy"}, "noise"),
+        (PAPER, {"accounting": "hopeful"}, "accounting"),
+        (PAPER, {"noise": "laplace"}, "norm"),
+        (PAPER, {"fractions": (0.5, 0.6)}, "fractions"),
+        (PAPER, {"fractions": ()}, "fractions"),
+        (PAPER, {"fractions": (1.5, -0.5)}, "fractions"),
+        (PAPER, {"sensitivity": math.inf}, "sensitivity"),
+        (PAPER, {"sensitivity": 0.5}, "least weight"),
+        (PAPER, {"grid": 1e-19}, "threshold"),
+    ],
+)
+def test_refusals(budget, changes, message):
+    """What cannot be met is a BudgetError that names the culprit."""
+    with pytest.raises(BudgetError, match=message):
+        calibrate(budget, novelty(), **changes)
+
+
+@pytest.mark.parametrize("limit", [1, 10**6])
+@pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
+def test_extreme_limits(limit, shape):
+    """One item and a million items calibrate."""
+    (found,) = calibrate(PAPER, novelty(shape, limit))
+    assert 0.999 * PAPER.delta < found.delta <= PAPER.delta
+
+
+@pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
+@pytest.mark.parametrize("fractions", [(1.0,), SIPS])
+def test_extreme_budgets(budget, fractions):
+    """Budgets far from the usual ones calibrate too."""
+    case = novelty(limit=30)
+    scales = calibrate(budget, case, fractions=fractions)
+    assert total_delta(scales, budget.epsilon, case, noise="gaussian") <= budget.delta

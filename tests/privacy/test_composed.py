@@ -1,0 +1,93 @@
+"""Several rounds with unknown items, and Laplace noise."""
+
+import math
+from functools import reduce
+
+import numpy as np
+import oracle
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxpop.privacy import precise
+from voxpop.privacy.composed import either, gaussian_rounds, laplace_rounds, pure_delta
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "steps", "sigmas"), [(2.0, (1, 3), (4.0, 1.5)), (1.0, (20, 1, 5), (3.0, 5.0, 2.5)), (0.5, (2,), (3.0,))]
+)
+def test_gaussian_rounds_agree_with_the_privacy_loss_distribution(epsilon, steps, sigmas):
+    """Composing "hit" and Gaussian round by round in dp-accounting gives the closed form to 1e-6."""
+    interval, hits, whole = 1e-3, [], privacy_loss_distribution.identity(1e-3)
+    for step, sigma in zip(steps, sigmas, strict=True):
+        hit, loss = oracle.hit_distribution(step, interval)
+        hits.append(hit)
+        whole = whole.compose(loss).compose(oracle.gaussian_distribution(1 / sigma, interval))
+    found = gaussian_rounds(epsilon, either(hits), math.hypot(*(1 / sigma for sigma in sigmas)))
+    assert found == pytest.approx(whole.get_delta_for_epsilon(epsilon), rel=1e-6)
+
+
+@given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2))
+def test_gaussian_rounds_agree_with_eighty_digits(epsilon, novel, mu):
+    """The formula's value agrees with the same formula in eighty digits."""
+    mp = precise.context
+    none = 1 - mp.mpf(novel)
+    forward = novel + none * oracle.gaussian_delta(mp.mpf(epsilon) - mp.log(none), mu)
+    exact = max(forward, oracle.gaussian_delta(mp.mpf(epsilon) + mp.log(none), mu))
+    assert gaussian_rounds(epsilon, novel, mu) == pytest.approx(float(exact), rel=1e-10)
+
+
+@given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2), st.floats(0, 1), st.floats(0, 1))
+def test_gaussian_rounds_grow_with_both_arguments(epsilon, novel, mu, less_novel, less_mu):
+    """A smaller chance of a hit or a smaller mu never costs more: the pair of the largest dominates."""
+    smaller = gaussian_rounds(epsilon, novel * less_novel, mu * less_mu)
+    assert smaller <= gaussian_rounds(epsilon, novel, mu) * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.7, 1.0])
+@pytest.mark.parametrize("hit", [1e-4, 0.1, 0.6])
+def test_laplace_pair_costs_its_hits_only(epsilon, share, hit):
+    """With pure noise of the right scale on the rest, neither direction exceeds the probability of a hit."""
+    scale = 1 / epsilon
+    unit = (1 - share) * epsilon  # the shift of the shared item, measured in scales
+    assert scale * unit <= 1
+    directions = oracle.integrated_delta(epsilon, hit, lambda x: -np.abs(x) - math.log(2), unit)
+    assert max(directions) <= hit + 1e-7
+    assert laplace_rounds(epsilon, hit, [scale], 1.0) == hit
+
+
+@settings(max_examples=20)
+@given(st.floats(0.2, 2), st.lists(st.floats(0.4, 4), min_size=1, max_size=3))
+def test_laplace_rounds_cover_the_privacy_loss_distribution(epsilon, scales):
+    """Too little noise is charged at least what dp-accounting charges for composed Laplace releases."""
+    losses = [
+        privacy_loss_distribution.from_laplace_mechanism(
+            scale, value_discretization_interval=1e-2, pessimistic_estimate=False, use_connect_dots=False
+        )
+        for scale in scales
+    ]
+    whole = reduce(lambda one, other: one.compose(other), losses)
+    assert laplace_rounds(epsilon, 0.0, scales, 1.0) >= whole.get_delta_for_epsilon(epsilon) - 1e-12
+
+
+def test_pure_delta_is_randomised_response():
+    """At epsilon 0 a pure mechanism's laws differ by (e^x - 1) / (e^x + 1)."""
+    assert pure_delta(0.0, 2.0) == pytest.approx(math.tanh(1), rel=1e-14)
+    assert pure_delta(2.0, 2.0) == 0
+
+
+def test_certain_hits_cost_everything():
+    """A novel item that is always released leaves no privacy."""
+    assert either([0.1, 1.0]) == 1
+    assert gaussian_rounds(1.0, 1.0, 0.1) == 1
+    assert laplace_rounds(1.0, 1.0, [1.0], 1.0) == 1
+
+
+def test_a_supremum_over_constant_shares_would_be_too_low():
+    """Adaptive rounds cost more than the best constant share, which is why rounds give no credit for novel weight."""
+    epsilon, mu, novel = 3.0, 0.75, 2e-5
+    both = gaussian_rounds(epsilon, novel, mu)
+    all_shared, all_novel = gaussian_rounds(epsilon, 0.0, mu), novel
+    assert both > max(all_shared, all_novel)

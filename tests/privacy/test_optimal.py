@@ -1,0 +1,75 @@
+"""The optimal rule for one item per user: closed form, recursion, and both tails."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxpop.errors import BudgetError
+from voxpop.privacy import precise
+from voxpop.privacy.optimal import exact_probability, selection_probability
+
+
+def recursion(epsilon, delta, most):
+    """The definition, in eighty digits."""
+    mp = precise.context
+    growth, mass, values = mp.exp(mp.mpf(epsilon)), mp.mpf(delta), [mp.mpf(0)]
+    for _ in range(most):
+        last = values[-1]
+        values.append(min(growth * last + mass, 1 - (1 - last - mass) / growth, mp.mpf(1)))
+    return values
+
+
+@settings(max_examples=50)
+@given(st.floats(-2, 1.3), st.floats(-30, -0.05))
+def test_closed_form_is_the_recursion(log_epsilon, log_delta):
+    """Exactly in eighty digits; in doubles the nearer tail is right to 1e-12."""
+    epsilon, delta = 10**log_epsilon, 10**log_delta
+    most = min(400, int(-7 * log_delta / epsilon) + 8)
+    values = recursion(epsilon, delta, most)
+    released, missed = selection_probability(epsilon, delta, np.arange(most + 1))
+    for count in range(0, most + 1, max(1, most // 60)):
+        expected = values[count]
+        assert abs(exact_probability(epsilon, delta, count) - expected) < 1e-60
+        near, exact = (released, expected) if expected <= 0.5 else (missed, 1 - expected)
+        assert float(near[count]) == pytest.approx(float(exact), rel=1e-12, abs=1e-300)
+
+
+@given(st.floats(0.05, 5), st.floats(-12, -1))
+def test_the_last_misses_are_accurate(epsilon, log_delta):
+    """Just below the top, where the complement vanishes, it keeps its relative accuracy."""
+    delta = 10**log_delta
+    counts = np.arange(2000)
+    _, missed = selection_probability(epsilon, delta, counts)
+    top = int(counts[missed > 0].max())
+    for count in range(max(1, top - 3), top + 2):
+        assert float(missed[count]) == pytest.approx(float(1 - exact_probability(epsilon, delta, count)), rel=1e-9)
+
+
+@settings(max_examples=25)
+@given(st.floats(0.05, 5), st.floats(-12, -1))
+def test_the_rule_is_private_and_no_more(epsilon, log_delta):
+    """Between c and c + 1 holders, some event uses up delta for every c below the top, and none more."""
+    delta, mp = 10**log_delta, precise.context
+    growth = mp.exp(mp.mpf(epsilon))
+    for count in range(60):
+        low, high = (exact_probability(epsilon, delta, c) for c in (count, count + 1))
+        costs = [high - growth * low, (1 - low) - growth * (1 - high)]
+        assert max(costs) <= mp.mpf(delta) + mp.mpf(10) ** -60
+        assert high == 1 or max(costs) > mp.mpf(delta) * (1 - mp.mpf(10) ** -20)
+
+
+def test_known_values():
+    """Nobody's item is never released, one user's with delta, everybody's always."""
+    released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 2, 10**15]))
+    assert released[:2].tolist() == pytest.approx([0, 1e-5], rel=1e-13)
+    assert released[2] == pytest.approx(1e-5 * (1 + np.e), rel=1e-13)
+    assert (released[3], missed[3]) == (1, 0)
+    assert exact_probability(1.0, 1e-5, -1) == 0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
+def test_bad_parameters_are_refused(epsilon, delta):
+    """Without a positive delta nothing of an unknown list can be released."""
+    with pytest.raises(BudgetError):
+        selection_probability(epsilon, delta, np.arange(3))

@@ -1,0 +1,38 @@
+"""The one-dimensional searches."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxpop.privacy.search import crossing, lowest
+
+
+@given(st.floats(0.001, 999), st.floats(0.1, 9))
+def test_crossing_is_on_the_safe_side_and_near(root, power):
+    """The result is never before the root, and within the tolerance of it."""
+
+    def curve(x):
+        return root**power - x**power
+
+    found = crossing(curve, 0.0, 1000.0, 1e-12)
+    assert curve(found) <= 0
+    assert found <= root * (1 + 1e-11)
+
+
+@given(st.floats(0.5, 9.5))
+def test_crossing_finds_a_jump(root):
+    """A step, with infinite values on one side, is no obstacle."""
+    found = crossing(lambda x: 1.0 if x < root else -math.inf, 0.0, 10.0)
+    assert root <= found <= root * (1 + 1e-14)
+
+
+def test_crossing_at_the_start():
+    """A curve that is already at most zero is answered with the start."""
+    assert crossing(lambda x: -1.0, 2.0, 3.0) == 2.0
+
+
+@given(st.floats(0.1, 9.9))
+def test_lowest_finds_the_valley(bottom):
+    """Golden section ends near the bottom of a valley."""
+    assert abs(lowest(lambda x: abs(x - bottom), 0.0, 10.0, 40) - bottom) < 1e-6

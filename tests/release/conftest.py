@@ -1,0 +1,36 @@
+"""Releases to save and load."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release import Release
+from voxpop.release.stored_plan import StoredPlan
+
+NUMBERS = {
+    "mechanism": "set union",
+    "limit": 100,
+    "sigma": 1.2978642885004137,
+    "cutoff": None,
+    "users_needed": [{"items": 1, "probability": 0.5, "users": 8}],
+}
+
+
+@pytest.fixture
+def release_of() -> Callable[..., Release]:
+    """Return a maker of releases of the given items."""
+
+    def make(*items: str, private: bool = True) -> Release:
+        return Release.from_items(
+            pa.array(items, pa.large_string()), StoredPlan(NUMBERS), Guarantee(4, 1e-7, private=private)
+        )
+
+    return make
+
+
+@pytest.fixture
+def words(release_of: Callable[..., Release]) -> Release:
+    """Return a small release, in which bytes and letters sort differently from words."""
+    return release_of("Zoo", "milk", "tea", "été", "𝔘nicode")

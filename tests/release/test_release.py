@@ -1,0 +1,143 @@
+"""`Release`: a set in canonical order, and nothing else."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxpop.errors import InternalError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release import Release
+from voxpop.release.grams import SCHEMA, from_parquet, to_parquet
+from voxpop.release.stored_plan import StoredPlan
+
+PLAN, GUARANTEE = StoredPlan({"sigma": 1.0}), Guarantee(4, 1e-7)
+tokens = st.text(st.characters(codec="utf-8"), max_size=3)
+grams = st.lists(tokens, min_size=1, max_size=3).map(tuple)
+
+
+def canonical(members):
+    return sorted(members, key=lambda gram: (len(gram), [token.encode() for token in gram]))
+
+
+def table_of(rows):
+    return pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
+
+
+def test_yields_tuples_in_order(words):
+    """A release iterates over tuples of tokens in the order of their bytes."""
+    assert list(words) == [("Zoo",), ("milk",), ("tea",), ("été",), ("𝔘nicode",)]
+    assert len(words) == 5
+
+
+@pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
+def test_contains_what_was_released(words, gram):
+    """A token, a tuple and a list all name a released gram."""
+    assert gram in words
+
+
+@pytest.mark.parametrize("gram", ["te", ("tea", "milk"), (), 3, None])
+def test_contains_nothing_else(words, gram):
+    """What was not released is not in the release, whatever its type."""
+    assert gram not in words
+
+
+def test_tables_have_the_promised_columns(words):
+    """The three kinds of table agree on columns, types and rows."""
+    frame = words.to_polars()
+    assert frame.schema == {"gram": pl.List(pl.String), "length": pl.Int32}
+    assert words.to_arrow().schema.equals(SCHEMA)
+    pandas = words.to_pandas()
+    assert pandas["length"].dtype == np.int32
+    assert frame["gram"].to_list() == pandas["gram"].tolist() == [list(gram) for gram in words]
+
+
+def test_is_frozen(words):
+    """No field of a release can be set."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        words.plan = None
+
+
+def test_repr_counts_and_promises(words, release_of):
+    """The representation shows the size and the guarantee, and none of the grams."""
+    assert repr(words) == "Release(5 grams, (4, 1e-07)-DP, one user added or removed)"
+    assert repr(release_of("tea")).startswith("Release(1 gram,")
+
+
+def test_repr_marks_a_seeded_release(release_of):
+    """A release made with a seed says so first."""
+    assert "NOT PRIVATE" in repr(release_of("tea", private=False))
+
+
+def test_equality_is_about_the_set_the_numbers_and_the_promise(words, release_of):
+    """Equal grams, numbers and guarantees are equal releases; any difference is not."""
+    assert words == Release(words.grams, StoredPlan(words.plan.to_dict()), words.guarantee)
+    assert words != release_of("tea")
+    assert words != Release(words.grams, PLAN, words.guarantee)
+    assert words != Release(words.grams, words.plan, Guarantee(4, 1e-8))
+    assert words != list(words)
+
+
+def test_empty_release_works(release_of):
+    """A release of nothing has a length, tables and no members."""
+    empty = release_of()
+    assert (len(empty), list(empty), "tea" in empty) == (0, [], False)
+    assert empty.to_polars().schema == {"gram": pl.List(pl.String), "length": pl.Int32}
+
+
+@given(st.sets(grams, max_size=12))
+def test_canonical_order_is_accepted(members):
+    """Distinct grams sorted by length and bytes make a release that yields just them."""
+    rows = canonical(members)
+    assert list(Release(table_of(rows), PLAN, GUARANTEE)) == rows
+
+
+@given(st.lists(grams, min_size=2, max_size=8))
+def test_any_other_order_is_refused(rows):
+    """A table that is not sorted, or holds a gram twice, is our own fault and refused."""
+    if rows == canonical(set(rows)):
+        rows = [*rows, rows[-1]]
+    with pytest.raises(InternalError, match="canonical order"):
+        Release(table_of(rows), PLAN, GUARANTEE)
+
+
+def test_unsorted_items_are_refused():
+    """Items that come unsorted, twice or null do not become a release."""
+    for items in (["b", "a"], ["a", "a"], ["a", None]):
+        with pytest.raises(InternalError):
+            Release.from_items(pa.array(items, pa.large_string()), PLAN, GUARANTEE)
+
+
+@pytest.mark.parametrize(
+    ("gram", "length"), [([["a"]], [2]), ([[]], [0]), ([None], [1]), ([["a"]], [None]), ([[None]], [1])]
+)
+def test_malformed_rows_are_refused(gram, length):
+    """A wrong length, an empty gram and nulls are refused."""
+    with pytest.raises(InternalError):
+        Release(pa.table({"gram": gram, "length": length}, schema=SCHEMA), PLAN, GUARANTEE)
+
+
+def test_other_columns_are_refused(words):
+    """A table with a further column, such as a count, cannot become a release."""
+    with pytest.raises(InternalError, match="schema"):
+        Release(words.grams.append_column("count", pa.array(range(5))), PLAN, GUARANTEE)
+
+
+def test_metadata_is_refused(words):
+    """A table that carries notes about its making cannot become a release."""
+    with pytest.raises(InternalError, match="schema"):
+        Release(words.grams.replace_schema_metadata({"users": "17"}), PLAN, GUARANTEE)
+
+
+@given(st.sets(grams, max_size=12), st.data())
+def test_bytes_depend_on_the_set_alone(members, data):
+    """However the table was cut into chunks and sliced out of others, the file has the same bytes."""
+    rows = canonical(members)
+    cut = data.draw(st.integers(0, len(rows)))
+    pieces = pa.concat_tables([table_of([("x",), *rows[:cut]]).slice(1), table_of(rows[cut:])])
+    assert to_parquet(pieces) == to_parquet(table_of(rows))
+    assert from_parquet(to_parquet(pieces)).equals(table_of(rows))

@@ -1,0 +1,260 @@
+"""`Release.save` and `load`: round trips, and everything that is refused."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop
+from voxpop.errors import ReleaseError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release import Release, load
+from voxpop.release.stored_plan import StoredPlan
+from voxpop.union.set_union import SetUnion
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def change_record(folder, **changes):
+    record = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+    (folder / "release.json").write_text(json.dumps(record | changes), encoding="utf-8")
+
+
+@pytest.fixture
+def saved(words, tmp_path):
+    words.save(tmp_path / "words")
+    return tmp_path / "words"
+
+
+def test_round_trip(words, saved):
+    """A loaded release equals the saved one, down to its plan's numbers."""
+    again = load(saved)
+    assert again == words
+    assert again.plan.sigma == words.plan.sigma
+    assert again.to_arrow().equals(words.to_arrow())
+
+
+@given(st.sets(st.text(st.characters(codec="utf-8")), max_size=20))
+@settings(max_examples=30)
+def test_round_trip_of_any_strings(tmp_path_factory, items):
+    """Any set of strings survives, in the order of its bytes."""
+    import pyarrow as pa
+
+    folder = tmp_path_factory.mktemp("any") / "words"
+    in_order = sorted(items, key=str.encode)
+    Release.from_items(pa.array(in_order, pa.string()), StoredPlan({}), Guarantee(1, 0.0)).save(folder)
+    assert [gram for (gram,) in load(folder)] == in_order
+
+
+def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
+    """The numbers of a real plan come back as they ran, and the stored plan prints."""
+    plan = SetUnion(limit=10).plan(voxpop.Budget(3, 1e-6))
+    Release(words.grams, plan, plan.guarantee).save(tmp_path / "words")
+    again = load(tmp_path / "words")
+    assert again.plan.to_dict() == plan.to_dict()
+    assert (again.plan.threshold, again.guarantee) == (plan.threshold, plan.guarantee)
+    assert "threshold" in str(again.plan)
+
+
+def test_folder_holds_two_files_and_no_more_than_was_promised(saved):
+    """The folder has the grams and a record of exactly the promised entries, and nothing is left beside it."""
+    assert sorted(contents(saved)) == ["release.json", "release.parquet"]
+    record = json.loads((saved / "release.json").read_text(encoding="utf-8"))
+    assert set(record) == {
+        "format",
+        "format_version",
+        "voxpop_version",
+        "statement",
+        "guarantee",
+        "plan",
+        "checksums",
+    }
+    assert record["voxpop_version"] == voxpop.__version__
+    assert os.listdir(saved.parent) == ["words"]
+
+
+def test_bytes_depend_on_the_release_alone(words, saved, tmp_path):
+    """Saving again, elsewhere or over the old folder, and saving what was loaded give the same bytes."""
+    first = contents(saved)
+    load(saved).save(tmp_path / "again")
+    words.save(saved)
+    assert contents(saved) == contents(tmp_path / "again") == first
+
+
+def test_seeded_release_is_marked(release_of, tmp_path):
+    """A release made with a seed says in its file that it is not private, and still says so when loaded."""
+    release_of("tea", private=False).save(tmp_path / "words")
+    record = json.loads((tmp_path / "words" / "release.json").read_text(encoding="utf-8"))
+    assert record["guarantee"]["private"] is False
+    assert record["statement"].startswith("NOT PRIVATE")
+    assert "NOT PRIVATE" in repr(load(tmp_path / "words"))
+
+
+def test_replaces_an_earlier_release(saved, release_of):
+    """Saving over a release replaces it as a whole."""
+    release_of("oat").save(saved)
+    assert list(load(saved)) == [("oat",)]
+    assert os.listdir(saved.parent) == ["words"]
+
+
+def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
+    """Missing parents are made, and an empty folder is filled."""
+    words.save(tmp_path / "a" / "b")
+    (tmp_path / "empty").mkdir()
+    words.save(str(tmp_path / "empty"))
+    assert load(tmp_path / "a" / "b") == load(str(tmp_path / "empty")) == words
+
+
+def test_follows_links(saved, release_of, tmp_path):
+    """Saving to a link replaces what it points to, and keeps the link."""
+    (tmp_path / "link").symlink_to(saved)
+    release_of("oat").save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert list(load(saved)) == [("oat",)]
+
+
+def test_never_replaces_what_is_not_a_release(words, tmp_path):
+    """A folder of other files is left as it is."""
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(ReleaseError, match="is not a release, so it is not replaced"):
+        words.save(tmp_path)
+    assert contents(tmp_path) == {"notes.txt": b"mine"}
+
+
+def test_never_deletes_a_stranger_beside_a_release(saved, words):
+    """A release folder to which somebody added a file is not replaced."""
+    (saved / "notes.txt").write_text("mine")
+    with pytest.raises(ReleaseError, match=r"also 'notes\.txt'"):
+        words.save(saved)
+    assert (saved / "notes.txt").read_text() == "mine"
+
+
+def test_refuses_files_as_folders(words, tmp_path):
+    """A file can neither be the folder nor its parent."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReleaseError, match="is a file"):
+        words.save(tmp_path / "file")
+    with pytest.raises(ReleaseError, match="is a file"):
+        words.save(tmp_path / "file" / "words")
+
+
+def test_refuses_the_folder_one_works_in(words, tmp_path, monkeypatch):
+    """The working folder is not replaced under the feet of whoever works in it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ReleaseError, match="the folder you work in"):
+        words.save(".")
+
+
+def test_refuses_a_folder_that_may_not_be_written(words, tmp_path, monkeypatch):
+    """Missing permission is noticed before anything is written."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ReleaseError, match="you may not write"):
+        words.save(tmp_path / "words")
+
+
+def test_load_names_a_missing_folder(tmp_path):
+    """A folder that does not exist is said not to exist."""
+    with pytest.raises(ReleaseError, match="does not exist"):
+        load(tmp_path / "nowhere")
+
+
+def test_load_refuses_other_folders_and_files(tmp_path):
+    """A folder without a record, and a file, are not releases."""
+    with pytest.raises(ReleaseError, match=r"holds no release\.json"):
+        load(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReleaseError, match="cannot be read"):
+        load(tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["release.json", "release.parquet"])
+@pytest.mark.parametrize("keep", [0, 1, 100, -1])
+def test_load_notices_truncation(saved, name, keep):
+    """A file cut short anywhere but at its final line break is noticed."""
+    content = (saved / name).read_bytes().rstrip()
+    (saved / name).write_bytes(content[:keep])
+    with pytest.raises(ReleaseError, match="damaged"):
+        load(saved)
+
+
+def test_load_notices_a_missing_table(saved):
+    """A record without its table is not a release."""
+    (saved / "release.parquet").unlink()
+    with pytest.raises(ReleaseError, match=r"holds no release\.parquet"):
+        load(saved)
+
+
+def test_load_notices_one_changed_bit(saved):
+    """The checksum catches a single bit."""
+    content = bytearray((saved / "release.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (saved / "release.parquet").write_bytes(content)
+    with pytest.raises(ReleaseError, match="checksum differs"):
+        load(saved)
+
+
+def test_load_notices_a_changed_table_with_a_matching_checksum(saved, tmp_path):
+    """A table that is no release table is refused even where its checksum was changed along."""
+    from voxpop.release.record import checksum
+
+    (saved / "release.parquet").write_bytes(b"not parquet")
+    change_record(saved, checksums={"release.parquet": checksum(b"not parquet")})
+    with pytest.raises(ReleaseError, match="changed after it was saved"):
+        load(saved)
+
+
+def test_load_refuses_another_format_version(saved):
+    """A record of another version says which one it has and which one is read."""
+    change_record(saved, format_version=2)
+    with pytest.raises(ReleaseError, match="format version 2; this voxpop reads 1"):
+        load(saved)
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"format": "other"}', "3"])
+def test_load_refuses_other_json(saved, content):
+    """JSON that voxpop did not write is not a record."""
+    (saved / "release.json").write_text(content)
+    with pytest.raises(ReleaseError, match="not written by voxpop"):
+        load(saved)
+
+
+@pytest.mark.parametrize("changes", [{"plan": None}, {"guarantee": 3}, {"checksums": {}}, {"guarantee": {"x": 1}}])
+def test_load_refuses_an_incomplete_record(saved, changes):
+    """A record without plan, guarantee or checksum is refused."""
+    change_record(saved, **changes)
+    with pytest.raises(ReleaseError, match="damaged"):
+        load(saved)
+
+
+def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
+    """Files of two releases are never mixed: when the folder is replaced between two reads, reading starts again."""
+    from voxpop.release import loading
+
+    plain, reads = loading._read, []
+
+    def read_and_disturb(source, name, folder):
+        content = plain(source, name, folder)
+        reads.append(name)
+        if len(reads) == 1:
+            release_of("oat").save(saved)
+        return content
+
+    monkeypatch.setattr(loading, "_read", read_and_disturb)
+    assert list(load(saved)) == [("oat",)]
+    assert len(reads) == 6
+
+
+def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
+    """A folder that changes at every look is an error and not a loop."""
+    from itertools import count
+
+    from voxpop.release import loading
+
+    numbers = count()
+    monkeypatch.setattr(loading, "_read", lambda *_: str(next(numbers)).encode())
+    with pytest.raises(ReleaseError, match="again and again"):
+        load(saved)

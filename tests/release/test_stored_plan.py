@@ -1,0 +1,47 @@
+"""`StoredPlan`: the numbers of a loaded release."""
+
+import copy
+import pickle
+
+import pytest
+
+from voxpop.release.stored_plan import StoredPlan
+
+NUMBERS = {"sigma": 1.23456789, "cutoff": None, "users_needed": [{"items": 1, "users": None}], "budgets": [0.5, 0.5]}
+
+
+def test_every_number_is_an_attribute():
+    """The stored names can be read as attributes."""
+    plan = StoredPlan(NUMBERS)
+    assert (plan.sigma, plan.cutoff, plan.users_needed) == (1.23456789, None, [{"items": 1, "users": None}])
+
+
+def test_unknown_name_is_an_attribute_error():
+    """A name that was not stored says what to do."""
+    with pytest.raises(AttributeError, match=r"no 'release'; `to_dict\(\)` shows"):
+        _ = StoredPlan(NUMBERS).release
+
+
+def test_to_dict_is_a_copy():
+    """Changing what `to_dict` returned leaves the plan as it was."""
+    plan = StoredPlan(NUMBERS)
+    plan.to_dict()["users_needed"][0]["items"] = 99
+    plan.users_needed.append("more")
+    assert plan.to_dict() == NUMBERS
+
+
+def test_text_has_a_line_per_number():
+    """The text shows every number, lists of rows one row per line."""
+    assert str(StoredPlan(NUMBERS)).splitlines() == [
+        "sigma: 1.23457",
+        "cutoff: -",
+        "users needed:",
+        "  items 1, users -",
+        "budgets: [0.5, 0.5]",
+    ]
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda plan: pickle.loads(pickle.dumps(plan))])
+def test_can_be_copied(again):
+    """Copies and pickles equal the original."""
+    assert again(StoredPlan(NUMBERS)) == StoredPlan(NUMBERS)
