@@ -80,7 +80,7 @@ def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
     assert (code, out) == (1, "")
     assert err.startswith("Traceback")
     assert "broken" in err
-    assert "Please report it" in err
+    assert "Please report it with the lines above" in err
 
 
 def test_ctrl_c_says_so(voxpop, monkeypatch):

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 DONE, FAULT, WRONG_CALL, STOPPED, UNHEARD = 0, 1, 2, 130, 141
 REPORT = (
-    "This is a fault of voxpop itself. Please report it with the lines above; they name no user and no item of yours"
+    "this is a fault of voxpop itself. Please report it with the lines above, "
+    "once you have seen that they quote nothing private."
 )
 
 

@@ -1,1 +1,17 @@
-"""."""
+"""The private side: read, tokenise, encode, hold. It knows nothing of noise.
+
+| file | holds |
+|---|---|
+| `read.py`, `sources.py`, `files.py` | tables and files as a stream of Arrow batches |
+| `tokenisers.py`, `interner.py`, `code_points.py` | from text to words and their ids |
+| `encode.py`, `users.py`, `arrow.py` | from rows to the corpus |
+| `corpus.py`, `store.py` | the one data structure, in memory and as a folder |
+| `bound.py`, `weigh.py`, `histogram.py` | user first: bounded sets, then weights |
+"""
+
+from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.histogram import Histogram
+from voxpop.corpus.read import read
+from voxpop.corpus.store import load_corpus
+
+__all__ = ["Corpus", "Histogram", "load_corpus", "read"]

@@ -1,6 +1,7 @@
 """What each Unicode code point is to the word tokeniser, built a page of 256 at a time when first met."""
 
 import unicodedata
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,24 @@ KIRAT_RAI_VOWELS = range(0x16D63, 0x16D6B)
 SURROGATES = range(0xD800, 0xE000)
 
 
-def empty_table() -> NDArray[np.uint32]:
-    """Return a table of all code points with the ASCII page filled in."""
+@cache
+def shared_table() -> NDArray[np.uint32]:
+    """Return the table of all code points, of which at first the ASCII page alone is filled in.
+
+    Threads share it: filling a page twice writes the same numbers.
+    """
     table = np.zeros(0x110000, np.uint32)
     fill_page(table, 0)
     return table
+
+
+def ascii_letters() -> NDArray[np.uint8]:
+    """Return the lower case of each byte that is an ASCII letter, digit or apostrophe, and 0 for the others."""
+    letters = np.zeros(256, np.uint8)
+    for code in range(128):
+        if chr(code).isalnum() or chr(code) == APOSTROPHE:
+            letters[code] = ord(chr(code).lower())
+    return letters
 
 
 def fill_page(table: NDArray[np.uint32], code: int) -> None:

@@ -7,10 +7,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.corpus.arrow import text_buffers
-from voxpop.corpus.code_points import empty_table, fill_page, normal_form
-from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, rehash
+from voxpop.corpus.code_points import ascii_letters, fill_page, normal_form, shared_table
+from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
 
 HEADS = tuple(np.frombuffer(head, np.uint8) for head in (b"http://", b"https://", b"www."))
+LETTERS = ascii_letters()
 SLOW_DOCUMENT = -2
 Documents = tuple[NDArray[np.int32], NDArray[np.int64]]
 
@@ -20,11 +21,10 @@ class WordInterner:
     """Words met so far; ids count up from 0 in order of first appearance."""
 
     slots: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(1 << 16, np.uint64))
-    hashes: NDArray[np.uint64] = field(default_factory=lambda: np.empty(1 << 15, np.uint64))
-    word_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1 << 15) + 1, np.int64))
-    arena: NDArray[np.uint8] = field(default_factory=lambda: np.empty(1 << 20, np.uint8))
+    word_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1 << 14) + 1, np.int64))
+    arena: NDArray[np.uint64] = field(default_factory=lambda: np.empty(1 << 16, np.uint64))
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    table: NDArray[np.uint32] = field(default_factory=empty_table)
+    table: NDArray[np.uint32] = field(default_factory=shared_table)
 
     def cut(self, texts: pa.Array) -> Documents:
         """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
@@ -36,10 +36,10 @@ class WordInterner:
     def vocabulary(self) -> pa.Array:
         """Return the words by id."""
         words = int(self.counts[0])
-        starts = self.word_start[: words + 1].copy()
-        return pa.LargeStringArray.from_buffers(
-            words, pa.py_buffer(starts), pa.py_buffer(self.arena[: starts[-1]].copy())
-        )
+        data = np.empty(8 * int(self.word_start[words]), np.uint8)
+        starts = np.zeros(words + 1, np.int64)
+        unpack(self.arena, self.word_start, words, data, starts)
+        return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
 
     def _run(self, data: NDArray[np.uint8], starts: NDArray[np.int64], *, normal: bool) -> Documents:
         """Run the kernel, growing arrays and filling in pages where it stops for them."""
@@ -51,11 +51,11 @@ class WordInterner:
                 data,
                 starts,
                 document,
+                LETTERS,
                 self.table,
                 HEADS,
                 normal,
                 self.slots,
-                self.hashes,
                 self.word_start,
                 self.arena,
                 self.counts,
@@ -72,15 +72,14 @@ class WordInterner:
         """Make room for a document of `size` bytes, at least doubling what is too small."""
         words = int(self.counts[0])
         wanted = words + size // 2 + 2
-        if 2 * wanted > self.slots.size or wanted >= self.hashes.size:
-            capacity = 1 << (2 * wanted).bit_length()
-            self.hashes = _widened(self.hashes, capacity)
-            self.word_start = _widened(self.word_start, capacity + 1)
-            self.slots = np.zeros(2 * capacity, np.uint64)
-            rehash(self.hashes, words, self.slots)
         used = int(self.word_start[words])
-        if used + size + size // 2 + 8 > self.arena.size:
-            self.arena = _widened(self.arena, 2 * (used + 2 * size + 8))
+        if used + size + 16 > self.arena.size:
+            self.arena = _widened(self.arena, 2 * (used + size + 16))
+        if 4 * wanted > self.slots.size or wanted >= self.word_start.size - 1:
+            places = 1 << (2 * wanted).bit_length()
+            self.word_start = _widened(self.word_start, places + 1)
+            self.slots = np.zeros(2 * places, np.uint64)
+            refill(self.arena, self.word_start, words, self.slots)
 
     def _mend(self, texts: pa.Array, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> Documents:
         """Cut the slow texts again in normal form, and put them in their places."""

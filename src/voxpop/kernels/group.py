@@ -76,3 +76,11 @@ def lay_documents(codes: Int32s, list_start: Int64s, target: Int32s, ends: Int64
         target[out] = -1
         out += 1
         ends[document + 1] = out
+
+
+@jit
+def mark_used(ids: Int32s, used: NDArray[np.uint8]) -> None:
+    """Set `used[id]` for every id that occurs."""
+    for position in range(ids.size):
+        if ids[position] >= 0:
+            used[ids[position]] = 1

@@ -1,11 +1,14 @@
 """Kernels that cut UTF-8 text into words and give every distinct word an id, in one pass over the bytes.
 
-The interner is four arrays, held by `voxpop.corpus.interner`:
+The interner is three arrays, held by `voxpop.corpus.interner`:
 
-* slots: uint64, a power of two of them; 0 where empty, else the top 32 bits of a word's hash and its id + 1;
-* hashes: uint64 by id; word_start: int64 by id (one more); arena: uint8, the lower-cased bytes of all words.
+* arena: uint64, the lower-cased bytes of all words, each word filled up with zeros to whole 8 bytes;
+* word_start: int64 by id (one more), where each word begins in the arena;
+* slots: uint64, pairs for a power of two of places: the word itself where it has at most 8 bytes, else its hash; and its
+  id + 1, with the top bit set for a hash. A second number of 0 is an empty place.
 
-`counts[0]` is the number of words. Equality is by bytes, never by hash alone.
+So the usual word is compared byte for byte by one look at one cache line, and no hash is ever trusted. `counts[0]` is
+the number of words, `counts[1]` that of slow documents.
 """
 
 import numpy as np
@@ -22,13 +25,17 @@ DONE, GROW, MISSING_PAGE = 0, 1, 2
 WORD, SPACE, SLOW, BUILT = 1 << 21, 1 << 22, 1 << 23, 1 << 24
 CODE_POINT = (1 << 21) - 1
 
-HASH_SEED = np.uint64(0xCBF29CE484222325)
+HASH_SEED = np.uint64(0x9E3779B97F4A7C15)
 HASH_STEP = np.uint64(0x100000001B3)
-TAG = np.uint64(0xFFFFFFFF00000000)
+LONG = np.uint64(1 << 63)
 ID = np.uint64(0x00000000FFFFFFFF)
 MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
 HALF = np.uint64(33)
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+EIGHT = np.uint64(8)
+FULL = np.uint64(64)
 
 
 @jit
@@ -40,45 +47,78 @@ def _mixed(value: np.uint64) -> np.uint64:
 
 
 @jit
-def _intern(
-    arena: Bytes, length: int, hashed: np.uint64, slots: Words, hashes: Words, word_start: Int64s, counts: Int64s
-) -> int:
-    """Return the id of the word whose `length` bytes lie at the end of the arena; keep them only if it is new."""
-    words = counts[0]
-    end = word_start[words]
-    mask = np.uint64(slots.size - 1)
-    slot = hashed & mask
-    while True:
-        entry = slots[slot]
-        if entry == np.uint64(0):
-            slots[slot] = (hashed & TAG) | np.uint64(words + 1)
-            hashes[words] = hashed
-            word_start[words + 1] = end + length
-            counts[0] = words + 1
-            return words
-        if (entry ^ hashed) & TAG == np.uint64(0):
-            found = np.int64(entry & ID) - 1
-            begin = word_start[found]
-            if word_start[found + 1] - begin == length:
-                same = True
-                for offset in range(length):
-                    if arena[begin + offset] != arena[end + offset]:
-                        same = False
-                        break
-                if same:
-                    return found
-        slot = (slot + np.uint64(1)) & mask
+def _hashed(arena: Words, begin: int, end: int) -> np.uint64:
+    """Return the hash of a word of the arena."""
+    value = HASH_SEED
+    for place in range(begin, end):
+        value = _mixed(value ^ arena[place])
+    return value
 
 
 @jit
-def rehash(hashes: Words, words: int, slots: Words) -> None:
-    """Fill empty slots with the ids of all words."""
-    mask = np.uint64(slots.size - 1)
+def _equal(arena: Words, first: int, second: int, size: int) -> bool:
+    """Tell whether two words of the arena, of `size` eights of bytes, are the same."""
+    for offset in range(size):
+        if arena[first + offset] != arena[second + offset]:
+            return False
+    return True
+
+
+@jit
+def _intern(arena: Words, tail: int, slots: Words, word_start: Int64s, counts: Int64s) -> int:
+    """Return the id of the word between the end of the last word and `tail`; keep it only if it is new."""
+    words = counts[0]
+    end = word_start[words]
+    size = tail - end
+    hashed = _hashed(arena, end, tail)
+    key = arena[end] if size == 1 else hashed
+    flag = NONE if size == 1 else LONG
+    mask = np.uint64(slots.size // 2 - 1)
+    slot = hashed & mask
+    while True:
+        entry = slots[ONE + slot + slot]
+        if entry == NONE:
+            slots[slot + slot] = key
+            slots[ONE + slot + slot] = np.uint64(words + 1) | flag
+            word_start[words + 1] = tail
+            counts[0] = words + 1
+            return words
+        if slots[slot + slot] == key and entry & LONG == flag:
+            found = np.int64(entry & ID) - 1
+            if size == 1:
+                return found
+            begin = word_start[found]
+            if word_start[found + 1] - begin == size and _equal(arena, begin, end, size):
+                return found
+        slot = (slot + ONE) & mask
+
+
+@jit
+def refill(arena: Words, word_start: Int64s, words: int, slots: Words) -> None:
+    """Fill empty slots with all words."""
+    mask = np.uint64(slots.size // 2 - 1)
     for word in range(words):
-        slot = hashes[word] & mask
-        while slots[slot] != np.uint64(0):
-            slot = (slot + np.uint64(1)) & mask
-        slots[slot] = (hashes[word] & TAG) | np.uint64(word + 1)
+        begin, end = word_start[word], word_start[word + 1]
+        hashed = _hashed(arena, begin, end)
+        slot = hashed & mask
+        while slots[ONE + slot + slot] != NONE:
+            slot = (slot + ONE) & mask
+        slots[slot + slot] = arena[begin] if end - begin == 1 else hashed
+        slots[ONE + slot + slot] = np.uint64(word + 1) | (NONE if end - begin == 1 else LONG)
+
+
+@jit
+def unpack(arena: Words, word_start: Int64s, words: int, data: Bytes, starts: Int64s) -> None:
+    """Write the words without their filling: their bytes, and where each begins (one more)."""
+    out = 0
+    for word in range(words):
+        for place in range(word_start[word], word_start[word + 1]):
+            left = arena[place]
+            while left != NONE:
+                data[out] = left & np.uint64(0xFF)
+                left >>= EIGHT
+                out += 1
+        starts[word + 1] = out
 
 
 @jit
@@ -96,25 +136,17 @@ def _decode(data: Bytes, position: int) -> tuple[int, int]:
 
 
 @jit
-def _encode(arena: Bytes, end: int, code: int) -> int:
-    """Write a code point as UTF-8 and return the number of bytes."""
+def _packed(code: int) -> tuple[np.uint64, int]:
+    """Return the UTF-8 bytes of a code point, first byte lowest, and their number."""
     if code < 0x80:
-        arena[end] = code
-        return 1
+        return np.uint64(code), 1
+    last = 0x80 | (code & 0x3F)
     if code < 0x800:
-        arena[end] = 0xC0 | (code >> 6)
-        arena[end + 1] = 0x80 | (code & 0x3F)
-        return 2
+        return np.uint64(0xC0 | (code >> 6) | last << 8), 2
+    before = 0x80 | ((code >> 6) & 0x3F)
     if code < 0x10000:
-        arena[end] = 0xE0 | (code >> 12)
-        arena[end + 1] = 0x80 | ((code >> 6) & 0x3F)
-        arena[end + 2] = 0x80 | (code & 0x3F)
-        return 3
-    arena[end] = 0xF0 | (code >> 18)
-    arena[end + 1] = 0x80 | ((code >> 12) & 0x3F)
-    arena[end + 2] = 0x80 | ((code >> 6) & 0x3F)
-    arena[end + 3] = 0x80 | (code & 0x3F)
-    return 4
+        return np.uint64(0xE0 | (code >> 12) | before << 8 | last << 16), 3
+    return np.uint64(0xF0 | (code >> 18) | (0x80 | ((code >> 12) & 0x3F)) << 8 | before << 16 | last << 24), 4
 
 
 @jit
@@ -171,13 +203,13 @@ def cut_words(
     data: Bytes,
     starts: Int64s,
     first: int,
+    letters: Bytes,
     table: NDArray[np.uint32],
     heads: tuple[Bytes, Bytes, Bytes],
     normal: bool,
     slots: Words,
-    hashes: Words,
     word_start: Int64s,
-    arena: Bytes,
+    arena: Words,
     counts: Int64s,
     ids: Int32s,
     ends: Int64s,
@@ -188,10 +220,14 @@ def cut_words(
         data: valid UTF-8 of all documents.
         starts: int64 (documents + 1), where each begins in `data`.
         first: the document to begin with; `ends[first]` says where its ids go.
+        letters: uint8 by byte: the lower case of an ASCII letter, digit or apostrophe, 0 for all else.
         table: uint32 by code point: lower case, and what it is (see `voxpop.corpus.code_points`).
         heads: the beginnings of a URL, lower case.
         normal: whether the documents are in NFC and lower case already, so that nothing is slow.
-        slots, hashes, word_start, arena, counts: the interner; `counts[1]` gets the number of slow documents.
+        slots: the interner's, as `word_start`, `arena` and `counts`.
+        word_start: see above.
+        arena: see above.
+        counts: see above.
         ids: int32, written: the ids of each document, then -1; -2 alone for a slow document.
         ends: int64 (documents + 1), written: where each document's ids end.
 
@@ -202,65 +238,81 @@ def cut_words(
         position, stop = starts[document], starts[document + 1]
         size = stop - position
         words = counts[0]
-        room = size // 2 + 1
-        if 2 * (words + room) > slots.size or words + room >= hashes.size:
+        if 4 * (words + size // 2 + 1) > slots.size or words + size // 2 + 1 >= word_start.size - 1:
             return GROW, document, 0
-        if word_start[words] + size + size // 2 + 8 > arena.size:
+        if word_start[words] + size + 16 > arena.size:
             return GROW, document, 0
         begin = ends[document]
         out = begin
-        head_end = tail = word_start[words]
-        hashed = HASH_SEED
+        head = tail = word_start[words]
+        key = NONE
+        shift = NONE
         slow = False
         while position < stop:
-            byte = np.int64(data[position])
-            width = 1
-            if byte < 0x80:
-                info = np.int64(table[byte])
-                lower = info & CODE_POINT
-                if (lower == 0x68 or lower == 0x77) and position + 4 < stop and data[position + 1] | 32 in (0x74, 0x77):
-                    width, page = _url_width(data, position, stop, table, heads)
-                    if page >= 0:
-                        return MISSING_PAGE, document, page
-                    if width < 0:
-                        slow = True
-                        width = -width
-                    if width > 1:
-                        info = 0
-                if info & WORD:
-                    arena[tail] = lower
-                    tail += 1
-                    hashed = (hashed ^ np.uint64(lower)) * HASH_STEP
+            byte = data[position]
+            lower = letters[byte]
+            if lower != 0:
+                width = 1
+                if (lower == 0x68 or lower == 0x77) and position + 4 < stop:
+                    second = data[position + 1] | 32
+                    if (second == 0x74 or second == 0x77) and data[position + 2] | 32 == second:
+                        width, page = _url_width(data, position, stop, table, heads)
+                        if page >= 0:
+                            return MISSING_PAGE, document, page
+                if width == 1:
+                    key |= np.uint64(lower) << shift
+                    shift += EIGHT
+                    if shift == FULL:
+                        arena[tail] = key
+                        tail += 1
+                        key = shift = NONE
                     position += 1
                     continue
+                slow |= width < 0
+                position += abs(width)
+                if slow and not normal:
+                    break
+            elif byte < 0x80:
+                position += 1
             else:
                 code, width = _decode(data, position)
                 info = np.int64(table[code])
                 if not info & BUILT:
                     return MISSING_PAGE, document, code
-                if info & SLOW:
-                    slow = True
+                slow |= info & SLOW != 0
+                position += width
+                if slow and not normal:
+                    break
                 if info & WORD:
-                    written = _encode(arena, tail, info & CODE_POINT)
-                    for offset in range(written):
-                        hashed = (hashed ^ np.uint64(arena[tail + offset])) * HASH_STEP
-                    tail += written
-            if slow and not normal:
-                break
-            if tail > head_end and not info & WORD:
-                ids[out] = _intern(arena, tail - head_end, _mixed(hashed), slots, hashes, word_start, counts)
+                    left, count = _packed(info & CODE_POINT)
+                    for _ in range(count):
+                        key |= (left & np.uint64(0xFF)) << shift
+                        left >>= EIGHT
+                        shift += EIGHT
+                        if shift == FULL:
+                            arena[tail] = key
+                            tail += 1
+                            key = shift = NONE
+                    continue
+            if shift != NONE:
+                arena[tail] = key
+                tail += 1
+                key = shift = NONE
+            if tail > head:
+                ids[out] = _intern(arena, tail, slots, word_start, counts)
                 out += 1
-                head_end = tail = word_start[counts[0]]
-                hashed = HASH_SEED
-            position += width
+                head = tail = word_start[counts[0]]
+        if shift != NONE:
+            arena[tail] = key
+            tail += 1
+        if tail > head and (normal or not slow):
+            ids[out] = _intern(arena, tail, slots, word_start, counts)
+            out += 1
         if slow and not normal:
             ids[begin] = -2
             ends[document + 1] = begin + 1
             counts[1] += 1
             continue
-        if tail > head_end:
-            ids[out] = _intern(arena, tail - head_end, _mixed(hashed), slots, hashes, word_start, counts)
-            out += 1
         ids[out] = -1
         ends[document + 1] = out + 1
     return DONE, starts.size - 1, 0

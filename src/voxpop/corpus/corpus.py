@@ -1,0 +1,62 @@
+"""The one data structure: tokens as integers, user by user."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from voxpop.corpus.bound import Draws
+    from voxpop.corpus.histogram import Histogram
+    from voxpop.corpus.weigh import Shares
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Corpus:
+    """What people hold, encoded: private, and never part of a release.
+
+    Attributes:
+        tokens: int32, the id of every token; -1 after each document. Items have no order and no -1.
+        user_start: int64 (users + 1), where each user's tokens begin.
+        user_key: uint64 (users), a function of the user's id alone, from which the user's random draws follow.
+        vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
+        kind: "text", "tokens", "items" or "sequence".
+    """
+
+    tokens: NDArray[np.int32]
+    user_start: NDArray[np.int64]
+    user_key: NDArray[np.uint64]
+    vocabulary: pa.LargeStringArray
+    kind: str
+
+    def weigh(
+        self,
+        weighting: "Shares",
+        limit: int,
+        candidates: NDArray[np.uint8] | None,
+        secret: "Draws",
+        occasion: str = "length 1",
+    ) -> "Histogram":
+        """Let every user share its weight over at most `limit` of its distinct candidates; see `voxpop.corpus.weigh`."""
+        from voxpop.corpus.weigh import weigh
+
+        return weigh(self, weighting, limit, candidates, secret, occasion)
+
+    def save(self, folder: str | Path) -> None:
+        """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
+
+        Args:
+            folder: made or replaced; only its owner may read it, for it holds what people wrote.
+
+        Raises:
+            SourceError: where the folder cannot be written, or holds something else.
+        """
+        from voxpop.corpus.store import save_corpus
+
+        save_corpus(self, Path(folder))
+
+    def __repr__(self) -> str:
+        return f"Corpus(kind={self.kind!r}, private)"

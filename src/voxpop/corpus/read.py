@@ -1,0 +1,238 @@
+"""Read a table of who wrote what."""
+
+from collections.abc import Iterable, Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.corpus.arrow import int_codes, plain
+from voxpop.corpus.bound import THREADS, in_order
+from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.encode import Piece, build_corpus
+from voxpop.corpus.interner import WordInterner
+from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, open_source
+from voxpop.corpus.tokenisers import Tokenise, list_tokeniser
+from voxpop.corpus.users import encode_users
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.kernels.group import lay_documents
+from voxpop.progress import track
+
+Rows = Iterable[tuple[str, pa.RecordBatch]]
+Encoded = tuple[list[Piece], list[pa.Array]]
+
+
+def read(
+    source: Any,
+    *,
+    user: str,
+    text: str | None = None,
+    tokens: str | None = None,
+    items: str | None = None,
+    sequence: str | None = None,
+    tokenizer: Any = "words",
+    progress: bool | None = None,
+) -> Corpus:
+    """Read a table with a column of users and one of what they hold.
+
+    Rows are read in batches; rows of one user may come in any order and from any number of files.
+
+    Args:
+        source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
+            such, or a polars, pandas or pyarrow table.
+        user: name of the column that says whose row it is: whole numbers or strings, never null.
+        text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
+        tokens: name of a column of lists of tokens, in order.
+        items: name of a column of items without order: one per row, or a list; nulls are left out.
+        sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings.
+        tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes),
+            "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to a list of
+            lists of strings. For `text` only.
+        progress: whether to show progress on standard error; by default only on a terminal.
+
+    Returns:
+        The corpus: private, held in memory; `Corpus.save` keeps it.
+
+    Raises:
+        InputError: where not exactly one of text, tokens, items and sequence is given.
+        SourceError: where the source is missing, empty, broken, or a row has no user.
+        ColumnError: where a column is missing or of a type that does not fit.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> posts = pl.DataFrame({"author": ["ann", "bob"], "body": ["Good morning!", "good night"]})
+        >>> vp.read(posts, user="author", text="body")
+        Corpus(kind='text', private)
+    """
+    kind, column = _content(text=text, tokens=tokens, items=items, sequence=sequence)
+    as_lists = list_tokeniser(tokenizer)
+    wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
+    batches = open_source(source, [user, column], wide, dictionary=column if kind == "items" else None)
+    users: list[pa.Array] = []
+    rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column, users)
+    if kind == "text":
+        pieces, words = _encode_words(rows) if as_lists is None else _encode_texts(rows, as_lists, column)
+    else:
+        pieces, words = _encode_lists(rows, column, kind)
+    if not users:
+        raise SourceError("the source holds no rows; check that it is the one you meant.")
+    return build_corpus(pieces, words, encode_users(users), kind)
+
+
+def _content(**columns: str | None) -> tuple[str, str]:
+    """Return which of the four columns was given, and its name."""
+    given = [(kind, name) for kind, name in columns.items() if name is not None]
+    if len(given) != 1:
+        named = ", ".join(kind for kind, _ in given) or "none"
+        raise InputError(f"give exactly one of text=, tokens=, items= and sequence=, got {named}.")
+    return given[0]
+
+
+def _with_users(rows: Rows, user: str, column: str, users: list[pa.Array]) -> Iterator[tuple[str, pa.Array]]:
+    """Pass on the contents of each batch, setting its users aside."""
+    seen: dict[str, int] = {}
+    for where, batch in rows:
+        if batch.num_rows == 0:
+            continue
+        first = seen.get(where, 0)
+        seen[where] = first + batch.num_rows
+        users.append(_user_column(batch.column(user), where, user, first))
+        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", batch.column(column)
+
+
+def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
+    """Check a batch of user ids; whole numbers and strings each become one type."""
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    if ids.null_count:
+        row = first + 1 + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
+        raise SourceError(
+            f'{where}, row {row:,}: the column "{name}" is empty, so nobody knows whose row it is. '
+            "Fill it in or leave the row out."
+        )
+    if pa.types.is_integer(ids.type):
+        return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
+    if _is_string(ids.type):
+        return _valid_text(ids, where, name)
+    raise ColumnError(f'the column "{name}" must hold whole numbers or strings, got {ids.type}.')
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def _valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
+    """Return strings as large_string, after checking that they are UTF-8."""
+    texts = texts.cast(pa.large_string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raise SourceError(f'{where}: the column "{name}" holds bytes that are not UTF-8; save it as UTF-8.') from None
+    return texts
+
+
+def _text_column(texts: pa.Array, where: str) -> pa.Array:
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    if pa.types.is_null(texts.type):
+        return pa.array([""] * len(texts), pa.large_string())
+    if not _is_string(texts.type):
+        raise ColumnError(f"text= needs a column of strings, got {texts.type}; for lists use tokens= or sequence=.")
+    return _valid_text(texts, where, "text")
+
+
+def _encode_words(rows: Iterable[tuple[str, pa.Array]]) -> Encoded:
+    """Cut texts into words by the kernel, a thread and an interner each."""
+    interners = [WordInterner() for _ in range(THREADS)]
+    idle: SimpleQueue[int] = SimpleQueue()
+    for number in range(THREADS):
+        idle.put(number)
+
+    def cut(row: tuple[str, pa.Array]) -> Piece:
+        where, texts = row
+        number = idle.get()
+        try:
+            ids, ends = interners[number].cut(_text_column(texts, where))
+            return Piece(ids.copy(), ends, number)
+        finally:
+            idle.put(number)
+
+    pieces = list(in_order(cut, rows))
+    return pieces, [interner.vocabulary() for interner in interners]
+
+
+def _encode_texts(rows: Iterable[tuple[str, pa.Array]], tokenise: Tokenise, column: str) -> Encoded:
+    """Cut texts into lists by a tokeniser, then encode the lists."""
+    lists = ((where, tokenise(_text_column(texts, where).fill_null(""))) for where, texts in rows)
+    return _encode_lists(lists, column, "text")
+
+
+def _encode_lists(rows: Iterable[tuple[str, pa.Array]], column: str, kind: str) -> Encoded:
+    """Encode lists of strings or numbers, or one item per row."""
+    encoded = []
+    for where, values in rows:
+        flat, starts = _flat(values, column, kind)
+        encoded.append((_dictionary(flat, where, column), starts))
+    if not encoded:
+        return [], []
+    whole = pa.chunked_array([codes for codes, _ in encoded]).unify_dictionaries()
+    words = whole.chunk(0).dictionary
+    words = words.cast(pa.large_string())
+    pieces = [_piece(chunk, starts, kind) for chunk, (_, starts) in zip(whole.chunks, encoded, strict=True)]
+    return pieces, [words]
+
+
+def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarray | None]:
+    """Return all elements of lists and where each list starts, or single items and None."""
+    test = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if any(each(values.type) for each in test):
+        large = values.cast(pa.large_list(values.type.value_type))
+        lengths = large.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        return large.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    if kind == "items" or pa.types.is_null(values.type):
+        return values, None
+    raise ColumnError(
+        f'{kind}= needs a column of lists, got "{column}" of type {values.type}; for strings use text=, for one item '
+        "per row items=."
+    )
+
+
+def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
+    """Return elements as codes into distinct strings."""
+    if pa.types.is_null(flat.type):
+        flat = flat.cast(pa.large_string())
+    if not pa.types.is_dictionary(flat.type):
+        flat = plain(flat.dictionary_encode())
+    words = flat.dictionary
+    if pa.types.is_integer(words.type):
+        words = words.cast(pa.large_string())
+    elif _is_string(words.type):
+        words = _valid_text(words, where, column)
+    else:
+        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {words.type}.')
+    return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
+
+
+def _piece(chunk: pa.DictionaryArray, starts: np.ndarray | None, kind: str) -> Piece:
+    """Lay out one batch: documents with their -1, or items row by row."""
+    codes = int_codes(chunk)
+    if kind == "items":
+        return _items_piece(codes, starts)
+    if starts is None:
+        starts = np.arange(codes.size + 1, dtype=np.int64)
+    ids = np.empty(codes.size + starts.size - 1, np.int32)
+    ends = np.zeros(starts.size, np.int64)
+    lay_documents(codes, starts, ids, ends)
+    return Piece(ids[: ends[-1]], ends, 0)
+
+
+def _items_piece(codes: np.ndarray, starts: np.ndarray | None) -> Piece:
+    """Items one per row keep their row; lists of items become documents, whose -1 mean nothing."""
+    if starts is None:
+        return Piece(codes, None, 0)
+    ids = np.empty(codes.size + starts.size - 1, np.int32)
+    ends = np.zeros(starts.size, np.int64)
+    lay_documents(codes, starts, ids, ends)
+    return Piece(ids[: ends[-1]], ends, 0)

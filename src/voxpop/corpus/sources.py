@@ -1,0 +1,122 @@
+"""Whatever holds rows, as a stream of Arrow batches with the wanted columns."""
+
+import difflib
+import glob
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from voxpop.corpus.files import SUFFIXES, file_batches, is_readable
+from voxpop.errors import ColumnError, InputError, SourceError
+
+Batches = Iterator[tuple[str, pa.RecordBatch]]
+"""Where the rows come from, in words, and the rows."""
+
+ROWS_AT_ONCE = 1 << 15
+ITEMS_AT_ONCE = 1 << 20
+
+
+def open_source(source: Any, columns: list[str], rows: int, *, dictionary: str | None = None) -> Batches:
+    """Yield the wanted columns of a source, some rows at a time.
+
+    Args:
+        source: a path, folder or glob, a list of them, or a polars, pandas or pyarrow table.
+        columns: names of the wanted columns.
+        rows: about how many rows a batch may have.
+        dictionary: a column to keep dictionary-encoded where the file has it so.
+
+    Raises:
+        SourceError: where there is nothing to read, or it cannot be read.
+        ColumnError: where a column is missing.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _paths_batches([source], columns, rows, dictionary)
+    if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
+        return _paths_batches(list(source), columns, rows, dictionary)
+    return _table_batches(source, columns, rows)
+
+
+def _paths_batches(paths: list[Any], columns: list[str], rows: int, dictionary: str | None) -> Batches:
+    for path in _files(paths):
+        for batch in file_batches(path, columns, rows, dictionary):
+            yield path.name, batch
+
+
+def _files(paths: list[Any]) -> list[Path]:
+    """Return the files that paths, folders and globs stand for, in order."""
+    files: list[Path] = []
+    for each in paths:
+        text = os.fspath(each)
+        path = Path(text)
+        if path.is_dir():
+            found = sorted(file for file in path.rglob("*") if file.is_file() and is_readable(file))
+            if not found:
+                raise SourceError(f"the folder {text} holds no file that ends in {', '.join(SUFFIXES)}.")
+        elif path.exists():
+            found = [path]
+        else:
+            found = sorted(Path(match) for match in glob.glob(text, recursive=True) if Path(match).is_file())
+            if not found:
+                raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
+        files += found
+    return files
+
+
+def _table_batches(source: Any, columns: list[str], rows: int) -> Batches:
+    """Yield the batches of a table in memory, or of a reader."""
+    kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
+    if kind == "polars.LazyFrame":
+        check_columns(columns, source.collect_schema().names(), "the table")
+        yield from _table_batches(source.select(list(dict.fromkeys(columns))).collect(), columns, rows)
+    elif kind == "polars.DataFrame":
+        check_columns(columns, source.columns, "the table")
+        yield from _arrow_batches(source.select(list(dict.fromkeys(columns))).to_arrow(), rows)
+    elif kind == "pandas.DataFrame":
+        names = [str(name) for name in source.columns]
+        check_columns(columns, names, "the table")
+        yield from _arrow_batches(_from_pandas(source, columns), rows)
+    elif isinstance(source, pa.RecordBatch):
+        yield from _table_batches(pa.Table.from_batches([source]), columns, rows)
+    elif isinstance(source, pa.Table):
+        check_columns(columns, source.column_names, "the table")
+        yield from _arrow_batches(source.select(list(dict.fromkeys(columns))), rows)
+    elif isinstance(source, pa.RecordBatchReader):
+        check_columns(columns, source.schema.names, "the table")
+        for batch in source:
+            yield from _arrow_batches(pa.Table.from_batches([batch]).select(list(dict.fromkeys(columns))), rows)
+    else:
+        raise InputError(
+            "the source must be a path, folder, glob or list of paths, or a polars, pandas or pyarrow table, "
+            f"got {type(source).__name__}."
+        )
+
+
+def _arrow_batches(table: pa.Table, rows: int) -> Batches:
+    for batch in table.to_batches(max_chunksize=rows):
+        yield "the table", batch
+
+
+def _from_pandas(frame: Any, columns: list[str]) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame[list(dict.fromkeys(columns))], preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise ColumnError(
+            f"a column among {', '.join(columns)} mixes types that Arrow cannot hold together; make each of one type."
+        ) from None
+
+
+def check_columns(wanted: list[str], existing: list[str], where: str) -> None:
+    """Raise where a wanted column does not exist.
+
+    Raises:
+        ColumnError: naming the columns there are and the closest one.
+    """
+    for name in wanted:
+        if name not in existing:
+            close = difflib.get_close_matches(name, existing, n=1)
+            hint = f' Did you mean "{close[0]}"?' if close else ""
+            listed = ", ".join(f'"{each}"' for each in existing) or "none"
+            raise ColumnError(f'{where} has no column "{name}"; it has {listed}.{hint}')

@@ -1,0 +1,133 @@
+"""A corpus as a folder of memory-mapped arrays."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.corpus.corpus import Corpus
+from voxpop.errors import SourceError
+
+VERSION = 1
+META = "corpus.json"
+VOCABULARY = "vocabulary.arrow"
+ARRAYS = ("tokens", "user_start", "user_key")
+TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
+
+
+def save_corpus(corpus: Corpus, folder: Path) -> None:
+    """Write beside the folder, then rename: a crash leaves the old corpus or the new one; see `Corpus.save`."""
+    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            _write(corpus, fresh)
+            _put_in_place(fresh, folder)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        raise SourceError(
+            f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
+            "Choose a folder you may write to, with enough space."
+        ) from None
+
+
+def _write(corpus: Corpus, folder: Path) -> None:
+    for name in ARRAYS:
+        with _private(folder / f"{name}.npy") as file:
+            np.save(file, getattr(corpus, name))
+    table = pa.table({"token": corpus.vocabulary})
+    with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    with _private(folder / META) as file:
+        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind}).encode())
+
+
+def _private(path: Path) -> Any:
+    """Open a new file that only its owner may read."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def _put_in_place(fresh: Path, folder: Path) -> None:
+    """Rename the fresh folder to its name, the old one out of the way first."""
+    old = fresh.with_name(fresh.name + ".old")
+    if folder.exists():
+        folder.rename(old)
+    try:
+        fresh.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def load_corpus(folder: str | Path) -> Corpus:
+    """Map a saved corpus into memory.
+
+    Args:
+        folder: where `Corpus.save` put it.
+
+    Returns:
+        The corpus; pages are read as they are needed.
+
+    Raises:
+        SourceError: where there is no corpus, or one of another version, or a damaged one.
+
+    Example:
+        >>> import polars as pl, tempfile
+        >>> import voxpop as vp
+        >>> corpus = vp.read(pl.DataFrame({"who": [1], "text": ["good morning"]}), user="who", text="text")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     corpus.save(folder + "/morning")
+        ...     vp.load_corpus(folder + "/morning")
+        Corpus(kind='text', private)
+    """
+    path = Path(folder)
+    kind = _kind(path)
+    try:
+        arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        with pa.memory_map(str(path / VOCABULARY)) as source:
+            vocabulary = pa.ipc.open_file(source).read_all().column("token").combine_chunks()
+    except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
+        raise _damaged(path) from None
+    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind)
+    if not _fits(corpus):
+        raise _damaged(path)
+    return corpus
+
+
+def _large(vocabulary: pa.Array) -> pa.LargeStringArray:
+    if isinstance(vocabulary, pa.ChunkedArray):
+        return pa.concat_arrays(vocabulary.chunks) if vocabulary.num_chunks else pa.array([], pa.large_string())
+    return vocabulary
+
+
+def _kind(path: Path) -> str:
+    try:
+        meta = json.loads((path / META).read_bytes())
+    except OSError:
+        raise SourceError(f"{path} is not a saved corpus: it has no {META}. Save one with corpus.save(...).") from None
+    except ValueError:
+        raise _damaged(path) from None
+    if not isinstance(meta, dict) or meta.get("version") != VERSION:
+        raise SourceError(f"{path} was saved by another version of voxpop; read the source again and save it.")
+    return str(meta.get("kind"))
+
+
+def _fits(corpus: Corpus) -> bool:
+    """Tell whether types and sizes belong together."""
+    typed = all(getattr(corpus, name).dtype == TYPES[name] and getattr(corpus, name).ndim == 1 for name in ARRAYS)
+    starts = corpus.user_start
+    return typed and starts.size == corpus.user_key.size + 1 and starts[0] == 0 and starts[-1] == corpus.tokens.size
+
+
+def _damaged(path: Path) -> SourceError:
+    return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")
