@@ -88,20 +88,24 @@ def test_several_sources_and_other_columns(voxpop, tmp_path):
         assert list(vp.load(tmp_path / "out")) == [("Tea",), ("milk, oat",)]
 
 
-def test_tokenizer_is_passed_on(voxpop, posts, tmp_path):
+@pytest.mark.parametrize(
+    ("tokenizer", "word"), [("whitespace", "Tea,"), ("regex:[a-z]+!", "milk!"), ("characters", "t")]
+)
+def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
     """Another way to cut the text gives other words."""
-    assert voxpop("items", *CALL, "--tokenizer", "whitespace", "-o", "words").code == 0
-    assert ("Tea,",) in vp.load(tmp_path / "words")
+    assert voxpop("items", *CALL, "--tokenizer", tokenizer, "-o", "words").code == 0
+    assert word in vp.load(tmp_path / "words")
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["posts.parquet", "--user", "writer", "--text", "body", *BUDGET], ["'writer'", "author", "body"]),
-        (["posts.parquet", "--user", "author", "--text", "words", *BUDGET], ["'words'", "author", "body"]),
-        (["posts.parquet", "--user", "author", *BUDGET], ["text", "tokens", "items", "sequence"]),
-        (["posts.parquet", "--user", "author", "--text", "body", "--items", "body", *BUDGET], ["text", "items"]),
-        (["posts.parquet", "--text", "body", *BUDGET], ["--user"]),
+        (["posts.parquet", "--user", "writer", "--text", "body", *BUDGET], ['"writer"', '"author"', '"body"']),
+        (["posts.parquet", "--user", "author", "--text", "words", *BUDGET], ['"words"', '"author"', '"body"']),
+        (["posts.parquet", "--user", "author", *BUDGET], ["--text, --tokens, --items, --sequence", '"body"']),
+        ([*CALL, "--items", "body"], ["only one of", "--text and --items"]),
+        (["posts.parquet", "--text", "body", *BUDGET], ["--user is missing", '"author"']),
+        ([*CALL, "--tokenizer", "regex:("], ["regex:(", "not a regular expression"]),
         (["nowhere.parquet", "--user", "author", "--text", "body", *BUDGET], ["nowhere.parquet"]),
         (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing", "1e-7"]),
         ([*CALL, "--tokenizer", "syllables"], ["syllables", "words"]),

@@ -20,21 +20,26 @@ def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
     assert two_user_distance(cutoff) == pytest.approx(1.0463112700, abs=1e-9)
 
 
+def many_users(fresh: int) -> list[list[int]]:
+    """Later users who each hold item 100 and `fresh` of the items 1 to 99 that no other later user holds."""
+    return [[100, *range(first, first + fresh)] for first in range(1, 100 - fresh + 1, fresh)]
+
+
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
 def test_more_users_move_it_several_times_further(cutoff, fresh, expected):
-    """With limit 100, later users who hold one item and fresh ones drive the distance far above 1."""
-    start = {item: cutoff - (item + 1) ** -0.5 for item in range(1, 100)}
-    later = [[100, *range(1000 * i, 1000 * i + fresh)] for i in range(1, 120)]
+    """With limit 100 a user of all items lets later users save on 99 of them and pour the rest on the last."""
+    start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
+    later = many_users(fresh)
     everything = list(range(1, 101))
     worst = max(
         naive.distance(
-            naive.weigh_algorithm_8([everything, *later[:count]], cutoff, start),
-            naive.weigh_algorithm_8(later[:count], cutoff, start),
+            naive.weigh_algorithm_8([everything, *later[:users]], cutoff, start),
+            naive.weigh_algorithm_8(later[:users], cutoff, start),
             2,
         )
-        for count in range(1, 40)
+        for users in range(1, len(later) + 1)
     )
-    assert worst == pytest.approx(expected, abs=2e-2)
+    assert worst == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])

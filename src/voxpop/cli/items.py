@@ -26,7 +26,9 @@ Sources = Annotated[
         metavar="SOURCE...", help="Parquet, CSV, TSV or JSONL files, folders or patterns.", show_default=False
     ),
 ]
-User = Annotated[str, typer.Option(metavar="COLUMN", help="Column that says whose a row is.", show_default=False)]
+User = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column that says whose a row is.", show_default=False)
+]
 Text = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of text, to be cut into words.", show_default=False)
 ]
@@ -40,14 +42,14 @@ Items = Annotated[
 Sequence = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
 ]
-Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or a regular expression.")]
+Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
 
 
 def items(
     source: Sources,
-    user: User,
     output: Output,
+    user: User = None,
     text: Text = None,
     tokens: Tokens = None,
     items: Items = None,
@@ -68,6 +70,7 @@ def items(
 
     voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words
     """
+    from voxpop.cli.columns import chosen_columns, tokenizer_of
     from voxpop.cli.report import report
     from voxpop.cli.stages import stage
     from voxpop.release.saving import check_target
@@ -78,18 +81,12 @@ def items(
     plan = set_union_of(
         limit=limit, weighting=weighting, noise=noise, alpha=alpha, rounds=rounds, accounting=accounting
     ).plan(budget)
+    columns = chosen_columns(source, user, text=text, tokens=tokens, items=items, sequence=sequence)
+    cut = tokenizer_of(tokenizer)
     with stage("Reading"):
         from voxpop.corpus.read import read
 
-        corpus = read(
-            source if len(source) > 1 else source[0],
-            user=user,
-            text=text,
-            tokens=tokens,
-            items=items,
-            sequence=sequence,
-            tokenizer=tokenizer,
-        )
+        corpus = read(source, tokenizer=cut, **columns)
     with stage("Releasing"):
         release = plan.release(corpus, seed)
     release.save(folder)

@@ -8,15 +8,8 @@ from time import perf_counter
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Say on a terminal what is being done and how long it took; elsewhere nothing."""
-    if not sys.stderr.isatty():
-        yield
-        return
+    """Say on a terminal, once it is done, how long a stage took; elsewhere nothing."""
     begun = perf_counter()
-    sys.stderr.write(f"{name} ...")
-    sys.stderr.flush()
-    try:
-        yield
-        sys.stderr.write(f" {perf_counter() - begun:.1f} s")
-    finally:
-        sys.stderr.write("\n")
+    yield
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")

@@ -1,0 +1,244 @@
+"""Every source gives the same corpus, and every broken one an error that helps and quotes nothing."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import voxpop as vp
+from look import corpus_documents, user_items
+from voxpop.errors import ColumnError, InputError, SourceError
+
+TABLE = pl.DataFrame(
+    {
+        "who": ["ann", "bob", "ann", "cy", "bob"],
+        "text": ["Good morning", 'say "hi",\nfriend', "good, night", "", "été"],
+        "other": [1, 2, 3, 4, 5],
+    }
+)
+SECRET = "zanzibar"
+
+
+def write_zst(path: Path, data: bytes) -> None:
+    import zstandard
+
+    path.write_bytes(zstandard.ZstdCompressor().compress(data))
+
+
+def jsonl(table: pl.DataFrame) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in table.to_dicts()).encode()
+
+
+def write(folder: Path, kind: str) -> object:
+    """Write TABLE in one form and return what to read."""
+    csv, tsv = TABLE.write_csv().encode(), TABLE.write_csv(separator="\t").encode()
+    path = folder / f"table.{kind}"
+    if kind == "parquet":
+        TABLE.write_parquet(path)
+    elif kind in ("polars", "lazy", "pandas", "arrow", "batch", "reader"):
+        arrow = TABLE.to_arrow()
+        return {
+            "polars": TABLE,
+            "lazy": TABLE.lazy(),
+            "pandas": pd.DataFrame(TABLE.to_dict(as_series=False)),
+            "arrow": arrow,
+            "batch": arrow.to_batches()[0],
+            "reader": arrow.to_reader(),
+        }[kind]
+    elif kind.endswith(".gz"):
+        path.write_bytes(gzip.compress(csv if kind.startswith("csv") else jsonl(TABLE)))
+    elif kind.endswith(".zst"):
+        write_zst(path, tsv if kind.startswith("tsv") else jsonl(TABLE))
+    else:
+        path.write_bytes({"csv": csv, "tsv": tsv, "jsonl": jsonl(TABLE), "ndjson": jsonl(TABLE)}[kind])
+    return path
+
+
+FORMS = ["parquet", "csv", "tsv", "jsonl", "ndjson", "csv.gz", "jsonl.gz", "tsv.zst", "jsonl.zst", "polars", "lazy", "pandas", "arrow", "batch", "reader"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_source_gives_the_same_corpus(tmp_path, form):
+    """Same documents, same vocabulary, same keys, whatever the rows came in."""
+    corpus = vp.read(write(tmp_path, form), user="who", text="text")
+    assert corpus_documents(corpus) == [
+        [["good", "morning"], ["good", "night"]],
+        [["say", "hi", "friend"], ["été"]],
+        [[]],
+    ]
+    reference = vp.read(TABLE, user="who", text="text")
+    assert corpus.user_key.tolist() == reference.user_key.tolist()
+    assert corpus.vocabulary.equals(reference.vocabulary)
+
+
+def test_folders_globs_and_lists_of_files(tmp_path):
+    """One user's rows may lie in several files, of several kinds."""
+    (tmp_path / "deep").mkdir()
+    TABLE.head(2).write_parquet(tmp_path / "a.parquet")
+    TABLE.tail(3).write_csv(tmp_path / "deep" / "b.csv")
+    (tmp_path / "notes.txt").write_text("not a table")
+    whole = corpus_documents(vp.read(TABLE, user="who", text="text"))
+    pattern = str(tmp_path / "**" / "*.[pc]*")
+    for source in (tmp_path, str(tmp_path), pattern, [tmp_path / "a.parquet", tmp_path / "deep" / "b.csv"]):
+        assert corpus_documents(vp.read(source, user="who", text="text")) == whole
+
+
+def test_user_ids_of_whole_numbers_are_their_own_keys():
+    """Integer ids, signed or not, narrow or wide."""
+    for kind in (pl.Int8, pl.Int32, pl.Int64, pl.UInt64):
+        table = pl.DataFrame({"who": pl.Series([7, 3, 7], dtype=kind), "text": ["a", "b", "c"]})
+        assert vp.read(table, user="who", text="text").user_key.tolist() == [7, 3]
+
+
+def test_items_one_per_row_or_in_lists(tmp_path):
+    """Nulls are left out; whole numbers become decimal strings; Parquet dictionaries are used as they are."""
+    rows = pl.DataFrame({"who": [2, 1, 2, 1], "what": ["b", "a", None, "c"]})
+    rows.write_parquet(tmp_path / "items.parquet")
+    for source in (rows, tmp_path / "items.parquet"):
+        assert user_items(vp.read(source, user="who", items="what")) == [["b"], ["a", "c"]]
+    lists = pl.DataFrame({"who": [2, 1], "what": [["b", None], ["a", "c"]]})
+    assert user_items(vp.read(lists, user="who", items="what")) == [["b"], ["a", "c"]]
+    numbers = pl.DataFrame({"who": [1, 1], "what": [10, 9]})
+    assert user_items(vp.read(numbers, user="who", items="what")) == [["10", "9"]]
+    categories = pl.DataFrame({"who": [1, 1], "what": pl.Series(["x", "y"], dtype=pl.Categorical)})
+    assert user_items(vp.read(categories, user="who", items="what")) == [["x", "y"]]
+
+
+def test_tokens_and_sequences_keep_their_order():
+    """Lists of strings or numbers; a null list is an empty document; nulls inside are left out."""
+    table = pl.DataFrame({"who": [1, 2, 1], "seq": [[3, 1, 2], None, [1, None]]})
+    assert corpus_documents(vp.read(table, user="who", sequence="seq")) == [[["3", "1", "2"], ["1"]], [[]]]
+    words = pl.DataFrame({"who": [1], "seq": [["b c", "a"]]})
+    assert corpus_documents(vp.read(words, user="who", tokens="seq")) == [[["b c", "a"]]]
+
+
+def test_many_batches_and_interleaved_users():
+    """A hundred thousand rows over several batches come out grouped."""
+    rng = np.random.default_rng(0)
+    who, what = rng.integers(0, 999, 100_000), rng.integers(0, 50, 100_000)
+    table = pl.DataFrame({"who": who, "text": [f"w{i} x" for i in what]})
+    corpus = vp.read(table, user="who", text="text")
+    expected = pl.DataFrame({"who": who, "n": what}).group_by("who", maintain_order=True).agg(pl.col("n"))
+    assert [[int(d[0][1:]) for d in user] for user in corpus_documents(corpus)] == expected["n"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"user": "Who", "text": "text"}, ['"who"', "Did you mean"]),
+        ({"user": "who", "text": "body"}, ['"text"', '"other"']),
+        ({"user": "who", "text": "other"}, ["strings", "int64"]),
+        ({"user": "who", "tokens": "text"}, ["lists"]),
+    ],
+)
+def test_wrong_columns_are_named_with_those_that_exist(columns, words):
+    """A missing or unfitting column: what there is, and what to do."""
+    with pytest.raises(ColumnError) as error:
+        vp.read(TABLE, **columns)
+    assert all(word in str(error.value) for word in words)
+
+
+def test_users_must_be_whole_numbers_or_strings():
+    """Floats are no ids."""
+    with pytest.raises(ColumnError, match="whole numbers or strings, got double"):
+        vp.read(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
+
+
+@pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
+def test_exactly_one_content_column(given):
+    """None or two of text, tokens, items and sequence are refused."""
+    with pytest.raises(InputError, match="exactly one"):
+        vp.read(TABLE, user="who", **given)
+
+
+def test_a_null_user_is_refused_with_its_row(tmp_path):
+    """Says which file and row, in files and in tables."""
+    table = pl.DataFrame({"who": ["a", None], "text": [SECRET, SECRET]})
+    table.write_csv(tmp_path / "t.csv")
+    for source, where in ((table, "the table, row 2"), (tmp_path / "t.csv", "t.csv, row 2")):
+        with pytest.raises(SourceError, match=where) as error:
+            vp.read(source, user="who", text="text")
+        assert SECRET not in str(error.value)
+
+
+def bad_file(folder: Path, kind: str) -> Path:
+    """Write a broken file that holds SECRET."""
+    good = f"who,text\na,{SECRET}\n".encode()
+    path, data = {
+        "width.csv": ("width.csv", good + f"b,{SECRET},{SECRET}\n".encode()),
+        "latin.csv": ("latin.csv", good + b"b,caf\xe9 " + SECRET.encode() + b"\n"),
+        "latin-header.csv": ("latin-header.csv", b"wh\xe9,text\n"),
+        "broken.jsonl": ("broken.jsonl", json.dumps({"who": "a", "text": SECRET}).encode() + b'\n{"who": "b", "te'),
+        "cut.csv.gz": ("cut.csv.gz", gzip.compress(good * 9999)[:-40]),
+        "not.parquet": ("not.parquet", good),
+        "cut.parquet": ("cut.parquet", b""),
+    }[kind]
+    if kind == "cut.parquet":
+        TABLE.write_parquet(folder / path)
+        data = (folder / path).read_bytes()[:-20]
+    (folder / path).write_bytes(data)
+    return folder / path
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("width.csv", ["3 values where 2"]),
+        ("latin.csv", ["UTF-8"]),
+        ("latin-header.csv", ["UTF-8"]),
+        ("broken.jsonl", ["Mend the row"]),
+        ("cut.csv.gz", ["cut off or damaged"]),
+        ("not.parquet", ["Parquet"]),
+        ("cut.parquet", ["Parquet"]),
+    ],
+)
+def test_broken_files_say_which_and_why_and_quote_nothing(tmp_path, kind, words):
+    """The reader's own message, which may quote rows, never comes through."""
+    with pytest.raises(SourceError) as error:
+        vp.read(bad_file(tmp_path, kind), user="who", text="text")
+    assert kind in str(error.value)
+    assert all(word in str(error.value) for word in words)
+    assert SECRET not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
+    """Parquet does not check them, so we do: the kernels trust their input."""
+    raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
+    text = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
+    pq.write_table(pa.table({"who": [1, 2], "text": text}), tmp_path / "t.parquet")
+    with pytest.raises(SourceError, match="rows 1 to 2.*UTF-8"):
+        vp.read(tmp_path / "t.parquet", user="who", text="text")
+
+
+@pytest.mark.parametrize("name", ["empty.csv", "empty.jsonl", "header.csv"])
+def test_a_source_without_rows_is_refused(tmp_path, name):
+    """An empty file, or a header alone."""
+    (tmp_path / name).write_text("who,text\n" if name.startswith("header") else "")
+    with pytest.raises(SourceError, match="no rows"):
+        vp.read(tmp_path / name, user="who", text="text")
+
+
+def test_missing_paths_and_unknown_endings(tmp_path):
+    """A path that is not there, a folder without tables, a file of a kind that is not read, and a thing."""
+    (tmp_path / "x.docx").write_text("x")
+    for source, words in (
+        ("/no/such/file", "check the path"),
+        (tmp_path, "holds no file"),
+        (tmp_path / "x.docx", ".zst"),
+    ):
+        with pytest.raises(SourceError, match=words):
+            vp.read(source, user="who", text="text")
+    with pytest.raises(InputError, match="got int"):
+        vp.read(7, user="who", text="text")
+
+
+def test_a_corpus_shows_nothing():
+    """Neither words nor numbers of users in its repr."""
+    assert repr(vp.read(TABLE, user="who", text="text")) == "Corpus(kind='text', private)"

@@ -1,0 +1,87 @@
+"""A corpus on disk."""
+
+import os
+import stat
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.errors import SourceError
+
+
+@pytest.fixture
+def corpus() -> vp.Corpus:
+    """Return two users."""
+    return vp.read(pl.DataFrame({"who": ["a", "b"], "text": ["one two", "two three"]}), user="who", text="text")
+
+
+def same(first: vp.Corpus, second: vp.Corpus) -> bool:
+    arrays = all(np.array_equal(getattr(first, n), getattr(second, n)) for n in ("tokens", "user_start", "user_key"))
+    return arrays and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
+
+
+def test_what_is_saved_is_loaded(tmp_path, corpus):
+    """Twice into one folder, and it releases like the original."""
+    corpus.save(tmp_path / "c")
+    corpus.save(tmp_path / "c")
+    loaded = vp.load_corpus(tmp_path / "c")
+    assert same(corpus, loaded)
+    assert isinstance(loaded.tokens, np.memmap)
+    union, budget = vp.SetUnion(), vp.Budget(100, 0.5)
+    assert list(union.release(loaded, budget, seed=1)) == list(union.release(corpus, budget, seed=1))
+    assert os.listdir(tmp_path) == ["c"]
+
+
+def test_only_the_owner_may_read_it(tmp_path, corpus):
+    """The folder and its files hold what people wrote."""
+    corpus.save(tmp_path / "c")
+    for path in [tmp_path / "c", *(tmp_path / "c").iterdir()]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+
+
+def test_other_folders_are_not_overwritten(tmp_path, corpus):
+    """A folder with something else in it stays as it is."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("keep")
+    with pytest.raises(SourceError, match="not a corpus"):
+        corpus.save(tmp_path / "mine")
+    assert (tmp_path / "mine" / "notes").read_text() == "keep"
+
+
+def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
+    """An error while writing leaves what was there and no litter."""
+    corpus.save(tmp_path / "c")
+    monkeypatch.setattr(np, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(SourceError, match="No space left"):
+        corpus.save(tmp_path / "c")
+    assert same(corpus, vp.load_corpus(tmp_path / "c"))
+    assert os.listdir(tmp_path) == ["c"]
+
+
+@pytest.mark.parametrize("name", ["tokens.npy", "user_start.npy", "vocabulary.arrow", "corpus.json"])
+def test_damage_is_noticed(tmp_path, corpus, name):
+    """Every file cut short is an error that says what to do."""
+    corpus.save(tmp_path / "c")
+    path = tmp_path / "c" / name
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(SourceError, match="damaged|saved anew"):
+        vp.load_corpus(tmp_path / "c")
+
+
+def test_what_is_no_corpus_is_refused(tmp_path, corpus):
+    """A folder without one, and one of another version."""
+    with pytest.raises(SourceError, match="not a saved corpus"):
+        vp.load_corpus(tmp_path)
+    corpus.save(tmp_path / "c")
+    (tmp_path / "c" / "corpus.json").write_text('{"version": 99}')
+    with pytest.raises(SourceError, match="another version"):
+        vp.load_corpus(tmp_path / "c")
+
+
+def test_an_empty_vocabulary_can_be_saved(tmp_path):
+    """Users who wrote nothing."""
+    empty = vp.read(pl.DataFrame({"who": [1], "text": [""]}), user="who", text="text")
+    empty.save(tmp_path / "c")
+    assert same(empty, vp.load_corpus(tmp_path / "c"))

@@ -1,0 +1,47 @@
+"""Tokenisers other than words."""
+
+import re
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from look import corpus_documents
+
+TEXTS = ["Hello,  World\u2003x", "Añ b", ""]
+
+
+def tokens(tokenizer: object) -> list[list[str]]:
+    table = pl.DataFrame({"who": range(len(TEXTS)), "text": TEXTS})
+    return [user[0] for user in corpus_documents(vp.read(table, user="who", text="text", tokenizer=tokenizer))]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "expected"),
+    [
+        ("words", [["hello", "world", "x"], ["añ", "b"], []]),
+        ("whitespace", [["Hello,", "World", "x"], ["Añ", "b"], []]),
+        ("characters", [list("hello,worldx"), list("añb"), []]),
+        (re.compile(r"[A-Z]\w*"), [["Hello", "World"], ["Añ"], []]),
+        (lambda batch: [text.split("l") for text in batch], [["He", "", "o,  Wor", "d\u2003x"], ["Añ b"], [""]]),
+    ],
+)
+def test_each_tokeniser_cuts_as_it_says(tokenizer, expected):
+    """By name, by pattern, by call."""
+    assert tokens(tokenizer) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "words"),
+    [
+        ("word", '"words", "whitespace", "characters"'),
+        (3, "callable"),
+        (lambda batch: [["a"]], "3 lists, got 1"),
+        (lambda batch: [[1] for _ in batch], "another type"),
+        (lambda batch: None, "NoneType"),
+    ],
+)
+def test_bad_tokenisers_are_refused(tokenizer, words):
+    """Unknown names, wrong things, and callables that return something else."""
+    with pytest.raises(vp.errors.InputError, match=re.escape(words)):
+        tokens(tokenizer)

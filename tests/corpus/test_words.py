@@ -1,0 +1,102 @@
+"""The word kernel against loops over Python strings."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_corpus
+import voxpop as vp
+from look import corpus_documents
+from voxpop.corpus.arrow import text_buffers
+from voxpop.corpus.interner import WordInterner
+
+TRICKY = [
+    "Good morning, World",
+    "see https://example.org/a?b=c now",
+    "HTTPS://X",
+    "http://",
+    "http:// spaced",
+    "www.",
+    "www.x",
+    "awww.so cute",
+    "xhttp://y z",
+    "don't 'quote' rock'n'roll",
+    "İstanbul ΣΑΣ straße ẞ",
+    "cafe\u0301 caf\u00e9 e\u0301\u0323",
+    "\u1100\u1161\u11a8 한국어",
+    "日本語テキスト",
+    "नमस्ते दुनिया",
+    "a\u0000b",
+    "emoji 🎉 party🎉time",
+    "x\u00a0y\u2003z\u3000w",
+    "www.\u00a0x http://\u2003y",
+    "Å \u212b \u2126",
+    "١٢٣ ½ ²",
+    "'",
+    "",
+    "12345678 123456789 abcdefgh abcdefghi abcdefghijklmnop",
+    "ΑΒΓΔΕΖΗΘ",
+    "https://bad\u0301 e\u0301 end",
+]
+
+
+def cut(texts: list[str]) -> list[list[str]]:
+    """Cut texts by the kernel."""
+    import pyarrow as pa
+
+    interner = WordInterner()
+    ids, ends = interner.cut(pa.array(texts, pa.large_string()))
+    vocabulary = interner.vocabulary().to_pylist()
+    assert all(ids[end - 1] == -1 for end in ends[1:])
+    return [[vocabulary[i] for i in ids[a : b - 1]] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+@pytest.mark.parametrize("text", TRICKY)
+def test_tricky_texts_are_cut_as_by_hand(text):
+    """URLs, apostrophes, combining marks, special lower cases, other scripts and controls."""
+    assert cut([text]) == [naive_corpus.words(text)]
+
+
+LETTERS = st.sampled_from(list("aAzZ hHtTpPsSwW:/.'09-\n") + ["é", "e\u0301", "\u0301", "İ", "Σ", "σ", "ß", "ﬁ", "한"])
+TEXTS = st.one_of(
+    st.text(max_size=40),
+    st.text(LETTERS, max_size=30),
+    st.lists(st.sampled_from([*TRICKY, "http://", "www.", " "]), max_size=4).map("".join),
+)
+
+
+@given(texts=st.lists(TEXTS, max_size=8))
+@settings(max_examples=300)
+def test_any_text_is_cut_as_by_hand(texts):
+    """The kernel equals the oracle on whatever Unicode comes, whichever texts are slow."""
+    assert cut(texts) == [naive_corpus.words(text) for text in texts]
+
+
+def test_the_interner_grows():
+    """Far more words than it starts with room for, and one document larger than its arena."""
+    texts = [f"word{i} {'x' * (i % 40)}{i}" for i in range(60_000)] + ["y" * 3_000_000 + " end"]
+    assert cut(texts) == [text.split() for text in texts]
+
+
+def test_text_buffers_of_slices_and_nulls():
+    """Sliced arrays keep their place; a null is an empty text."""
+    import pyarrow as pa
+
+    sliced = pa.array(["aa", None, "b", "cc"]).slice(1, 3)
+    data, starts = text_buffers(sliced)
+    assert [bytes(data[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)] == [b"", b"b", b"cc"]
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 4), st.lists(st.sampled_from(["a", "b", "Cc", "d'"]), max_size=4)), min_size=1
+    )
+)
+def test_a_corpus_groups_documents_by_user(rows):
+    """Users contiguous in order of appearance, documents in order, ids in the order of bytes."""
+    table = pl.DataFrame({"who": [u for u, _ in rows], "text": [" ".join(tokens) for _, tokens in rows]})
+    corpus = vp.read(table, user="who", text="text")
+    lowered = [(user, [token.lower() for token in tokens]) for user, tokens in rows]
+    assert corpus_documents(corpus) == list(naive_corpus.documents(lowered).values())
+    assert corpus.vocabulary.to_pylist() == sorted({t for _, tokens in lowered for t in tokens})
