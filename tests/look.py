@@ -1,5 +1,7 @@
 """Looking into a corpus."""
 
+from itertools import pairwise
+
 import voxpop as vp
 
 
@@ -7,7 +9,7 @@ def corpus_documents(corpus: vp.Corpus) -> list[list[list[str]]]:
     """Return the tokens of each document of each user."""
     words = corpus.vocabulary.to_pylist()
     users = []
-    for start, end in zip(corpus.user_start[:-1], corpus.user_start[1:], strict=True):
+    for start, end in pairwise(corpus.user_start):
         documents: list[list[str]] = [[]]
         for token in corpus.tokens[start:end]:
             if token < 0:
@@ -21,8 +23,6 @@ def corpus_documents(corpus: vp.Corpus) -> list[list[list[str]]]:
 def user_items(corpus: vp.Corpus) -> list[list[str]]:
     """Return the items of each user."""
     words = corpus.vocabulary.to_pylist()
-    starts = corpus.user_start
     return [
-        [words[token] for token in corpus.tokens[start:end] if token >= 0]
-        for start, end in zip(starts[:-1], starts[1:], strict=True)
+        [words[token] for token in corpus.tokens[start:end] if token >= 0] for start, end in pairwise(corpus.user_start)
     ]

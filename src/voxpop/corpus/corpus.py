@@ -40,7 +40,7 @@ class Corpus:
         secret: "Draws",
         occasion: str = "length 1",
     ) -> "Histogram":
-        """Let every user share its weight over at most `limit` of its distinct candidates; see `voxpop.corpus.weigh`."""
+        """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.corpus.weigh`."""
         from voxpop.corpus.weigh import weigh
 
         return weigh(self, weighting, limit, candidates, secret, occasion)

@@ -10,7 +10,11 @@ from voxpop.corpus.arrow import text_buffers
 from voxpop.corpus.code_points import ascii_letters, fill_page, normal_form, shared_table
 from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
 
-HEADS = tuple(np.frombuffer(head, np.uint8) for head in (b"http://", b"https://", b"www."))
+HEADS = (
+    np.frombuffer(b"http://", np.uint8),
+    np.frombuffer(b"https://", np.uint8),
+    np.frombuffer(b"www.", np.uint8),
+)
 LETTERS = ascii_letters()
 SLOW_DOCUMENT = -2
 Documents = tuple[NDArray[np.int32], NDArray[np.int64]]

@@ -4,12 +4,14 @@ The interner is three arrays, held by `voxpop.corpus.interner`:
 
 * arena: uint64, the lower-cased bytes of all words, each word filled up with zeros to whole 8 bytes;
 * word_start: int64 by id (one more), where each word begins in the arena;
-* slots: uint64, pairs for a power of two of places: the word itself where it has at most 8 bytes, else its hash; and its
-  id + 1, with the top bit set for a hash. A second number of 0 is an empty place.
+* slots: uint64, pairs for a power of two of places: the word itself where it has at most 8 bytes, else its hash; and
+  its id + 1, with the top bit set for a hash. A second number of 0 is an empty place.
 
 So the usual word is compared byte for byte by one look at one cache line, and no hash is ever trusted. `counts[0]` is
 the number of words, `counts[1]` that of slow documents.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ Bytes = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Whole = Any  # a Python int without the JIT, an int64 with it
 
 DONE, GROW, MISSING_PAGE = 0, 1, 2
 WORD, SPACE, SLOW, BUILT = 1 << 21, 1 << 22, 1 << 23, 1 << 24
@@ -65,7 +68,7 @@ def _equal(arena: Words, first: int, second: int, size: int) -> bool:
 
 
 @jit
-def _intern(arena: Words, tail: int, slots: Words, word_start: Int64s, counts: Int64s) -> int:
+def _intern(arena: Words, tail: int, slots: Words, word_start: Int64s, counts: Int64s) -> Whole:
     """Return the id of the word between the end of the last word and `tail`; keep it only if it is new."""
     words = counts[0]
     end = word_start[words]
@@ -122,7 +125,7 @@ def unpack(arena: Words, word_start: Int64s, words: int, data: Bytes, starts: In
 
 
 @jit
-def _decode(data: Bytes, position: int) -> tuple[int, int]:
+def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
     """Return the code point of valid UTF-8 at a position, and its number of bytes."""
     first = np.int64(data[position])
     if first < 0xE0:
@@ -136,7 +139,7 @@ def _decode(data: Bytes, position: int) -> tuple[int, int]:
 
 
 @jit
-def _packed(code: int) -> tuple[np.uint64, int]:
+def _packed(code: Whole) -> tuple[np.uint64, Whole]:
     """Return the UTF-8 bytes of a code point, first byte lowest, and their number."""
     if code < 0x80:
         return np.uint64(code), 1
@@ -150,7 +153,7 @@ def _packed(code: int) -> tuple[np.uint64, int]:
 
 
 @jit
-def _matches(data: Bytes, position: int, stop: int, lower: Bytes) -> bool:
+def _matches(data: Bytes, position: Whole, stop: Whole, lower: Bytes) -> bool:
     """Tell whether the lower-cased ASCII pattern stands at a position."""
     if position + lower.size > stop:
         return False
@@ -164,7 +167,7 @@ def _matches(data: Bytes, position: int, stop: int, lower: Bytes) -> bool:
 
 
 @jit
-def _url_head(data: Bytes, position: int, stop: int, heads: tuple[Bytes, Bytes, Bytes]) -> int:
+def _url_head(data: Bytes, position: Whole, stop: Whole, heads: tuple[Bytes, Bytes, Bytes]) -> Whole:
     """Return the length of "http://", "https://" or "www." at a position, or 0."""
     for head in heads:
         if _matches(data, position, stop, head):
@@ -174,8 +177,8 @@ def _url_head(data: Bytes, position: int, stop: int, heads: tuple[Bytes, Bytes, 
 
 @jit
 def _url_width(
-    data: Bytes, position: int, stop: int, table: NDArray[np.uint32], heads: tuple[Bytes, Bytes, Bytes]
-) -> tuple[int, int]:
+    data: Bytes, position: Whole, stop: Whole, table: NDArray[np.uint32], heads: tuple[Bytes, Bytes, Bytes]
+) -> tuple[Whole, Whole]:
     """Return the bytes of a URL at a position, 1 where there is none, negative where it is slow; and a missing page."""
     width = _url_head(data, position, stop, heads)
     if width == 0 or position + width >= stop:
@@ -183,7 +186,7 @@ def _url_width(
     head = width
     slow = False
     while position + width < stop:
-        code, step = np.int64(data[position + width]), 1
+        code, step = np.int64(data[position + width]), np.int64(1)
         if code >= 0x80:
             code, step = _decode(data, position + width)
             if not table[code] & BUILT:
@@ -213,7 +216,7 @@ def cut_words(
     counts: Int64s,
     ids: Int32s,
     ends: Int64s,
-) -> tuple[int, int, int]:
+) -> tuple[Whole, Whole, Whole]:
     """Cut documents into words from document `first` on, and intern them.
 
     Args:
