@@ -61,7 +61,9 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
     from voxpop.corpus.sources import check_columns
 
     with _explained(path, "is not a complete Parquet file"):
-        file = pq.ParquetFile(path, read_dictionary=[dictionary] if dictionary else None)
+        schema = pq.read_schema(path)
+        texts = [name for name in schema.names if name == dictionary and _is_text(schema.field(name).type)]
+        file = pq.ParquetFile(path, read_dictionary=texts)
     with file:
         check_columns(columns, file.schema_arrow.names, path.name)
         batches = file.iter_batches(rows, columns=list(dict.fromkeys(columns)))
@@ -71,6 +73,10 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
             if batch is None:
                 return
             yield batch
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _csv(path: Path, columns: list[str], delimiter: str) -> Iterator[pa.RecordBatch]:

@@ -71,6 +71,32 @@ def pairs_over_limit(items: Int32s, starts: Int64s, keys: Words, limit: int) -> 
 
 
 @jit
+def _smallest(values: Words, rank: int) -> np.uint64:
+    """Return the value of the given rank (0 is the smallest), reordering the values: Hoare's selection."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if rank <= right:
+            high = right
+        elif rank >= left:
+            low = left
+        else:
+            break
+    chosen: np.uint64 = values[rank]
+    return chosen
+
+
+@jit
 def keep_smallest(items: Int32s, starts: Int64s, priorities: Words, limit: int) -> int:
     """Keep the `limit` items of smallest priority of every user who holds more, in place and in order.
 
@@ -97,7 +123,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Words, limit: int) 
         else:
             mine = priorities[drawn : drawn + held]
             drawn += held
-            last = np.partition(mine, limit - 1)[limit - 1]
+            last = _smallest(mine.copy(), limit - 1)
             kept = 0
             for offset in range(held):
                 if mine[offset] <= last and kept < limit:
