@@ -76,7 +76,7 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _csv(path: Path, columns: list[str], delimiter: str) -> Iterator[pa.RecordBatch]:

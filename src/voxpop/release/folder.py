@@ -6,8 +6,8 @@ place in one step. Where the system cannot exchange two folders, the old one sta
 """
 
 import os
-import secrets
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,7 +28,7 @@ def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     _restore_displaced(target)
     with _cleared(target):
-        fresh = target.with_name(f"{_fresh_prefix(target)}{secrets.token_hex(8)}")
+        fresh = target.with_name(f"{_fresh_prefix(target)}{uuid.uuid4().hex}")
         try:
             _write(fresh, files)
             _put(fresh, target)
