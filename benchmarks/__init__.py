@@ -1,0 +1,1 @@
+"""Every table and figure, and speed against peers: one command each."""

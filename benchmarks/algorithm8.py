@@ -1,0 +1,60 @@
+"""DPSU's Algorithm 8. NOT PRIVATE as claimed: here only to fill the paper's row (see docs/privacy/algorithm-8.md)."""
+
+from dataclasses import replace
+
+import numpy as np
+from numba import njit
+
+import voxpop as vp
+from voxpop.privacy.decide import ThresholdRule, decide
+from voxpop.privacy.secret import Secret
+from voxpop.union.sharing import BoundShares, Setting, Sharing
+
+
+@njit(nogil=True)
+def _descend(histogram, items, starts, cutoff):
+    for j in range(starts.size - 1):
+        mine = items[starts[j] : starts[j + 1]]
+        gaps = cutoff - histogram[mine]
+        ordered = np.sort(gaps)
+        left, level = 1.0, 0.0
+        for rank in range(ordered.size):
+            level = np.sqrt(max(left, 0.0) / (ordered.size - rank))
+            if ordered[rank] > level:
+                break
+            left -= ordered[rank] ** 2
+            level = cutoff
+        histogram[mine] += np.minimum(gaps, level)
+
+
+class _Algorithm8(Sharing):
+    """The rule, for a histogram of doubles kept beside the integer one."""
+
+    sequential = True
+    name = "algorithm 8"
+
+    def refusal(self, norm):
+        return "not private"
+
+    def novelty(self, setting):
+        raise NotImplementedError("there is no guarantee to plan for")
+
+    def share(self, held, setting):
+        return held**-0.5
+
+    def add(self, histogram, items, starts, setting):
+        doubles = histogram / setting.unit
+        _descend(doubles, items, starts, setting.cutoff / setting.unit)
+        histogram[:] = (doubles * setting.unit).astype(np.int64)
+
+
+def released_not_private(corpus: vp.Corpus, budget: vp.Budget, limit: int, alpha: float = 5.0) -> int:
+    """Return how many items Algorithm 8 releases with the paper's noise and threshold."""
+    plan = vp.SetUnion(limit=limit, alpha=alpha, accounting="published").plan(budget)
+    bits = 40
+    cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
+    shares = BoundShares(_Algorithm8(), replace(Setting(limit, 2, bits), cutoff=cutoff))
+    secret = Secret.fresh()
+    histogram = corpus.weigh(shares, limit, None, secret)
+    rule = ThresholdRule("gaussian", plan.sigma, round(plan.threshold * 2**bits), 2.0**-bits)
+    return int(decide(rule, histogram.weights, secret.draws("noise", histogram.ids.astype(np.uint64), 0)).sum())
