@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench clean
+.PHONY: help demo test check lint types bench bench-peers clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -37,6 +37,15 @@ types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy
 
 check: lint types test  ## everything fast
+
+bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
+	for name in dpsu_table2 dpsu_table3 dpsu_figure12 speed_text speed_pairs speed_naive; do \
+		$(BIN)/python -m benchmarks.$$name || exit 1; done
+
+bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, in an environment of their own
+	$(PYTHON) -m venv benchmarks/.venv
+	benchmarks/.venv/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
+	$(BIN)/python -m benchmarks.speed_pairs --peers
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,33 @@
+"""PipelineDP, local: private selection of items by Gaussian thresholding, at most `limit` items a user.
+
+python pipelinedp_selection.py PAIRS.parquet
+"""
+
+import math
+import sys
+import time
+
+import pipeline_dp as pdp
+import polars as pl
+
+LIMIT, EPSILON, DELTA = 100, 3.0, math.exp(-10)
+
+
+def main(path: str) -> None:
+    """Select, print how many items and how long it took."""
+    start = time.perf_counter()
+    rows = list(pl.read_parquet(path, columns=["user", "item"]).iter_rows())
+    accountant = pdp.NaiveBudgetAccountant(total_epsilon=EPSILON, total_delta=DELTA)
+    engine = pdp.DPEngine(accountant, pdp.LocalBackend())
+    extractors = pdp.DataExtractors(privacy_id_extractor=lambda row: row[0], partition_extractor=lambda row: row[1])
+    parameters = pdp.SelectPartitionsParams(
+        max_partitions_contributed=LIMIT,
+        partition_selection_strategy=pdp.PartitionSelectionStrategy.GAUSSIAN_THRESHOLDING,
+    )
+    selected = engine.select_partitions(rows, parameters, extractors)
+    accountant.compute_budgets()
+    print(f"{len(list(selected))} {time.perf_counter() - start:.2f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
