@@ -21,7 +21,10 @@ def text_buffers(texts: pa.Array) -> Texts:
 
 def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
     """Return the codes of a dictionary array, -1 for null."""
-    return dictionary.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    indices = dictionary.indices
+    if indices.null_count:
+        indices = indices.fill_null(-1)
+    return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]
 
 
 def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -5,6 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.corpus.arrow import int_codes, plain, text_buffers
+from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
 
 Users = tuple[NDArray[np.int32], NDArray[np.uint64]]
@@ -21,9 +22,9 @@ def encode_users(columns: list[pa.Array]) -> Users:
         keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with one key would
             share their random draws and nothing else, which the proof allows.
     """
+    if all(pa.types.is_integer(column.type) for column in columns):
+        values = np.concatenate([column.to_numpy().view(np.int64) for column in columns])
+        codes = np.empty(values.size, np.int32)
+        return codes, number_values(values, codes).view(np.uint64)
     encoded = plain(pa.chunked_array(columns)).dictionary_encode()
-    ids = encoded.dictionary
-    if pa.types.is_integer(ids.type):
-        keys = ids.cast(pa.uint64(), safe=False) if pa.types.is_unsigned_integer(ids.type) else ids.cast(pa.int64())
-        return int_codes(encoded), keys.to_numpy(zero_copy_only=False).view(np.uint64)
-    return int_codes(encoded), hash_strings(*text_buffers(ids))
+    return int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))

@@ -1,5 +1,7 @@
 """Kernels that lay documents out user by user and give ids their final names."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,12 +11,64 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HIGH = np.uint64(32)
+
+
+@jit
+def _slot_of(value: Any, distinct: Int64s, slots: Int32s) -> Any:
+    """Return the slot that holds a value, or the empty one where it belongs."""
+    mask = slots.size - 1
+    slot = np.int64((np.uint64(value) * SPREAD) >> HIGH) & mask
+    while slots[slot] >= 0 and distinct[slots[slot]] != value:
+        slot = (slot + 1) & mask
+    return slot
+
+
 @jit
 def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
     """Write `names[id]` for every id, and negative ids as they are."""
     for position in range(ids.size):
         old = ids[position]
         target[position] = names[old] if old >= 0 else old
+
+
+@jit
+def number_values(values: Int64s, codes: Int32s) -> Int64s:
+    """Number distinct values by first appearance.
+
+    Args:
+        values: int64.
+        codes: int32 of the same size, written: the number of each value.
+
+    Returns:
+        The distinct values, by number.
+    """
+    size = 1 << 12
+    slots = np.full(size, -1, np.int32)
+    distinct = np.empty(size // 2, np.int64)
+    count = 0
+    for row in range(values.size):
+        value = values[row]
+        if row > 0 and value == values[row - 1]:
+            codes[row] = codes[row - 1]
+            continue
+        if 2 * count >= size:
+            size *= 4
+            slots = np.full(size, -1, np.int32)
+            longer = np.empty(size // 2, np.int64)
+            longer[:count] = distinct[:count]
+            distinct = longer
+            for code in range(count):
+                slot = _slot_of(distinct[code], distinct, slots)
+                slots[slot] = code
+        slot = _slot_of(value, distinct, slots)
+        if slots[slot] < 0:
+            slots[slot] = count
+            distinct[count] = value
+            count += 1
+        codes[row] = slots[slot]
+    return distinct[:count]
 
 
 @jit
