@@ -26,7 +26,8 @@ def main() -> None:
     for i, k in enumerate(KS):
         cells = [f"{each['size_ratio'][i]:.1%} ({each['covered'][i]:.1%})" for each in found.values()]
         rows.append([k, f"{held[i]:,}", *cells])
-    note = "reddit_posts, epsilon 3, delta e^-10, limit 100. Size ratio as in the paper; named: share of those words released."
+    note = "reddit_posts, epsilon 3, delta e^-10, limit 100. Size ratio as in the paper; named: the share of those "
+    note += "words that is released."
     table("Coverage of k-anonymity", rows, "dpsu_table3", note)
     lines = {name: (KS, each["covered"].to_list()) for name, each in found.items()}
     picture("dpsu_table3", lines, ("k", "share of the words of k users that is released"))

@@ -24,13 +24,16 @@ def main(path: str, noise: str) -> None:
     if noise == "laplace":
         metric, _d_in = dp.l01inf_distance(dp.absolute_distance(T="i32")), (LIMIT, LIMIT, 1)
         scale = LIMIT / EPSILON
+
         def make(t):
             return (space, metric) >> dp.m.then_laplace_threshold(scale=scale, threshold=t)
     else:
         metric, _d_in = dp.l02inf_distance(dp.absolute_distance(T="i32")), (LIMIT, math.sqrt(LIMIT), 1)
         scale = 1.3328 * math.sqrt(LIMIT)
+
         def make(t):
             return (space, metric) >> dp.m.then_gaussian_threshold(scale=scale, threshold=t)
+
     threshold = round(1 + scale * (5.7 if noise == "gaussian" else math.log(LIMIT / (2 * DELTA))))
     released = make(threshold)(counts)
     print(f"{len(released)} {time.perf_counter() - start:.2f}")

@@ -140,6 +140,7 @@ def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
     assert "secret" not in complaint
 
 
+@pytest.mark.jit
 def test_demo(tmp_path):
     """The demo releases common words of the standard library, says so, and stays within its 20 seconds."""
     begun = time.perf_counter()
@@ -163,6 +164,7 @@ def test_demo(tmp_path):
     assert f"Saved to {tmp_path / 'demo-vocabulary'}" in done.stdout
 
 
+@pytest.mark.jit
 def test_demo_for_machines(voxpop, tmp_path):
     """`demo --json -o` prints one object and saves where it was told."""
     content = voxpop("demo", "--json", "-o", "here").json

@@ -1,0 +1,15 @@
+"""The search for violations, long enough to find what a short one misses."""
+
+import pytest
+
+from voxpop.testing import search_sensitivity
+
+CELLS = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [3, 12])
+@pytest.mark.parametrize(("name", "norm"), CELLS)
+def test_a_hundred_thousand_pairs_of_neighbours_stay_within_one(name, norm, limit):
+    """No pair of a long search on the real kernels is further apart than 1, rounding aside."""
+    assert search_sensitivity(name, norm=norm, pairs=100_000, limit=limit, seed=limit).distance <= 1.0 + 1e-12
