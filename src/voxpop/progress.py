@@ -10,7 +10,9 @@ from typing import TypeVar
 Thing = TypeVar("Thing")
 
 
-def track(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], shown: bool | None) -> Iterator[Thing]:
+def track(
+    things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], shown: bool | None, unit: str = "rows"
+) -> Iterator[Thing]:
     """Yield things, showing how many rows have gone by.
 
     Args:
@@ -18,6 +20,7 @@ def track(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], 
         stage: a word for what is done.
         size_of: the number of rows in a thing.
         shown: whether to show; None means on a terminal only.
+        unit: what rows are called.
 
     Yields:
         The things.
@@ -26,19 +29,19 @@ def track(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], 
     if not (terminal if shown is None else shown):
         yield from things
     elif terminal:
-        yield from _with_bar(things, stage, size_of)
+        yield from _with_bar(things, stage, size_of, unit)
     else:
-        yield from _with_lines(things, stage, size_of)
+        yield from _with_lines(things, stage, size_of, unit)
 
 
-def _with_bar(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int]) -> Iterator[Thing]:
+def _with_bar(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], unit: str) -> Iterator[Thing]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,} rows"),
+        TextColumn(f"{{task.completed:,}} {unit}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -48,9 +51,9 @@ def _with_bar(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], in
             progress.advance(task, size_of(thing))
 
 
-def _with_lines(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int]) -> Iterator[Thing]:
+def _with_lines(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], unit: str) -> Iterator[Thing]:
     rows = 0
     for thing in things:
         yield thing
         rows += size_of(thing)
-        print(f"{stage}: {rows:,} rows", file=sys.stderr)  # noqa: T201
+        print(f"{stage}: {rows:,} {unit}", file=sys.stderr)  # noqa: T201

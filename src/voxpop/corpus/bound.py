@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.holdings import Holdings
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
-
-if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -42,7 +40,7 @@ class _Scratch:
 
 
 def bounded_sets(
-    corpus: "Corpus",
+    holdings: Holdings,
     limit: int,
     candidates: NDArray[np.uint8] | None,
     secret: Draws,
@@ -59,16 +57,16 @@ def bounded_sets(
     mask = np.empty(0, np.uint8) if candidates is None else candidates
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS):
-        scratches.put(_Scratch(np.full(len(corpus.vocabulary), -1, np.int32)))
+        scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
 
     def bound(users: NDArray[np.int64]) -> BoundedSets:
         scratch = scratches.get()
-        items, starts = gather_distinct(corpus.tokens, corpus.user_start, users, mask, scratch.seen, scratch.stamp)
+        items, starts = gather_distinct(holdings.ids, holdings.user_start, users, mask, scratch.seen, scratch.stamp)
         scratch.stamp += users.size
         scratches.put(scratch)
-        return _cut(items, starts, corpus.user_key[users], limit, secret, occasion)
+        return _cut(holdings, items, starts, holdings.user_key[users], limit, secret, occasion)
 
-    yield from in_order(bound, _batches(corpus, secret, occasion, shuffle=shuffle))
+    yield from in_order(bound, _batches(holdings, secret, occasion, shuffle=shuffle))
 
 
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
@@ -84,6 +82,7 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
 
 
 def _cut(
+    holdings: Holdings,
     items: NDArray[np.int32],
     starts: NDArray[np.int64],
     keys: NDArray[np.uint64],
@@ -95,16 +94,16 @@ def _cut(
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
     first, second = pairs_over_limit(items, starts, keys, limit)
-    priorities = secret.draws(f"sample/{occasion}", first, second)[:, 0].copy()
+    priorities = secret.draws(f"sample/{occasion}", first, holdings.names_of(second))[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
 
 
-def _batches(corpus: "Corpus", secret: Draws, occasion: str, *, shuffle: bool) -> Iterator[NDArray[np.int64]]:
+def _batches(holdings: Holdings, secret: Draws, occasion: str, *, shuffle: bool) -> Iterator[NDArray[np.int64]]:
     """Yield the users in order, about `TOKENS_AT_ONCE` tokens at a time."""
-    sizes = np.diff(corpus.user_start)
+    sizes = np.diff(holdings.user_start)
     if shuffle:
-        rank = secret.draws(f"order/{occasion}", corpus.user_key, 0)[:, 0]
+        rank = secret.draws(f"order/{occasion}", holdings.user_key, 0)[:, 0]
         order = np.argsort(rank, kind="stable")
         sizes = sizes[order]
     else:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from voxpop.corpus.bound import Draws
     from voxpop.corpus.histogram import Histogram
+    from voxpop.corpus.holdings import Holdings
+    from voxpop.corpus.levels import Levels
     from voxpop.corpus.weigh import Shares
 
 
@@ -43,7 +45,23 @@ class Corpus:
         """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.corpus.weigh`."""
         from voxpop.corpus.weigh import weigh
 
-        return weigh(self, weighting, limit, candidates, secret, occasion)
+        return weigh(self.holdings(), weighting, limit, candidates, secret, occasion)
+
+    def holdings(self) -> "Holdings":
+        """Return the tokens of every user, as something to weigh."""
+        from voxpop.corpus.holdings import Holdings
+
+        return Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary))
+
+    def levels(self) -> "Levels":
+        """Return the walk from words to longer and longer grams.
+
+        Raises:
+            InputError: where the corpus holds items, which have no order.
+        """
+        from voxpop.corpus.levels import Levels
+
+        return Levels(self)
 
     def save(self, folder: str | Path) -> None:
         """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.

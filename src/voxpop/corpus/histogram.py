@@ -11,7 +11,7 @@ class Histogram:
     """Weight by item, for the items of the bounded sets and for no others.
 
     Attributes:
-        ids: int64 (support), ids of the items in rising order.
+        ids: int64 (support), which items: ids in rising order, or names of grams (see `Levels`) in any order.
         weights: int64 (support), positive, in units of the weighting's grid.
     """
 

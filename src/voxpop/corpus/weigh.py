@@ -1,15 +1,13 @@
 """Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.bound import Draws, bounded_sets
 from voxpop.corpus.histogram import Histogram
-
-if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.holdings import Holdings
 
 
 class Shares(Protocol):
@@ -24,20 +22,20 @@ class Shares(Protocol):
 
 
 def weigh(
-    corpus: "Corpus",
+    holdings: Holdings,
     shares: Shares,
     limit: int,
     candidates: NDArray[np.uint8] | None,
     secret: Draws,
     occasion: str,
 ) -> Histogram:
-    """Return the histogram of the bounded sets: one pass over the tokens.
+    """Return the histogram of the bounded sets: one pass over the positions.
 
     Args:
-        corpus: the private side.
+        holdings: the private side: what every user holds.
         shares: how a user's weight is shared, with its grid and cutoff filled in.
         limit: most items of one user.
-        candidates: uint8 (vocabulary), nonzero where an item may be chosen, a function of public outputs only; None
+        candidates: uint8 (ids), nonzero where an item may be chosen, a function of public outputs only; None
             means every item.
         secret: source of the sample and of the order of users.
         occasion: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
@@ -45,8 +43,9 @@ def weigh(
     Returns:
         Weights of exactly those items that lie in some bounded set.
     """
-    histogram = np.zeros(len(corpus.vocabulary), np.int64)
-    for items, starts in bounded_sets(corpus, limit, candidates, secret, occasion, shuffle=shares.sequential):
+    histogram = np.zeros(holdings.size, np.int64)
+    for items, starts in bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=shares.sequential):
         shares.add(histogram, items, starts)
     ids = np.flatnonzero(histogram)
-    return Histogram(ids, histogram[ids])
+    names = ids if holdings.names is None else holdings.names[ids]
+    return Histogram(names, histogram[ids])

@@ -51,6 +51,7 @@ def calibrate(
     sensitivity: float = 1.0,
     fractions: Sequence[float] = (1.0,),
     grid: float = 2.0**-32,
+    rest: float = 0.0,
 ) -> tuple[Scale, ...]:
     """Noise and threshold of each round, such that all rounds together keep to the budget.
 
@@ -68,6 +69,8 @@ def calibrate(
         sensitivity: The bound on how far one user moves all weights, in the novelty's norm.
         fractions: The share of each round in the budget, adding up to 1.
         grid: Thresholds are multiples of it, rounded up.
+        rest: What one Gaussian round leaves to later releases about known items: their total mu is at most
+            `rest / scale`. 0 where there are none.
 
     Returns:
         One scale per round.
@@ -87,16 +90,18 @@ def calibrate(
     _check(novelty, noise, sensitivity, fractions)
     if accounting not in get_args(Accounting):
         raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
+    if rest and (noise != "gaussian" or len(fractions) > 1 or novelty.shape == "any"):
+        raise BudgetError("`rest` goes with one Gaussian round of equal novel weights.")
     target = _target(budget)
     if noise == "laplace":
         pairs = _laplace(budget.epsilon, target, novelty, sensitivity, fractions)
     elif accounting == "published":
-        pairs = _published(budget.epsilon, target, novelty, sensitivity, fractions)
+        pairs = _published(budget.epsilon, target, novelty, sensitivity, fractions, rest)
     elif len(fractions) == 1 and novelty.shape != "any":
-        pairs = [_joint(budget.epsilon, target, novelty, sensitivity)]
+        pairs = [_joint(budget.epsilon, target, novelty, sensitivity, rest)]
     else:
         pairs = _composed(budget.epsilon, target, novelty, sensitivity, fractions)
-    return _settled(pairs, budget, novelty, noise, sensitivity, grid)
+    return _settled(pairs, budget, novelty, noise, sensitivity, grid, rest)
 
 
 def total_delta(
@@ -152,9 +157,9 @@ def _laplace(
 
 
 def _published(
-    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float]
+    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float], rest: float
 ) -> list[tuple[float, float]]:
-    whole = gaussian_sigma(epsilon, target / 2, sensitivity)
+    whole = gaussian_sigma(epsilon, target / 2, math.hypot(sensitivity, rest)) * (_UP if rest else 1.0)
     pairs = []
     for fraction in fractions:
         scale = whole / math.sqrt(fraction) * (_UP if fraction < 1 else 1.0)
@@ -163,15 +168,15 @@ def _published(
     return pairs
 
 
-def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float) -> tuple[float, float]:
+def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float, rest: float) -> tuple[float, float]:
     """The best pair by the sampled cases, then the threshold raised until every certified case holds."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
-    least_sigma = gaussian_sigma(epsilon, goal, sensitivity)
+    least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
     def threshold(sigma: float, cases: joint.Cases, low: float, tolerance: float) -> float:
         def excess(value: float) -> float:
-            worst = float(np.max(joint.deltas(cases, epsilon, sigma, value)))
+            worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
         return crossing(excess, low, float(np.max(cases.weight)) + 45 * sigma, tolerance)
@@ -184,7 +189,7 @@ def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float) 
     guess = threshold(sigma, sampled, 0.0, 1e-12)
     certified = joint.certified_cases(novelty, sensitivity)
     # A case that holds at the guess holds above it, so only the others need to be looked at again.
-    open_cases = certified.where(joint.deltas(certified, epsilon, sigma, guess) > goal)
+    open_cases = certified.where(joint.deltas(certified, epsilon, sigma, guess, rest / sigma) > goal)
     return sigma, threshold(sigma, open_cases, guess, 1e-12) if len(open_cases.items) else guess
 
 
@@ -230,11 +235,13 @@ def _settled(
     noise: Noise,
     sensitivity: float,
     grid: float,
+    rest: float,
 ) -> tuple[Scale, ...]:
     """The pairs on the grid, confirmed by the delta that they really have."""
     scales = [Scale(scale, _on_grid(threshold, grid), 0.0) for scale, threshold in pairs]
     for attempt in range(40):
-        whole = total_delta(scales, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity)
+        mu_rest = rest / scales[0].scale
+        whole = total_delta(scales, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=mu_rest)
         if whole <= budget.delta:
             break
         raised = 2.0**attempt * grid

@@ -61,3 +61,15 @@ def gaussian_delta(epsilon: float, mu: Any) -> Any:
     exact = number(epsilon)
     near, far = mu / 2 - exact / mu, -mu / 2 - exact / mu
     return normal_below(near) - context.exp(exact) * normal_below(far)
+
+
+def normal_quantile(probability: Any) -> Any:
+    """The point below which a standard normal lies with a given probability.
+
+    Args:
+        probability: A high-precision number strictly between 0 and 1.
+
+    Returns:
+        A high-precision number.
+    """
+    return context.sqrt(2) * context.erfinv(2 * probability - 1)

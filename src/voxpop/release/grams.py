@@ -1,10 +1,13 @@
 """The table of a release: grams in canonical order, by length and then by the bytes of their tokens."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from voxpop.errors import InternalError
 
@@ -17,6 +20,20 @@ def table_of_items(items: Any) -> pa.Table:
     offsets = pa.array(range(len(tokens) + 1), pa.int32())
     lengths = pa.repeat(pa.scalar(1, pa.int32()), len(tokens))
     return pa.Table.from_arrays([pa.ListArray.from_arrays(offsets, tokens), lengths], schema=SCHEMA)
+
+
+def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Table:
+    """Return the table of grams given by their tokens.
+
+    Args:
+        words: pyarrow array of strings, sorted by their bytes and distinct.
+        lengths: int32 (grams, length) for each length, indices into `words`, distinct rows in rising order.
+    """
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.full(len(each), each.shape[1]) for each in lengths)])
+    flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
+    tokens = _flat(words).cast(pa.string()).take(pa.array(flat))
+    grams = pa.ListArray.from_arrays(pa.array(np.cumsum(sizes), pa.int32()), tokens)
+    return pa.Table.from_arrays([grams, pa.array(sizes[1:], pa.int32())], schema=SCHEMA)
 
 
 def check_canonical(table: pa.Table) -> None:

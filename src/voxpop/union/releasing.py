@@ -11,7 +11,8 @@ from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus import Corpus, Histogram
+    from voxpop.privacy.decide import Rule
     from voxpop.union.plan import RoundPlan, UnionPlan
 
 
@@ -39,6 +40,11 @@ def _run_round(
     candidates = None if remaining.all() else remaining
     limit = round_plan.shares.setting.limit
     histogram = corpus.weigh(round_plan.shares, limit, candidates, secret, occasion)
+    return chosen(round_plan.rule(plan.budget), histogram, secret, occasion)
+
+
+def chosen(rule: "Rule", histogram: "Histogram", secret: Secret, occasion: str) -> NDArray[np.int64]:
+    """Return the ids that a rule releases: one draw per id and occasion."""
     draws = secret.draws(f"noise/{occasion}", histogram.ids.astype(np.uint64), 0)
-    chosen: NDArray[np.int64] = histogram.ids[decide(round_plan.rule(plan.budget), histogram.weights, draws)]
-    return chosen
+    ids: NDArray[np.int64] = histogram.ids[decide(rule, histogram.weights, draws)]
+    return ids

@@ -1,0 +1,32 @@
+"""What every user holds at one length: one id per position, user by user."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Holdings:
+    """The private side of one weighing.
+
+    Attributes:
+        ids: int32, the item or gram at each position; negative where there is none.
+        user_start: int64 (users + 1), where each user's positions begin.
+        user_key: uint64 (users), a function of the user's id alone.
+        size: ids are below it.
+        names: int64 (size), what an id stands for in draws, the same on every engine; None where ids themselves are.
+    """
+
+    ids: NDArray[np.int32]
+    user_start: NDArray[np.int64]
+    user_key: NDArray[np.uint64]
+    size: int
+    names: NDArray[np.int64] | None = None
+
+    def names_of(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return what ids stand for in draws."""
+        return ids if self.names is None else self.names.view(np.uint64)[ids.view(np.int64)]
+
+    def __repr__(self) -> str:
+        return "Holdings(private)"

@@ -1,0 +1,152 @@
+"""The corpus, length by length: what users hold of the grams that may still be released."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.corpus.bound import THREADS, Draws, in_order
+from voxpop.corpus.histogram import Histogram
+from voxpop.corpus.holdings import Holdings
+from voxpop.corpus.pages import forget_pages
+from voxpop.corpus.weigh import Shares, weigh
+from voxpop.errors import InputError
+from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_into, rename_range
+
+if TYPE_CHECKING:
+    from voxpop.corpus.corpus import Corpus
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+POSITIONS_AT_ONCE = 1 << 24
+
+
+class Candidates(Protocol):
+    """Which pairs of kept grams may be voted for: public."""
+
+    @property
+    def need(self) -> Int64s:
+        """By left gram, the least estimate of a partner; a pair is a candidate exactly where it is reached."""
+
+    @property
+    def estimates(self) -> Int64s:
+        """By partner: a kept gram of the same length, or where `single` a kept token."""
+
+    @property
+    def single(self) -> bool:
+        """Whether the partner is the token that follows, rather than the gram that starts one token later."""
+
+
+class Levels:
+    """A walk through the lengths, one int32 per position, overwritten from length to length.
+
+    At each length: `weigh` what users hold, `keep` what was released, `extend` by the candidates of the next length. A
+    gram's name is its id in the vocabulary at length 1, and above it `left * 2^32 + partner`, both by their rank among
+    the kept grams of the length before. Ranks follow the order of names, so every engine gives the same names.
+    """
+
+    def __init__(self, corpus: "Corpus") -> None:
+        if corpus.kind == "items":
+            raise InputError(
+                "grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=."
+            )
+        self._user_start = corpus.user_start
+        self._user_key = corpus.user_key
+        self._tokens: Int32s = corpus.tokens
+        self._ids: Int32s | None = None
+        self._first: Int32s | None = None
+        self._length = 1
+        self._size = len(corpus.vocabulary)
+        self._names: Int64s | None = None
+        self._table: Int64s | None = None
+        self._ranges = _ranges(corpus.user_start)
+
+    @property
+    def length(self) -> int:
+        """Length of the grams that are weighed now."""
+        return self._length
+
+    def weigh(self, shares: Shares, limit: int, secret: Draws, occasion: str) -> Histogram:
+        """Let every user share its weight over at most `limit` of its distinct grams of this length.
+
+        Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
+        """
+        ids = self._tokens if self._ids is None else self._ids
+        holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._names)
+        histogram = weigh(holdings, shares, limit, None, secret, occasion)
+        forget_pages(self._tokens)
+        return histogram
+
+    def keep(self, names: Int64s) -> None:
+        """Forget every gram but these.
+
+        Args:
+            names: int64, rising: the names of the released grams, also of those that nobody holds.
+        """
+        ranks = np.full(self._size, -1, np.int32)
+        held = names if self._table is None else find_names(names, self._table)
+        ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
+        if self._ids is None:
+            self._ids = np.empty(self._tokens.size, np.int32)
+            self._each_range(lambda begin, end: self._start_ids(begin, end, ranks))
+        else:
+            ids = self._ids
+            self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+        self._size, self._names, self._table = names.size, None, None
+
+    def extend(self, candidates: Candidates) -> None:
+        """Go on to the next length: the candidates among the pairs that somebody holds, numbered and named."""
+        assert self._ids is not None, "keep the grams of length 1 first"
+        ids, partners, offset = self._ids, self._ids, 1
+        if candidates.single:
+            if self._first is None:
+                self._first = self._ids.copy()
+            partners, offset = self._first, self._length
+        need, estimates = candidates.need, candidates.estimates
+
+        def number(span: tuple[int, int]) -> tuple[Int64s, Int64s]:
+            return number_pairs(ids, partners, offset, *span, need, estimates)
+
+        parts = list(in_order(number, self._ranges))
+        self._names, self._table = self._merged(parts)
+        self._size = self._names.size
+        self._length += 1
+
+    def _merged(self, parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
+        """Give the pairs of all ranges one numbering."""
+        names, table = parts[0]
+        for (own, _), (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
+            renamed = np.empty(own.size, np.int32)
+            names, table = merge_names(own, names, names.size, renamed)
+            assert self._ids is not None
+            rename_range(self._ids, begin, end, renamed)
+        return names, table
+
+    def _start_ids(self, begin: int, end: int, ranks: Int32s) -> None:
+        assert self._ids is not None
+        for start in range(begin, end, POSITIONS_AT_ONCE):
+            stop = min(end, start + POSITIONS_AT_ONCE)
+            rename_into(self._tokens, start, stop, ranks, self._ids)
+            forget_pages(self._tokens)
+
+    def _each_range(self, work: "Work") -> None:
+        for _ in in_order(lambda span: work(*span), self._ranges):
+            pass
+
+
+class Work(Protocol):
+    """Something to do with a range of positions."""
+
+    def __call__(self, begin: int, end: int) -> None:
+        """Do it."""
+
+
+def _ranges(user_start: Int64s) -> list[tuple[int, int]]:
+    """Cut the positions into one range per thread, at users."""
+    total = int(user_start[-1])
+    wanted = [total * number // THREADS for number in range(1, THREADS)]
+    cuts = [int(user_start[np.searchsorted(user_start, cut)]) for cut in wanted]
+    edges = [0, *cuts, total]
+    return list(pairwise(edges))

@@ -1,0 +1,158 @@
+"""Kernels that number the grams of one length from those of the length before.
+
+A gram of length k+1 is a pair: the gram of length k that starts where it starts, and a partner that ends where it ends.
+Ids are written in place, so nothing grows but the list of distinct pairs.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HIGH = np.uint64(64)
+FIRST_SLOTS_BITS = 12
+
+
+@jit
+def _slot_of(name: Any, table: Int64s, shift: np.uint64) -> Any:
+    """Return the slot that holds a name, or the empty one where it belongs; a slot is name + 1 and its number."""
+    mask = table.size // 2 - 1
+    mixed = np.uint64(name) * SPREAD
+    mixed ^= mixed >> np.uint64(29)
+    slot = np.int64((mixed * SPREAD) >> shift)
+    while table[2 * slot] != 0 and table[2 * slot] != name + 1:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@jit
+def _grown(names: Int64s, count: int, bits: int) -> Int64s:
+    """Return a table of 2^bits slots that holds the first `count` names."""
+    table = np.zeros(2 << bits, np.int64)
+    shift = HIGH - np.uint64(bits)
+    for number in range(count):
+        slot = _slot_of(names[number], table, shift)
+        table[2 * slot] = names[number] + 1
+        table[2 * slot + 1] = number
+    return table
+
+
+@jit
+def number_pairs(
+    ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s
+) -> tuple[Int64s, Int64s]:
+    """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
+
+    The pair of `a` and `b` is a candidate exactly where `estimates[b] >= need[a]`. Pairs are numbered by first
+    appearance within the range.
+
+    Args:
+        ids: int32, the gram that starts at each position, -1 for none; changed in place from `begin` to `end`.
+        partners: int32, the partner that starts at each position; it may be `ids` itself.
+        offset: int, at least 1: the partner of position p starts at p + offset.
+        begin: int, first position of the range, the start of a user.
+        end: int, end of the range, the end of a user.
+        need: int64, by left gram.
+        estimates: int64, by partner.
+
+    Returns:
+        names (int64): `a * 2^32 + b` of every pair, by number; and the table that finds them again.
+    """
+    bits = FIRST_SLOTS_BITS
+    names = np.empty(1 << (bits - 1), np.int64)
+    table = np.zeros(2 << bits, np.int64)
+    shift = HIGH - np.uint64(bits)
+    count = 0
+    for position in range(begin, end):
+        left = ids[position]
+        if left < 0:
+            continue
+        right = partners[position + offset] if position + offset < end else np.int32(-1)
+        if right < 0 or estimates[right] < need[left]:
+            ids[position] = -1
+            continue
+        name = (np.int64(left) << 32) | np.int64(right)
+        slot = _slot_of(name, table, shift)
+        if table[2 * slot] == 0:
+            if count == names.size:
+                bits += 1
+                longer = np.empty(1 << (bits - 1), np.int64)
+                longer[:count] = names
+                names = longer
+                table = _grown(names, count, bits)
+                shift = HIGH - np.uint64(bits)
+                slot = _slot_of(name, table, shift)
+            table[2 * slot] = name + 1
+            table[2 * slot + 1] = count
+            names[count] = name
+            count += 1
+        ids[position] = np.int32(table[2 * slot + 1])
+    return names[:count], table
+
+
+@jit
+def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tuple[Int64s, Int64s]:
+    """Number the names of one more part after the `count` names there are, those already there left out.
+
+    Args:
+        parts: int64, the names of the part, distinct.
+        names: int64, the names so far, distinct; the first `count` count.
+        count: int.
+        renamed: int32 (parts), written: the number of each name of the part.
+
+    Returns:
+        All names, and a table that finds them.
+    """
+    bits = FIRST_SLOTS_BITS
+    while 1 << (bits - 1) < count + parts.size:
+        bits += 1
+    table = _grown(names, count, bits)
+    shift = HIGH - np.uint64(bits)
+    merged = np.empty(count + parts.size, np.int64)
+    merged[:count] = names[:count]
+    for number in range(parts.size):
+        slot = _slot_of(parts[number], table, shift)
+        if table[2 * slot] == 0:
+            table[2 * slot] = parts[number] + 1
+            table[2 * slot + 1] = count
+            merged[count] = parts[number]
+            count += 1
+        renamed[number] = np.int32(table[2 * slot + 1])
+    return merged[:count], table
+
+
+@jit
+def find_names(wanted: Int64s, table: Int64s) -> Int32s:
+    """Return the number of each name, -1 where the table does not hold it."""
+    bits = 0
+    while 2 << bits < table.size:
+        bits += 1
+    shift = HIGH - np.uint64(bits)
+    found = np.empty(wanted.size, np.int32)
+    for number in range(wanted.size):
+        slot = _slot_of(wanted[number], table, shift)
+        found[number] = np.int32(table[2 * slot + 1]) if table[2 * slot] != 0 else np.int32(-1)
+    return found
+
+
+@jit
+def rename_range(ids: Int32s, begin: int, end: int, renamed: Int32s) -> None:
+    """Write `renamed[id]` for every id of a range, in place; negative ids stay."""
+    for position in range(begin, end):
+        old = ids[position]
+        if old >= 0:
+            ids[position] = renamed[old]
+
+
+@jit
+def rename_into(ids: Int32s, begin: int, end: int, renamed: Int32s, target: Int32s) -> None:
+    """Write `renamed[id]` for every id of a range into `target`, and -1 for negative ids."""
+    for position in range(begin, end):
+        old = ids[position]
+        target[position] = renamed[old] if old >= 0 else np.int32(-1)

@@ -1,0 +1,18 @@
+"""N-grams: phrases of every length, faithful to the paper or guided by what was released.
+
+| file | holds |
+|---|---|
+| `ngrams.py` | `NGrams`, the public configuration |
+| `budgets.py` | how the lengths share the budget |
+| `planning.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
+| `grams.py`, `candidates.py` | public sets: what was released, and what may be voted for next, counted exactly |
+| `forecast.py`, `guide.py` | what is likely, and what is worth a vote |
+| `unsupported.py` | candidates that nobody voted for, simulated exactly |
+| `releasing.py`, `table.py` | from private weights to a public table |
+| `baselines.py` | set union over grams of all lengths, as the paper compares with |
+"""
+
+from voxpop.ngrams.ngrams import NGrams
+from voxpop.ngrams.plan import NGramsPlan
+
+__all__ = ["NGrams", "NGramsPlan"]

@@ -1,0 +1,70 @@
+"""A plan in words and small tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def describe(plan: dict[str, Any], guarantee: str) -> str:
+    """Return the text of a plan from its public numbers."""
+    lines = [
+        f"Phrases of 1 to {plan['max_length']} tokens, {_limits(plan['limit'])} a user and length, "
+        f"{plan['weighting']} weighting, gaussian noise, {_pruning(plan)}",
+        f"{guarantee}; {plan['accounting']} accounting, budgets {_budgets(plan['budgets'])}",
+        "",
+        *table(_planned(plan["lengths"])),
+        "",
+        "threshold: from as many candidates as phrases released one shorter, to a million times as many",
+        "users for 50 % and 90 %: who must hold a phrase for it to be released, its parts released already,",
+        "each of them with 10 phrases as rare as this one, and 10 candidates for each phrase released one shorter",
+    ]
+    if plan["budgets"] == "auto":
+        lines.append("lengths share what follows length 1 by what was released; the total and the guarantee stay")
+    if plan["ran"]:
+        lines += ["", "What ran", *table(_ran(plan["ran"]))]
+    return "\n".join(lines)
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines, columns aligned to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _limits(limit: Any) -> str:
+    return f"at most {limit:,}" if isinstance(limit, int) else "at most " + ", ".join(f"{each:,}" for each in limit)
+
+
+def _pruning(plan: dict[str, Any]) -> str:
+    sides = f"{plan['pruning']}-side pruning"
+    return f"{sides}, {'guided' if plan['guide'] else 'unguided'}"
+
+
+def _budgets(budgets: Any) -> str:
+    return ", ".join(f"{share:g}" for share in budgets) if isinstance(budgets, list) else str(budgets)
+
+
+def _planned(lengths: Sequence[dict[str, Any]]) -> list[list[str]]:
+    rows = [["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %"]]
+    for each in lengths:
+        low, high = each["lowest_threshold"], each["highest_threshold"]
+        span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
+        users = [_users(each["users_50"]), _users(each["users_90"])]
+        rows.append([str(each["length"]), f"{each['sigma']:.5g}", _number(each["measurement_sigma"]), span, *users])
+    return rows
+
+
+def _ran(runs: Sequence[dict[str, Any]]) -> list[list[str]]:
+    rows = [["length", "sigma", "measured with", "candidates", "threshold"]]
+    for each in runs:
+        candidates = "-" if each["candidates"] is None else f"{each['candidates']:,}"
+        numbers = [f"{each['sigma']:.5g}", _number(each["measurement_sigma"]), candidates, f"{each['threshold']:.5g}"]
+        rows.append([str(each["length"]), *numbers])
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5g}"
+
+
+def _users(value: int | None) -> str:
+    return "never" if value is None else f"{value:,}"

@@ -1,0 +1,96 @@
+"""How much weight the grams of the next length are likely to get: public, from noisy weights of released grams.
+
+The forecast of a gram is the Markov estimate: the estimate of the left gram times that of its partner, over that of
+their overlap. All are whole numbers of cells, so which pairs reach a level is decided without rounding: the pair of `a`
+and `b` does exactly where `estimate(b) >= ceil(level * estimate(overlap) / (estimate(a) * FINE))`.
+"""
+
+from dataclasses import dataclass, replace
+from math import floor, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.ngrams.candidates import MOST_ESTIMATE, NOTHING, Candidates
+
+Int64s = NDArray[np.int64]
+
+FINE = 2**8
+"""Steps of a level in one whole forecast unit."""
+MOST_LEVEL = 2**26
+"""Levels stay below it, so that level times estimate fits into 63 bits."""
+CELLS_IN_SIGMA = 16
+FLOOR_IN_SIGMA = 0.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Noisy weights of the released grams of one length, whether somebody holds them or not.
+
+    Attributes:
+        cells: int64, by rank, in cells; as drawn.
+        cell: weight of a cell, a power of two.
+        sigma: standard deviation of the noise, in weight.
+    """
+
+    cells: Int64s
+    cell: float
+    sigma: float
+
+    @property
+    def floored(self) -> Int64s:
+        """Estimates that can be multiplied: from a quarter of sigma up to a public cap."""
+        least = max(1, floor(FLOOR_IN_SIGMA * self.sigma / self.cell))
+        return np.clip(self.cells, least, MOST_ESTIMATE)
+
+    @property
+    def total(self) -> int:
+        """The sum of all, as the estimate of the empty gram."""
+        return min(max(1, int(self.cells.sum())), MOST_ESTIMATE)
+
+
+def cell_below(sigma: float) -> float:
+    """Return the largest power of two of at most sigma / `CELLS_IN_SIGMA`."""
+    return float(2.0 ** floor(log2(sigma / CELLS_IN_SIGMA)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast:
+    """Forecasts of all valid candidates, without listing them.
+
+    Attributes:
+        valid: the candidates that the pruning rule allows.
+        left: int64 (left grams), floored estimates.
+        partners: int64 (partners), floored estimates.
+        overlap: int64 (left grams), floored estimates of what both share.
+        unit: weight of one level.
+    """
+
+    valid: Candidates
+    left: Int64s
+    partners: Int64s
+    overlap: Int64s
+    unit: float
+
+    @staticmethod
+    def of(valid: Candidates, left: Estimates, partners: Estimates, overlap: Int64s, overlap_cell: float) -> "Forecast":
+        """Put estimates together.
+
+        Args:
+            valid: the candidates that the pruning rule allows.
+            left: of the left grams.
+            partners: of the partners.
+            overlap: int64 (left grams), floored, in cells of `overlap_cell`.
+            overlap_cell: weight of such a cell.
+        """
+        unit = left.cell * partners.cell / overlap_cell / FINE
+        return Forecast(valid, left.floored, partners.floored, overlap, unit)
+
+    def candidates(self, level: int) -> Candidates:
+        """Return the valid candidates whose forecast reaches a level."""
+        need = -(-(level * self.overlap) // (self.left * FINE))
+        return replace(self.valid, need=np.minimum(need, NOTHING), estimates=self.partners)
+
+    def level_of(self, weight: float) -> int:
+        """Return the least level that stands for at least this weight."""
+        return min(MOST_LEVEL, int(-(-weight // self.unit)))

@@ -1,0 +1,199 @@
+"""N-grams: the phrases of every length that many people share (DPNE, 2021), guided by what was already released."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal, final
+
+from voxpop.errors import InputError, UnsoundError
+from voxpop.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.ngrams.plan import NGramsPlan
+    from voxpop.release import Release
+
+LONGEST = 32
+LARGEST_LIMIT = 10**7
+WEIGHTINGS = ("weighted", "l2-descent")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NGrams:
+    """Release the phrases of length 1 to `max_length` that many users share.
+
+    Length after length, every user picks at most `limit` of its distinct grams whose parts were released, and shares
+    one unit of weight over them; noise is added to the weight of every candidate, also of those that nobody holds, and
+    those above a threshold are released. The release is (epsilon, delta)-differentially private for one user with
+    everything that user wrote, and every part of a released phrase is released too. The proof, the paper's errors and
+    what we do instead are in docs/privacy/ngrams.md (Kim, Gopi, Kulkarni, Yekhanin, "Differentially Private n-gram
+    Extraction", 2021: DPNE).
+
+    Attributes:
+        max_length: most tokens in a phrase (the paper's T), at most 32.
+        limit: most grams of one user at each length (the paper's Delta_k): one number, or one for each length.
+        eta: expected share of released grams that nobody holds, at most; strictly between 0 and 1.
+        weighting: "l2-descent" or "weighted", at every length.
+        guide: measure the released grams again, cheaply, forecast the next length, and vote for likely candidates only.
+            False lets users vote for every candidate whose parts were released, as published.
+        pruning: "both" asks that prefix and suffix of a candidate were released, "single" its prefix and last token.
+        budgets: how 1/sigma^2 is divided among lengths: "auto" (from public results, `AutoBudgets`), "equal", a ratio c
+            (sigma of each length is c times that of the one before), or a list of shares, one for each length.
+        accounting: "joint" computes delta exactly for noise and novel words together; "published" is the paper's
+            delta/2 + delta/2.
+        alpha: weight stops rising at threshold + alpha * sigma (l2-descent).
+        kappa: guided only: candidates whose forecast is at least `kappa` times the threshold are never pruned.
+        measurement: guided only: share of a length's budget that its forecast costs.
+
+    Raises:
+        InputError: for a field out of range.
+        UnsoundError: for a weighting without a proof under Gaussian noise.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(2000), "what": ["thank you very much", "see you soon"] * 1000})
+        >>> corpus = vp.read(table, user="who", text="what")
+        >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+        >>> ("thank", "you", "very") in phrases, ("you", "see") in phrases
+        (True, False)
+    """
+
+    max_length: int = 9
+    limit: int | Sequence[int] = 100
+    eta: float = 0.01
+    weighting: str = "l2-descent"
+    guide: bool = True
+    pruning: Literal["both", "single"] = "both"
+    budgets: str | float | Sequence[float] = "auto"
+    accounting: Literal["joint", "published"] = "joint"
+    alpha: float = 3.0
+    kappa: float = 0.5
+    measurement: float = 0.02
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep lists as tuples."""
+        _check_whole("max_length", self.max_length, LONGEST, "most tokens in a phrase; 5 to 9 are usual")
+        object.__setattr__(self, "limit", _checked_limit(self.limit, self.max_length))
+        object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
+        _check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
+        _check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 3 is usual")
+        _check_within("kappa", self.kappa, 0.0, 1000.0, "which forecasts are never pruned; 0.5 is usual")
+        _check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
+        if not isinstance(self.guide, bool):
+            raise InputError(f"`guide` must be True or False, got {self.guide!r}.")
+        if self.pruning not in ("both", "single"):
+            raise InputError(f'`pruning` must be "both" or "single", got {self.pruning!r}.')
+        if self.accounting not in ("joint", "published"):
+            raise InputError(f'`accounting` must be "joint" or "published", got {self.accounting!r}.')
+        _check_weighting(self.weighting)
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The limit of each length."""
+        return (self.limit,) * self.max_length if isinstance(self.limit, int) else tuple(self.limit)
+
+    def plan(self, budget: Budget) -> "NGramsPlan":
+        """Fill in noise and thresholds for a budget: no data needed.
+
+        Args:
+            budget: what may be spent.
+
+        Returns:
+            The plan: sigma, range of thresholds and users needed for each length, and what they guarantee together.
+
+        Raises:
+            BudgetError: where no threshold can meet the budget.
+        """
+        from voxpop.ngrams.planning import plan_ngrams
+
+        return plan_ngrams(self, budget)
+
+    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+        """Plan for the budget and release from the corpus.
+
+        Args:
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, of texts, tokens or sequences.
+            budget: what may be spent.
+            seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+
+        Returns:
+            The phrases, by length and then in order of their bytes, with the plan that ran and its guarantee.
+        """
+        return self.plan(budget).release(corpus, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {
+            "mechanism": "n-grams",
+            "max_length": self.max_length,
+            "limit": self.limit if isinstance(self.limit, int) else list(self.limit),
+            "eta": self.eta,
+            "weighting": self.weighting,
+            "noise": "gaussian",
+            "guide": self.guide,
+            "pruning": self.pruning,
+            "budgets": list(self.budgets) if isinstance(self.budgets, tuple) else self.budgets,
+            "accounting": self.accounting,
+            "alpha": self.alpha,
+            "kappa": self.kappa,
+            "measurement": self.measurement,
+        }
+
+
+def _check_weighting(weighting: object) -> None:
+    if weighting in WEIGHTINGS:
+        return
+    if weighting in ("count", "l1-descent"):
+        raise UnsoundError(
+            f'{weighting} weighting is refused for n-grams: {_REFUSED[str(weighting)]}. Use "l2-descent" or "weighted".'
+        )
+    raise InputError(f'`weighting` must be "l2-descent" or "weighted", got {weighting!r}.')
+
+
+_REFUSED = {
+    "count": "one weight for all items wastes what a user with few of them may give, and every length pays for it",
+    "l1-descent": "its proof is for Laplace noise, and the lengths share a Gaussian budget",
+}
+
+
+def _checked_limit(limit: object, lengths: int) -> int | tuple[int, ...]:
+    meaning = "the most grams of one user at one length; 100 is a common start"
+    if isinstance(limit, Sequence) and not isinstance(limit, str):
+        if len(limit) != lengths:
+            raise InputError(f"`limit` must be one number or {lengths}, one for each length; got {len(limit)} of them.")
+        for each in limit:
+            _check_whole("limit", each, LARGEST_LIMIT, meaning)
+        return tuple(limit)
+    _check_whole("limit", limit, LARGEST_LIMIT, meaning)
+    return int(limit)  # type: ignore[call-overload, no-any-return]
+
+
+def _checked_budgets(budgets: object, lengths: int) -> str | float | tuple[float, ...]:
+    if isinstance(budgets, str):
+        if budgets not in ("auto", "equal"):
+            raise InputError(f'`budgets` must be "auto", "equal", a ratio or a list of shares, got {budgets!r}.')
+        return budgets
+    if isinstance(budgets, Sequence):
+        if len(budgets) != lengths or not all(_is_real(share) and share > 0 for share in budgets):
+            raise InputError(
+                f"`budgets` must have {lengths} positive shares, one for each length, got {list(budgets)}."
+            )
+        return tuple(float(share) for share in budgets)
+    _check_within("budgets", budgets, 0.1, 10.0, "the ratio of sigma from one length to the next; 0.9 to 1.4 are usual")
+    return float(budgets)  # type: ignore[arg-type]
+
+
+def _check_whole(name: str, value: object, most: int, meaning: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}. It is {meaning}.")
+
+
+def _check_within(name: str, value: object, least: float, most: float, meaning: str) -> None:
+    if not _is_real(value) or not least <= value <= most:  # type: ignore[operator]
+        raise InputError(f"`{name}` must be a number from {least:g} to {most:g}, got {value!r}. It is {meaning}.")
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -1,0 +1,193 @@
+"""The plan of an n-gram extraction: what every length gets, and what all lengths guarantee together."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.union.plan import RoundPlan
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.ngrams.ngrams import NGrams
+    from voxpop.release import Release
+
+CROWDED = 10**6
+"""Candidates for each gram released before, at which the highest threshold shown applies."""
+USUAL = 10
+"""The same, at which users needed are shown."""
+PROBABILITIES = (0.5, 0.9)
+GRAMS_OF_EACH = 10
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LengthPlan:
+    """What one length gets, before any data are read.
+
+    Attributes:
+        length: tokens in a gram.
+        sigma: standard deviation of the noise on a gram's weight, if no length gives up its part.
+        measurement_sigma: the same of the measurement that the forecast of this length rests on, or None.
+        lowest_threshold: where there are no more candidates than grams of the length before.
+        highest_threshold: where there are a million times as many.
+    """
+
+    length: int
+    sigma: float
+    measurement_sigma: float | None
+    lowest_threshold: float
+    highest_threshold: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LengthRun:
+    """What one length really ran with: functions of the budget and of what was released before.
+
+    Attributes:
+        length: tokens in a gram.
+        sigma: standard deviation of the noise on a gram's weight.
+        measurement_sigma: the same of the measurement that came before, or None where there was none.
+        candidates: how many grams could have been released; None at length 1, where it is not known.
+        threshold: what a noisy weight had to reach.
+    """
+
+    length: int
+    sigma: float
+    measurement_sigma: float | None
+    candidates: int | None
+    threshold: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        return {
+            "length": self.length,
+            "sigma": self.sigma,
+            "measurement_sigma": self.measurement_sigma,
+            "candidates": self.candidates,
+            "threshold": self.threshold,
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NGramsPlan:
+    """What `NGrams.plan` returns: every number that is known before any data are read.
+
+    The noise of length 1, and the total that all later lengths and measurements may spend, are fixed. With
+    `budgets="auto"` later lengths share that total by what was released; the guarantee does not depend on how.
+
+    Attributes:
+        mechanism: the extraction that was planned.
+        budget: what may be spent.
+        first: noise and threshold of length 1.
+        later: total mu^2 of everything after length 1.
+        lengths: one `LengthPlan` for each length.
+        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+        ran: in the plan of a release, what each length really ran with.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.NGrams(max_length=9, budgets="equal", accounting="published").plan(vp.Budget(4, 1e-7))
+        >>> round(plan.first.scale, 3), round(plan.first.threshold, 3)
+        (3.984, 24.439)
+    """
+
+    mechanism: "NGrams"
+    budget: Budget
+    first: RoundPlan
+    later: float
+    lengths: tuple[LengthPlan, ...]
+    delta: float = field(kw_only=True)
+    ran: tuple[LengthRun, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release of this plan guarantees."""
+        return Guarantee(self.budget.epsilon, self.budget.delta)
+
+    @property
+    def sigma(self) -> tuple[float, ...]:
+        """Standard deviation of the noise at each length."""
+        return tuple(each.sigma for each in self.lengths)
+
+    def round_of(self, length: int, sigma: float, threshold: float) -> RoundPlan:
+        """Return the weighting, noise and threshold of a length after the first."""
+        from voxpop.ngrams.planning import later_round
+
+        return later_round(self.mechanism, length, sigma, threshold)
+
+    def holders(
+        self, length: int, probability: float, grams: int = GRAMS_OF_EACH, candidates_each: int = USUAL
+    ) -> int | None:
+        """Return how many users must hold a phrase for the release to name it with this probability.
+
+        Its parts are taken to be released. Where users hold more than `limit` phrases, their choice is averaged over.
+
+        Args:
+            length: tokens in the phrase.
+            probability: strictly between 0 and 1.
+            grams: phrases of that length that each of the users holds, all as rare as this one.
+            candidates_each: candidates for each gram released at the length before; not used for length 1.
+
+        Returns:
+            The number of users, or None where no number is enough.
+
+        Raises:
+            InputError: for arguments out of range.
+        """
+        from voxpop.ngrams.planning import threshold_for
+        from voxpop.union.holders import users_needed
+
+        if not 1 <= length <= self.mechanism.max_length:
+            raise InputError(f"`length` must be from 1 to {self.mechanism.max_length}, got {length!r}.")
+        if not 0.0 < probability < 1.0:
+            raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+        if grams < 1 or candidates_each < 1:
+            raise InputError("`grams` and `candidates_each` must be whole numbers of at least 1.")
+        round_plan = self.first
+        if length > 1:
+            sigma = self.lengths[length - 1].sigma
+            round_plan = self.round_of(length, sigma, threshold_for(self.mechanism.eta, sigma, 1, candidates_each))
+        return users_needed(round_plan, self.budget, probability, grams)
+
+    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+        """Run the plan on a corpus; see `NGrams.release`."""
+        from voxpop.ngrams.releasing import release_ngrams
+
+        return release_ngrams(self, corpus, seed)
+
+    def after(self, ran: tuple[LengthRun, ...]) -> "NGramsPlan":
+        """Return the plan with what each length really ran with."""
+        return replace(self, ran=ran)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        return {
+            **self.mechanism.to_dict(),
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "delta_spent": self.delta,
+            "mu_squared_later": self.later,
+            "lengths": [self._length_row(each) for each in self.lengths],
+            "ran": [each.to_dict() for each in self.ran],
+        }
+
+    def _length_row(self, each: LengthPlan) -> dict[str, Any]:
+        needed = {f"users_{round(100 * p)}": self.holders(each.length, p) for p in PROBABILITIES}
+        return {
+            "length": each.length,
+            "sigma": each.sigma,
+            "measurement_sigma": each.measurement_sigma,
+            "lowest_threshold": each.lowest_threshold,
+            "highest_threshold": each.highest_threshold,
+            **needed,
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as a person reads it."""
+        from voxpop.ngrams.describe import describe
+
+        return describe(self.to_dict(), str(self.guarantee))

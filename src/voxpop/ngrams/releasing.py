@@ -1,0 +1,175 @@
+"""The double line: the only place where n-gram extraction turns private weights into public sets.
+
+`_Walk` holds the private levels on one side and what was released on the other. Whatever it computes between two
+releases (candidates, thresholds, noise) is a function of released grams and noisy estimates alone.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.ngrams.budgets import FEW_TOKENS, Outlook, budgets_of
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
+from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.guide import Guide, breadth_after, worth_measuring
+from voxpop.ngrams.plan import LengthRun
+from voxpop.ngrams.planning import NORM, later_sensitivity, threshold_for
+from voxpop.ngrams.table import table_of_grams
+from voxpop.ngrams.unsupported import unsupported_hits
+from voxpop.privacy.filter import GaussianFilter
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.measured import noisy_cells
+from voxpop.privacy.secret import Secret
+from voxpop.progress import track
+from voxpop.release import Release
+from voxpop.union.additive import Weighted
+from voxpop.union.releasing import chosen
+from voxpop.union.sharing import BoundShares, Setting
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.ngrams.plan import NGramsPlan
+
+Int64s = NDArray[np.int64]
+
+
+class Prospect(NamedTuple):
+    """What is publicly known of the next length before its vote."""
+
+    valid: Candidates
+    forecast: Forecast | None
+    estimates: Estimates | None
+    measurement_sigma: float | None
+
+
+def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Release:
+    """Walk through the lengths and name what was released; see `NGrams.release`."""
+    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    walk = _Walk(plan, corpus, secret)
+    walk.run()
+    guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
+    words = corpus.vocabulary.take(walk.words)
+    return Release(table_of_grams(words, walk.released), plan.after(tuple(walk.ran)), guarantee)
+
+
+class _Walk:
+    """From length to length."""
+
+    def __init__(self, plan: "NGramsPlan", corpus: "Corpus", secret: Secret) -> None:
+        self._plan = plan
+        self._ngrams = plan.mechanism
+        self._levels = corpus.levels()
+        self._secret = secret
+        self._purse = GaussianFilter(plan.later)
+        self._budgets = budgets_of(self._ngrams.budgets, self._ngrams.max_length)
+        self._guided = self._ngrams.guide
+        self._single = self._ngrams.pruning == "single"
+        self._estimates: list[Estimates] = []
+        self._density = 0.0
+        self.words: Int64s = np.empty(0, np.int64)
+        self.released: list[Grams] = []
+        self.ran: list[LengthRun] = []
+
+    def run(self) -> None:
+        """Release every length, until nothing is left to extend."""
+        for _ in track(self._lengths(), "releasing", lambda _: 1, None, "lengths"):
+            pass
+
+    def _lengths(self) -> Iterator[int]:
+        self._release_words()
+        yield 1
+        for length in range(2, self._ngrams.max_length + 1):
+            valid = Candidates.all_valid(self.released[-1], self.words.size, single=self._single)
+            if valid.count == 0:
+                return
+            self._release_longer(self._prospect(valid))
+            yield length
+
+    def _release_words(self) -> None:
+        first, occasion = self._plan.first, "length 1"
+        histogram = self._levels.weigh(first.shares, first.shares.setting.limit, self._secret, occasion)
+        self.words = np.sort(chosen(first.rule(self._plan.budget), histogram, self._secret, occasion))
+        self._levels.keep(self.words)
+        self.released.append(Grams.of_tokens(self.words.size))
+        self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
+        self._density = 1.0 if self.words.size <= FEW_TOKENS else 0.0
+
+    def _prospect(self, valid: Candidates) -> Prospect:
+        """Measure the grams just released, unless there is nothing to prune."""
+        grams = self.released[-1]
+        self._guided = self._guided and worth_measuring(valid.count, grams.length, len(grams))
+        if not self._guided:
+            return Prospect(valid, None, None, None)
+        share = self._budgets.share(grams.length + 1, None)
+        sigma = self._purse.spend(self._purse.left * share * self._ngrams.measurement)
+        estimates = self._measure(grams, sigma)
+        self._estimates.append(estimates)
+        return Prospect(valid, self._forecast(valid, grams, estimates), estimates, sigma)
+
+    def _measure(self, grams: Grams, sigma: float) -> Estimates:
+        """Weigh all released grams again, with noise on every one, also on those that nobody holds."""
+        occasion = f"measurement {grams.length}"
+        limit = self._ngrams.limits[grams.length - 1]
+        shares = BoundShares(Weighted(), Setting(limit, NORM))
+        histogram = self._levels.weigh(shares, limit, self._secret, occasion)
+        weights = np.zeros(len(grams), np.int64)
+        weights[histogram.ids] = histogram.weights
+        unit, cell = shares.setting.unit, cell_below(sigma)
+        draws = self._secret.draws(f"noise/{occasion}", np.arange(len(grams), dtype=np.uint64), 0)
+        return Estimates(noisy_cells(weights, sigma, unit, max(1, round(cell * unit)), draws), cell, sigma)
+
+    def _forecast(self, valid: Candidates, grams: Grams, estimates: Estimates) -> Forecast:
+        first = self._estimates[0]
+        if grams.length == 1 or self._single:
+            return Forecast.of(valid, estimates, first, np.full(len(grams), first.total), first.cell)
+        before = self._estimates[-2]
+        return Forecast.of(valid, estimates, estimates, before.floored[grams.suffix], before.cell)
+
+    def _release_longer(self, prospect: Prospect) -> None:
+        """Vote for the candidates of the next length, and release those above its threshold."""
+        length, before = len(self.released) + 1, len(self.released[-1])
+        occasion = f"length {length}"
+        sigma, candidates, threshold = self._settle(prospect, length, before)
+        round_plan = self._plan.round_of(length, sigma, threshold)
+        self._levels.extend(candidates)
+        histogram = self._levels.weigh(round_plan.shares, round_plan.shares.setting.limit, self._secret, occasion)
+        rule = round_plan.rule(self._plan.budget)
+        voted = chosen(rule, histogram, self._secret, occasion)
+        empty = unsupported_hits(candidates, rule.exact(0), histogram.ids, self._secret, occasion)
+        names = np.sort(np.concatenate([voted, empty]))
+        self._levels.keep(names)
+        self.released.append(self.released[-1].longer(names, single=self._single))
+        self.ran.append(LengthRun(length, sigma, prospect.measurement_sigma, candidates.count, round_plan.threshold))
+        self._density = names.size / prospect.valid.count
+
+    def _settle(self, prospect: Prospect, length: int, before: int) -> tuple[float, Candidates, float]:
+        """Return noise, candidates and threshold of a length."""
+        last = length == self._ngrams.max_length
+        usual = self._budgets.share(length, None)
+        outlook = Outlook(before, prospect.valid.count, self._expected(prospect, before, self._purse.left * usual))
+        square = self._purse.left if last else self._purse.left * self._budgets.share(length, outlook)
+        rough = square**-0.5
+        most = threshold_for(self._ngrams.eta, rough, before, prospect.valid.count)
+        sensitivity = later_sensitivity(self._ngrams, length, rough, most)  # on the coarsest grid it could have
+        sigma = self._purse.spend(square, sensitivity)
+
+        def threshold_of(count: int) -> float:
+            return threshold_for(self._ngrams.eta, sigma, before, max(count, 1))
+
+        candidates = prospect.valid
+        if prospect.forecast is not None:
+            guide = Guide(self._ngrams.kappa, breadth_after(length - 1), before)
+            candidates = guide.prune(prospect.forecast, threshold_of)
+        return sigma, candidates, threshold_of(candidates.count)
+
+    def _expected(self, prospect: Prospect, before: int, square: float) -> float:
+        """Return how many candidates are likely to be released, from the forecast or from the last length's density."""
+        valid = prospect.valid.count
+        if prospect.forecast is None:
+            return self._density * valid
+        likely = min(valid, breadth_after(len(self.released)) * before)
+        threshold = threshold_for(self._ngrams.eta, square**-0.5, before, likely)
+        return prospect.forecast.candidates(prospect.forecast.level_of(threshold)).count

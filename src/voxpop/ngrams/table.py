@@ -1,0 +1,40 @@
+"""From released grams to the table of a release."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.ngrams.grams import Grams
+from voxpop.release.grams import table_of_tokens
+
+Int32s = NDArray[np.int32]
+
+
+def table_of_grams(words: pa.LargeStringArray, released: Sequence[Grams]) -> pa.Table:
+    """Return the table of grams, in canonical order, with every part of every gram.
+
+    Args:
+        words: the released tokens by rank.
+        released: the grams of each length from 1 on, in order of their tokens.
+    """
+    return table_of_tokens(words, downward_closed([grams.tokens for grams in released]))
+
+
+def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
+    """Add the parts of grams that are missing, as they may be under single-side pruning: a part says nothing new.
+
+    Args:
+        lengths: int32 (grams, length) for each length from 1 on; all prefixes are there.
+
+    Returns:
+        The same with all suffixes, so with all parts, in order of their tokens.
+    """
+    closed = list(lengths)
+    for index in range(len(closed) - 1, 0, -1):
+        longer, shorter = closed[index], closed[index - 1]
+        if len(longer) and longer.shape[1] > 1:
+            every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
+            closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
+    return closed
