@@ -15,3 +15,9 @@ def as_arrays(users: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int
     """Lay bounded sets out as kernels take them: items and starts."""
     items = np.array([item for user in users for item in user], np.int32)
     return items, np.cumsum([0, *(len(user) for user in users)])
+
+
+def written_users(words: str = "abcd", users: int = 6) -> st.SearchStrategy[list[list[list[str]]]]:
+    """Lists of users, each a list of short documents of one-letter tokens."""
+    document = st.lists(st.sampled_from(words), max_size=8)
+    return st.lists(st.lists(document, max_size=3), min_size=1, max_size=users)

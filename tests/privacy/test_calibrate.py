@@ -187,3 +187,25 @@ def test_extreme_budgets(budget, fractions):
     case = novelty(limit=30)
     scales = calibrate(budget, case, fractions=fractions)
     assert total_delta(scales, budget.epsilon, case, noise="gaussian") <= budget.delta
+
+
+@pytest.mark.parametrize(
+    ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
+)
+def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
+    """DPNE's setting: nine equal lengths at epsilon 4, delta 1e-7, limit 100; theory's two rows."""
+    (found,) = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
+    assert found.scale == pytest.approx(sigma, abs=2e-5)
+    assert found.threshold == pytest.approx(threshold, abs=3e-4)
+    spent = total_delta([found], 4, novelty(), noise="gaussian", mu_rest=math.sqrt(8) / found.scale)
+    assert spent <= 1e-7
+
+
+def test_what_is_left_for_later_costs_the_first_round():
+    """More for the rest, more noise at first; and only where the bound covers it."""
+    alone, beside = (calibrate(PAPER, novelty(), rest=rest)[0] for rest in (0.0, 1.0))
+    assert beside.scale > 1.3 * alone.scale
+    with pytest.raises(BudgetError, match="rest"):
+        calibrate(PAPER, novelty(), rest=1.0, fractions=SIPS)
+    with pytest.raises(BudgetError, match="rest"):
+        calibrate(PAPER, novelty(norm=1), noise="laplace", rest=1.0)

@@ -96,6 +96,18 @@ class Levels:
             self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
         self._size, self._names, self._table = names.size, None, None
 
+    def keep_all(self) -> tuple[Int32s, Int64s | None]:
+        """Keep every gram that somebody holds, under the numbers they have: for comparisons without pruning.
+
+        Returns:
+            int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the
+            numbers, None at length 1.
+        """
+        if self._ids is None:
+            self._ids = np.array(self._tokens)
+        names, self._names, self._table = self._names, None, None
+        return self._ids, names
+
     def extend(self, candidates: Candidates) -> None:
         """Go on to the next length: the candidates among the pairs that somebody holds, numbered and named."""
         assert self._ids is not None, "keep the grams of length 1 first"

@@ -38,3 +38,10 @@ def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
             every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
             closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
     return closed
+
+
+def table_of_rows(vocabulary: pa.LargeStringArray, rows: Sequence[Int32s]) -> pa.Table:
+    """Return the table of distinct grams given by tokens of a vocabulary, in any order, one length each."""
+    used = np.unique(np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in rows)]))
+    ranked = [np.unique(np.searchsorted(used, each).astype(np.int32), axis=0) for each in rows]
+    return table_of_tokens(vocabulary.take(pa.array(used)), ranked)

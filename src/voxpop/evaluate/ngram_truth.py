@@ -1,0 +1,98 @@
+"""How a release of phrases compares with what users really wrote. Reads private truth: never part of a release."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxpop.kernels.bound import gather_distinct
+from voxpop.ngrams.baselines import AllGrams
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.release import Release
+
+
+def private_gram_counts(corpus: "Corpus", max_length: int) -> pl.DataFrame:
+    """Count the users of every gram: private, not noisy, and large.
+
+    Args:
+        corpus: the private side.
+        max_length: most tokens in a gram.
+
+    Returns:
+        Columns gram (list of str), length, users. Private: do not publish.
+    """
+    grams = AllGrams.of(corpus, max_length)
+    words = corpus.vocabulary
+    frames = []
+    for length in range(1, max_length + 1):
+        users = _users_by_id(grams, length)
+        rows = grams.tokens(length, np.arange(users.size))
+        text = pl.Series(values=words.take(rows.ravel()), dtype=pl.String).to_frame("token")
+        nested = text.select(pl.col("token").reshape((users.size, length)).arr.to_list().alias("gram"))
+        frames.append(nested.with_columns(length=pl.lit(length, pl.Int32), users=pl.Series(users)))
+    return pl.concat(frames)
+
+
+def private_ngram_coverage(corpus: "Corpus", release: "Release", ks: Sequence[int], max_length: int) -> pl.DataFrame:
+    """Compare a release with k-anonymity, length by length (DPNE, Figure 4).
+
+    Args:
+        corpus: the private side.
+        release: of phrases of that corpus.
+        ks: numbers of users.
+        max_length: most tokens in a gram.
+
+    Returns:
+        Columns length, k; held, grams that at least k users hold; covered, the share of them that the release names,
+        None where there are none. Private: do not publish.
+    """
+    grams = AllGrams.of(corpus, max_length)
+    rows = []
+    for length in range(1, max_length + 1):
+        users = _users_by_id(grams, length)
+        named = _named(grams, release, length)
+        for k in ks:
+            held = users >= k
+            size = int(held.sum())
+            covered = int(np.count_nonzero(held[named])) / size if size else None
+            rows.append({"length": length, "k": k, "held": size, "covered": covered})
+    return pl.DataFrame(rows)
+
+
+def private_spurious_share(corpus: "Corpus", release: "Release", max_length: int) -> float:
+    """Return the share of released grams that no user holds: private, not noisy; at most eta is expected."""
+    grams = AllGrams.of(corpus, max_length)
+    held = sum(_named(grams, release, length).size for length in range(1, max_length + 1))
+    return 1.0 - held / len(release) if len(release) else 0.0
+
+
+def _users_by_id(grams: AllGrams, length: int) -> NDArray[np.int64]:
+    corpus = grams.corpus
+    seen = np.full(grams.size(length), -1, np.int32)
+    everyone = np.arange(corpus.user_key.size)
+    ids, _ = gather_distinct(grams.ids[length - 1], corpus.user_start, everyone, np.empty(0, np.uint8), seen, 0)
+    return np.asarray(np.bincount(ids, minlength=seen.size), np.int64)
+
+
+def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64]:
+    """Return the ids of the released grams of a length that somebody holds."""
+    corpus = grams.corpus
+    place = {word: number for number, word in enumerate(corpus.vocabulary.to_pylist())}
+    wanted = [tuple(place[token] for token in gram) for gram in release if len(gram) == length]
+    if length == 1:
+        return np.array([token for (token,) in wanted], np.int64)
+    ids = np.array(wanted, np.int64).reshape(-1, length)
+    held = np.ones(len(ids), bool)
+    for shorter in range(2, length + 1):  # ids of all parts of one length, from those one shorter
+        names = grams.names[shorter - 2]
+        order = np.argsort(names)
+        pairs = (ids[:, :-1] << 32) | ids[:, 1:]
+        found = np.minimum(np.searchsorted(names, pairs, sorter=order), max(names.size - 1, 0))
+        parts = order[found] if names.size else np.zeros_like(pairs)
+        held &= (names[parts] == pairs).all(axis=1) if names.size else False
+        ids = parts
+    return ids[held, 0]

@@ -1,0 +1,150 @@
+"""Neighbouring collections at every length, on the real kernels; and faults that the search must find.
+
+Given what was released at earlier lengths, one user more or less moves each vote and each measurement by at most 1 in
+l2. The search draws users, released sets and pruned candidates, and walks both collections through the same lengths.
+"""
+
+import numpy as np
+import pytest
+
+from corpora import corpus_of
+from voxpop.corpus import levels as levels_module
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+from voxpop.privacy.secret import Secret
+from voxpop.union.additive import Weighted
+from voxpop.union.descent import L2Descent
+from voxpop.union.sharing import BoundShares, Setting
+
+BITS = 40
+PAIRS = 150
+SLACK = 1e-9
+LENGTHS = 4
+
+
+def shares_of(sharing, limit, cutoff=0.0):
+    return BoundShares(sharing, Setting(limit, 2, BITS, round(cutoff * 2**BITS)))
+
+
+def random_users(rng):
+    words = "abcde"[: rng.integers(2, 6)]
+    return [
+        [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 9))] for _ in range(rng.integers(1, 4))]
+        for _ in range(rng.integers(2, 9))
+    ]
+
+
+def weights_of(corpus, shares, limit, kept, candidates, secret):
+    """Return the vote and the measurement at every length, for released sets and candidates that are given."""
+    levels, found = corpus.levels(), []
+    for length, (names, rule) in enumerate(zip(kept, candidates, strict=True), start=1):
+        for weighting in (shares, shares_of(Weighted(), limit)):
+            histogram = levels.weigh(weighting, limit, secret, f"{length}/{weighting.sharing.name}/{len(found)}")
+            found.append(dict(zip(histogram.ids.tolist(), histogram.weights.tolist(), strict=True)))
+            if len(found) % 2:
+                levels.keep(names)
+        levels.extend(rule)
+    return found
+
+
+def farthest(rng, shares, limit):
+    """Return the largest l2 distance between one pair of neighbours at any length."""
+    users = random_users(rng)
+    every = corpus_of([[list("abcde")], *users])  # a first user fixes the vocabulary of both
+    keys = every.user_key.tolist()
+    extra = int(rng.integers(1, len(keys)))
+    fewer = corpus_of(
+        [[list("abcde")], *(user for i, user in enumerate(users, 1) if i != extra)],
+        [key for key in keys if key != extra],
+    )
+    kept, candidates = public_path(rng)
+    secret = Secret.from_seed(int(rng.integers(1 << 30)))
+    both = (weights_of(corpus, shares, limit, kept, candidates, secret) for corpus in (every, fewer))
+    return max(distance(a, b) for a, b in zip(*both, strict=True))
+
+
+def public_path(rng):
+    """Draw released sets and pruned candidates, without looking at anybody's data."""
+    kept, candidates, grams = [np.flatnonzero(rng.random(5) < 0.8)], [], None
+    for _ in range(LENGTHS):
+        grams = Grams.of_tokens(kept[0].size) if grams is None else grams.longer(kept[-1], single=False)
+        valid = Candidates.all_valid(grams, kept[0].size, single=False)
+        size = len(grams)
+        levels = rng.integers(0, 3, size), rng.integers(1, 3, size)
+        rule = Candidates(*levels, valid.left_group, valid.partner_group, single=False)
+        candidates.append(rule)
+        names = rule.names(np.arange(rule.count))
+        kept.append(names[rng.random(names.size) < 0.7])
+    return kept[:-1], candidates
+
+
+def distance(first, second):
+    names = first.keys() | second.keys()
+    return np.linalg.norm([(first.get(n, 0) - second.get(n, 0)) / 2**BITS for n in names]) if names else 0.0
+
+
+@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
+def test_no_neighbours_lie_further_apart_than_one(sharing):
+    """Hundreds of pairs, votes and measurements of four lengths; the worst comes close to 1."""
+    rng = np.random.default_rng(3)
+    worst = 0.0
+    for _ in range(PAIRS):
+        limit = int(rng.integers(1, 6))
+        cutoff = float(rng.uniform(1, 3)) if sharing.sequential else 0.0
+        worst = max(worst, farthest(rng, shares_of(sharing, limit, cutoff), limit))
+    assert 0.99 < worst <= 1 + SLACK
+
+
+def search(limit=3, pairs=60):
+    rng = np.random.default_rng(5)
+    return max(farthest(rng, shares_of(Weighted(), limit), limit) for _ in range(pairs))
+
+
+def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
+    """A twin that lets the sample of each user follow the number of users before it."""
+    real = levels_module.weigh
+
+    def crooked(holdings, shares, limit, candidates, secret, occasion):
+        shifted = type(holdings)(
+            holdings.ids,
+            holdings.user_start,
+            np.arange(holdings.user_key.size, dtype=np.uint64),  # keys by place instead of by user
+            holdings.size,
+            holdings.names,
+        )
+        return real(shifted, shares, limit, candidates, secret, occasion)
+
+    assert search() <= 1 + SLACK
+    monkeypatch.setattr(levels_module, "weigh", crooked)
+    assert search() > 1.1
+
+
+def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
+    """A twin whose users share by number of distinct grams but add once for each occurrence."""
+    real = levels_module.weigh
+
+    def repeated(holdings, shares, limit, candidates, secret, occasion):
+        histogram = real(holdings, shares, limit, candidates, secret, occasion)
+        uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
+        ids = histogram.ids if holdings.names is None else np.searchsorted(np.sort(holdings.names), histogram.ids)
+        if holdings.names is not None:
+            ids = np.argsort(holdings.names)[ids]
+        return type(histogram)(histogram.ids, histogram.weights * np.maximum(uses[ids], 1))
+
+    monkeypatch.setattr(levels_module, "weigh", repeated)
+    assert search() > 1.1
+
+
+def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch):
+    """A twin that prunes pairs which few users wrote, as frequency cuts before voting would."""
+    real = levels_module.number_pairs
+
+    def thrifty(ids, partners, offset, begin, end, need, estimates):
+        names, table = real(ids, partners, offset, begin, end, need, estimates)
+        uses = np.bincount(ids[ids >= 0], minlength=names.size + 1)
+        ids[(ids >= 0) & (uses[np.maximum(ids, 0)] < 3)] = -1
+        return names, table
+
+    monkeypatch.setattr(levels_module, "THREADS", 1)
+    monkeypatch.setattr(levels_module, "number_pairs", thrifty)
+    assert search(pairs=200) > 1.1

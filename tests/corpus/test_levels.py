@@ -1,0 +1,142 @@
+"""The walk through lengths against tuples and sets, on the real kernels."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+import naive_ngrams
+import voxpop as vp
+from corpora import corpus_of
+from strategies import written_users
+from voxpop.corpus import levels as levels_module
+from voxpop.errors import InputError
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+from voxpop.privacy.secret import Secret
+from voxpop.union.additive import Weighted
+from voxpop.union.descent import L2Descent
+from voxpop.union.sharing import BoundShares, Setting
+
+BITS = 40
+WORDS = "abcd"
+
+
+def naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, name_of):
+    """Bound with the library's own draws, then weigh by the naive twin."""
+
+    def priority(number, gram):
+        first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
+        return int(secret.draws(f"sample/{occasion}", first, second)[0, 0])
+
+    order = range(len(users))
+    if weighting == "l2-descent":
+        rank = secret.draws(f"order/{occasion}", np.array(keys, np.uint64), 0)[:, 0]
+        order = np.argsort(rank, kind="stable")
+    held = [naive_ngrams.held([users[number]], length, candidates)[0] for number in order]
+    bounded = naive.bounded_sets(held, limit, lambda place, gram: priority(order[place], gram))
+    if weighting == "weighted":
+        return naive.weigh_weighted(bounded, 2)
+    return naive.weigh_l2_descent(bounded, 2.0)
+
+
+def shares_of(weighting, limit):
+    sharing = Weighted() if weighting == "weighted" else L2Descent()
+    return BoundShares(sharing, Setting(limit, 2, BITS, 2 << BITS if weighting == "l2-descent" else 0))
+
+
+@given(
+    users=written_users(WORDS),
+    data=st.data(),
+    weighting=st.sampled_from(["weighted", "l2-descent"]),
+    limit=st.integers(1, 5),
+    single=st.booleans(),
+    threads=st.integers(1, 3),
+)
+@settings(max_examples=150)
+def test_weights_at_every_length_equal_the_naive_twin(users, data, weighting, limit, single, threads):
+    """Lengths 1 to 4, any released sets, both pruning rules, guided or not, any number of ranges."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels_module, "THREADS", threads)
+        walk_and_compare(users, data, weighting, limit, single)
+
+
+def walk_and_compare(users, data, weighting, limit, single):
+    """Walk with sets drawn by hypothesis, comparing all weights on the way."""
+    corpus, secret = corpus_of(users), Secret.from_seed(5)
+    keys, words = corpus.user_key.tolist(), corpus.vocabulary.to_pylist()
+    levels, shares = corpus.levels(), shares_of(weighting, limit)
+    candidates = {(word,) for word in words}
+    name_of = {(word,): number for number, word in enumerate(words)}
+    grams, released = Grams.of_tokens(0), [(word,) for word in words]
+    for length in range(1, 5):
+        occasion = f"length {length}"
+        histogram = levels.weigh(shares, limit, secret, occasion)
+        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, name_of)
+        gram_of = {name: gram for gram, name in name_of.items()}
+        found = {gram_of[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
+        assert found.keys() == {gram for gram, weight in expected.items() if weight > 0}
+        assert all(found[gram] == pytest.approx(expected[gram], abs=1e-6) for gram in found)
+        released = sorted(data.draw(st.sets(st.sampled_from(sorted(candidates))), label="kept") if candidates else [])
+        names = np.array(sorted(name_of[gram] for gram in released), np.int64)
+        levels.keep(names)
+        if length == 1:
+            words = [word for (word,) in released]
+        grams = Grams.of_tokens(names.size) if length == 1 else grams.longer(names, single=single)
+        assert [tuple(words[token] for token in row) for row in grams.tokens] == released
+        compare_kept(levels, users, length, set(released), limit, released)
+        valid = Candidates.all_valid(grams, len(words), single=single)
+        pruned = prune(valid, data)
+        levels.extend(pruned)
+        listed = pruned.names(np.arange(pruned.count)).tolist()
+        last = words if single else [gram[-1] for gram in released]
+        name_of = {(*released[name >> 32], last[name & 0xFFFFFFFF]): name for name in listed}
+        candidates = set(name_of)
+
+
+def compare_kept(levels, users, length, kept, limit, released):
+    """Between `keep` and `extend`, what is weighed are the released grams by rank."""
+    secret = Secret.from_seed(9)
+    name_of = {gram: rank for rank, gram in enumerate(released)}
+    keys = list(range(len(users)))
+    histogram = levels.weigh(shares_of("weighted", limit), limit, secret, "again")
+    expected = naive_weights(users, length, kept, "weighted", limit, keys, secret, "again", name_of)
+    found = {released[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def prune(valid, data):
+    """Ask some left grams for more than some partners have."""
+    need = data.draw(st.lists(st.integers(0, 2), min_size=valid.need.size, max_size=valid.need.size), label="need")
+    size = valid.estimates.size
+    estimates = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size), label="estimates")
+    return Candidates(
+        np.array(need, np.int64), np.array(estimates, np.int64), valid.left_group, valid.partner_group, valid.single
+    )
+
+
+def test_items_have_no_order_and_are_refused():
+    """The message says which columns have one."""
+    corpus = corpus_of([[["a"]]])
+    items = vp.Corpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
+    with pytest.raises(InputError, match="text=, tokens= or sequence="):
+        items.levels()
+
+
+def walk_two(corpus):
+    """Return the names and weights of two lengths, all words kept."""
+    levels = corpus.levels()
+    first = levels.weigh(shares_of("weighted", 5), 5, Secret.from_seed(1), "x")
+    levels.keep(np.array([0, 1]))
+    levels.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
+    second = levels.weigh(shares_of("weighted", 5), 5, Secret.from_seed(1), "y")
+    return [(each.ids.tolist(), each.weights.tolist()) for each in (first, second)]
+
+
+def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
+    """Pages given back are read again."""
+    corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
+    corpus.save(tmp_path / "corpus")
+    assert walk_two(vp.load_corpus(tmp_path / "corpus")) == walk_two(corpus)
+    assert sorted(walk_two(corpus)[1][0]) == [1, 1 << 32]

@@ -1,0 +1,82 @@
+"""Pair kernels against dicts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_into, rename_range
+
+SIZE = 6
+IDS = st.lists(st.integers(-1, SIZE - 1), max_size=40)
+LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
+
+
+def naive_pairs(ids, partners, offset, need, estimates):
+    """Return the name of the pair at each position, None where there is none, as a loop would."""
+    found = []
+    for position, left in enumerate(ids):
+        place = position + offset
+        right = partners[place] if place < len(ids) else -1
+        ok = left >= 0 and right >= 0 and estimates[right] >= need[left]
+        found.append((left << 32) | right if ok else None)
+    return found
+
+
+@given(ids=IDS, need=LEVELS, estimates=LEVELS, offset=st.integers(1, 3), alone=st.booleans())
+def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, alone):
+    """Each position gets the number of its pair; partners may be the very ids that are overwritten."""
+    expected = naive_pairs(ids, ids, offset, need, estimates)
+    mine = np.array(ids, np.int32)
+    partners = mine.copy() if alone else mine
+    names, table = number_pairs(mine, partners, offset, 0, mine.size, np.array(need), np.array(estimates))
+    assert names.tolist() == list(dict.fromkeys(name for name in expected if name is not None))
+    assert [None if number < 0 else names[number] for number in mine] == expected
+    assert find_names(names, table).tolist() == list(range(names.size))
+    absent = np.array([(SIZE << 32) | 1, SIZE << 32], np.int64)
+    assert find_names(absent, table).tolist() == [-1, -1]
+
+
+@given(ids=IDS, cut=st.integers(0, 40))
+def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cut):
+    """What comes after the end of a range belongs to somebody else."""
+    end = min(cut, len(ids))
+    zeros = np.zeros(SIZE, np.int64)
+    mine = np.array(ids, np.int32)
+    names, _ = number_pairs(mine, mine, 1, 0, end, zeros, zeros)
+    short = np.array(ids[:end], np.int32)
+    again, _ = number_pairs(short, short, 1, 0, end, zeros, zeros)
+    assert mine[end:].tolist() == ids[end:]
+    assert mine[:end].tolist() == short.tolist()
+    assert names.tolist() == again.tolist()
+
+
+@given(first=st.lists(st.integers(0, 99), unique=True), second=st.lists(st.integers(0, 99), unique=True))
+def test_merging_keeps_every_name_once(first, second):
+    """Names of the first part keep their numbers; new ones of the second follow."""
+    renamed = np.empty(len(second), np.int32)
+    names, table = merge_names(np.array(second, np.int64), np.array(first, np.int64), len(first), renamed)
+    assert names.tolist() == list(dict.fromkeys(first + second))
+    assert [names[number] for number in renamed] == second
+    assert find_names(names, table).tolist() == list(range(names.size))
+
+
+@pytest.mark.jit
+def test_the_table_grows():
+    """A hundred thousand distinct pairs, each found again."""
+    ids = np.arange(100_001, dtype=np.int32)
+    zeros = np.zeros(ids.size, np.int64)
+    names, table = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros)
+    assert names.size == 100_000
+    assert np.array_equal(find_names(names, table), np.arange(100_000))
+
+
+@given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE))
+def test_renaming_in_place_and_elsewhere_agree(ids, renamed):
+    """Negative ids stay negative."""
+    names = np.array(renamed, np.int32)
+    here = np.array(ids, np.int32)
+    there = np.full(here.size, 77, np.int32)
+    rename_into(here, 0, here.size, names, there)
+    rename_range(here, 0, here.size, names)
+    assert here.tolist() == there.tolist() == [renamed[i] if i >= 0 else -1 for i in ids]

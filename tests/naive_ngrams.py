@@ -1,0 +1,43 @@
+"""Oracles of n-gram extraction: DPNE's Algorithm 1 again with tuples, sets and loops, and guided pruning by fractions.
+
+A user is a list of documents, a document a list of tokens. DPNE = Kim et al., "Differentially Private n-gram
+Extraction" (2021). Where the paper is wrong, `docs/privacy/errata.md` says how these differ.
+"""
+
+from fractions import Fraction
+
+Gram = tuple[str, ...]
+Documents = list[list[str]]
+
+
+def grams_of(documents: Documents, length: int) -> list[Gram]:
+    """Return every gram of a length, in order, none across documents."""
+    return [
+        tuple(document[start : start + length]) for document in documents for start in range(len(document) - length + 1)
+    ]
+
+
+def is_valid(gram: Gram, shorter: set[Gram], words: set[str], *, single: bool) -> bool:
+    """Say whether prefix and suffix, or prefix and last token, were released (DPNE, Section 2)."""
+    return gram[:-1] in shorter and (gram[-1] in words if single else gram[1:] in shorter)
+
+
+def valid_grams(shorter: set[Gram], words: set[str], *, single: bool) -> set[Gram]:
+    """Return V_k by trying every extension of every released gram."""
+    extended = {(*gram, word) for gram in shorter for word in words}
+    return {gram for gram in extended if is_valid(gram, shorter, words, single=single)}
+
+
+def forecast(gram: Gram, estimates: dict[Gram, int], before: dict[Gram, int], fine: int) -> Fraction:
+    """Return estimate(prefix) * estimate(suffix) / estimate(overlap), in steps of 1 / `fine`."""
+    return Fraction(estimates[gram[:-1]] * estimates[gram[1:]] * fine, before[gram[1:-1]])
+
+
+def held(users: list[Documents], length: int, candidates: set[Gram]) -> list[list[Gram]]:
+    """Return each user's distinct candidates, in order of first appearance."""
+    return [[gram for gram in dict.fromkeys(grams_of(user, length)) if gram in candidates] for user in users]
+
+
+def is_downward_closed(grams: set[Gram]) -> bool:
+    """Say whether every part of every gram is there."""
+    return all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)

@@ -1,0 +1,60 @@
+"""The paper's baselines: set union over all grams, without pruning."""
+
+import pytest
+
+import naive_ngrams
+import voxpop as vp
+from corpora import corpus_of
+from voxpop.evaluate import private_gram_counts, private_ngram_coverage, private_spurious_share
+from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
+
+USERS = [[["a", "b", "a"], ["b", "a", "b", "c"]], [["c"], ["a", "b", "a"]], []]
+
+
+def naive_counts(users, length):
+    """Count users of each gram with sets."""
+    counts = {}
+    for user in users:
+        for gram in set(naive_ngrams.grams_of(user, length)):
+            counts[gram] = counts.get(gram, 0) + 1
+    return counts
+
+
+def test_every_gram_is_counted_as_a_set_would():
+    """Lengths 1 to 4, none across documents."""
+    frame = private_gram_counts(corpus_of(USERS), 4)
+    for length in range(1, 5):
+        part = frame.filter(frame["length"] == length)
+        assert dict(zip(map(tuple, part["gram"]), part["users"], strict=True)) == naive_counts(USERS, length)
+
+
+def test_baselines_release_the_common_grams(letters, budget):
+    """All three name phrases of 1,000 users, and none of one user."""
+    grams = AllGrams.of(letters, 3)
+    phrase = ("see", "you", "soon")
+    for release in (dpsu_all(grams, budget, 20), dpsu_even(grams, budget, 20), dpsu_single(grams, budget, 3, 20)):
+        assert phrase in release
+        assert not any(word.startswith("number") for gram in release for word in gram)
+        assert release.guarantee == vp.Guarantee(4, 1e-7)
+    assert {len(gram) for gram in dpsu_single(grams, budget, 2, 20, seed=1)} == {2}
+
+
+def test_coverage_and_spurious_share_against_the_truth(letters, budget):
+    """All grams of 100 users are named; what nobody holds is counted as spurious."""
+    release = vp.NGrams(max_length=3, limit=20).release(letters, budget)
+    coverage = private_ngram_coverage(letters, release, [100, 10**6], 3)
+    assert coverage.filter(coverage["k"] == 100)["covered"].to_list() == [1.0, 1.0, 1.0]
+    assert coverage.filter(coverage["k"] == 10**6)["covered"].to_list() == [None] * 3
+    held = {gram for length in (1, 2, 3) for gram in naive_counts(_documents(letters), length)}
+    share = len(set(release) - held) / len(release)
+    assert private_spurious_share(letters, release, 3) == pytest.approx(share)
+    noisy = vp.NGrams(max_length=3, limit=20, eta=0.5, guide=False).release(letters, budget)
+    share = len(set(noisy) - held) / len(noisy)
+    assert private_spurious_share(letters, noisy, 3) == pytest.approx(share)
+    assert share > 0
+
+
+def _documents(corpus):
+    from look import corpus_documents
+
+    return corpus_documents(corpus)

@@ -1,0 +1,237 @@
+"""N-gram extraction end to end: what is released, what is refused, what never changes."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import naive_ngrams
+import voxpop as vp
+from corpora import corpus_of
+from strategies import written_users
+from voxpop.corpus import bound, levels
+from voxpop.errors import BudgetError, InputError, UnsoundError
+
+CELLS = [
+    {"guide": guide, "pruning": pruning, "weighting": weighting, "budgets": budgets}
+    for guide, pruning, weighting, budgets in [
+        (True, "both", "l2-descent", "auto"),
+        (True, "both", "weighted", 1.2),
+        (True, "single", "l2-descent", "equal"),
+        (False, "both", "weighted", "equal"),
+        (False, "single", "weighted", "auto"),
+        (False, "both", "l2-descent", [3, 2, 1, 1]),
+    ]
+]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell):
+    """Every phrase of 1,000 users, with all its parts, and not one word that a single user wrote."""
+    release = vp.NGrams(max_length=4, limit=20, **cell).release(letters, budget)
+    grams = set(release)
+    assert {("thank", "you", "very", "much"), ("see", "you", "soon"), ("how", "are", "you")} <= grams
+    assert naive_ngrams.is_downward_closed(grams)
+    assert not any(word.startswith("number") for gram in grams for word in gram)
+    assert list(release) == sorted(grams, key=lambda gram: (len(gram), [word.encode() for word in gram]))
+    assert release.guarantee == vp.Guarantee(4, 1e-7)
+
+
+@given(users=written_users(), cell=st.sampled_from(CELLS), seed=st.integers(0, 99))
+@settings(max_examples=60)
+def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, seed):
+    """At an epsilon so large that a few users' words come out, and with many spurious grams."""
+    ngrams = vp.NGrams(max_length=4, limit=6, eta=0.4, **cell)
+    release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed)
+    grams = set(release)
+    assert naive_ngrams.is_downward_closed(grams)
+    assert {word for gram in grams for word in gram} <= set("abcd")
+
+
+def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget, monkeypatch):
+    """The randomness belongs to grams and users, not to the order of work."""
+    plan = vp.NGrams(max_length=4, limit=3).plan(budget)
+    first = plan.release(letters, seed=7)
+    monkeypatch.setattr(bound, "THREADS", 1)
+    monkeypatch.setattr(levels, "THREADS", 5)
+    monkeypatch.setattr(bound, "TOKENS_AT_ONCE", 1000)
+    again = plan.release(letters, seed=7)
+    assert again == first
+    assert not first.guarantee.private
+    assert "NOT PRIVATE" in str(first.guarantee)
+
+
+def test_no_two_releases_without_a_seed_share_their_noise(letters):
+    """At a budget where much is uncertain, two releases differ."""
+    plan = vp.NGrams(max_length=3, limit=3, eta=0.3).plan(vp.Budget(0.5, 1e-7))
+    assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
+
+
+def test_what_ran_keeps_to_what_was_planned(letters, budget):
+    """All mu^2 after length 1, votes and measurements together, stay within the plan's; none is wasted at the end."""
+    ngrams = vp.NGrams(max_length=4, limit=20)
+    plan = ngrams.plan(budget)
+    ran = ngrams.release(letters, budget).plan.ran
+    spent = sum(each.sigma**-2 + (each.measurement_sigma or math.inf) ** -2 for each in ran[1:])
+    assert spent <= plan.later
+    assert [each.length for each in ran] == list(range(1, len(ran) + 1))
+    assert ran[0].sigma == plan.first.scale
+    assert ran[0].threshold == plan.first.threshold
+
+
+def test_the_plan_spends_its_budget_and_never_more(budget):
+    """Within a millionth of delta, for both accountings and every rule of budgets."""
+    for cell in CELLS:
+        for accounting in ("joint", "published"):
+            plan = vp.NGrams(max_length=4, accounting=accounting, **cell).plan(budget)
+            assert plan.delta <= budget.delta
+            assert accounting == "published" or plan.delta > 0.9999 * budget.delta
+
+
+def test_published_numbers_of_the_paper(budget):
+    """DPNE's T 9, limit 100 at epsilon 4, delta 1e-7, and the same by exact accounting."""
+    fields = {"max_length": 9, "budgets": "equal", "weighting": "weighted", "guide": False}
+    published = vp.NGrams(accounting="published", **fields).plan(budget)
+    assert published.sigma == pytest.approx([3.98371] * 9, abs=2e-5)
+    assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
+    joint = vp.NGrams(**fields).plan(budget)
+    assert joint.sigma == pytest.approx([3.89353] * 9, abs=2e-5)
+    assert joint.first.threshold == pytest.approx(23.5613, abs=1e-3)
+
+
+def test_a_ratio_sets_sigma_from_length_to_length(budget):
+    """DPNE: sigma_k = c sigma_(k-1)."""
+    sigma = np.array(vp.NGrams(max_length=6, budgets=1.25, guide=False, weighting="weighted").plan(budget).sigma)
+    assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
+
+
+def test_limits_may_differ_by_length(letters, budget):
+    """A list, one for each length."""
+    ngrams = vp.NGrams(max_length=3, limit=[10, 5, 2])
+    assert ngrams.limits == (10, 5, 2)
+    assert hash(ngrams) == hash(vp.NGrams(max_length=3, limit=(10, 5, 2)))
+    assert ("see", "you", "soon") in ngrams.release(letters, budget)
+
+
+def test_unsupported_grams_come_out_as_often_as_eta_allows():
+    """One user's worth of data that noise may lift: the number of spurious bigrams is binomial. False alarm 1e-9."""
+    users = [[[word] for word in "abcdefgh"]] * 400  # all words common, no bigrams at all
+    corpus, eta, runs = corpus_of(users), 0.25, 120
+    plan = vp.NGrams(max_length=2, limit=8, eta=eta, guide=False, weighting="weighted").plan(vp.Budget(20, 1e-6))
+    found = 0
+    for seed in range(runs):
+        release = plan.release(corpus, seed)
+        ran = release.plan.ran[1]
+        assert ran.candidates == 64
+        found += sum(len(gram) == 2 for gram in release)
+    chance = eta * 8 / 64
+    assert binom.ppf(5e-10, 64 * runs, chance) <= found <= binom.isf(5e-10, 64 * runs, chance)
+
+
+def test_documents_are_not_joined(budget):
+    """A phrase does not reach from one document of a user into the next."""
+    corpus = corpus_of([[["good"], ["morning"]]] * 2000)
+    release = vp.NGrams(max_length=2, limit=5).release(corpus, budget)
+    assert set(release) == {("good",), ("morning",)}
+
+
+def test_tokens_may_contain_spaces(budget):
+    """A gram is a list of tokens, not a string."""
+    corpus = corpus_of([[["New York", "City"]]] * 2000)
+    release = vp.NGrams(max_length=2, limit=5).release(corpus, budget)
+    assert ("New York", "City") in release
+    assert release.to_polars()["gram"].to_list()[-1] == ["New York", "City"]
+
+
+@pytest.mark.parametrize("users", [[], [[]], [[[]]], [[["a"]]]])
+def test_next_to_no_data_gives_an_empty_release(users, budget):
+    """No users, no documents, no words, one word of one user."""
+    assert list(vp.NGrams(max_length=3).release(corpus_of(users), budget)) == []
+
+
+def test_one_length_is_a_set_union(letters, budget):
+    """With max_length 1 the plan is that of set union."""
+    one = vp.NGrams(max_length=1, limit=20).plan(budget)
+    union = vp.SetUnion(limit=20).plan(budget)
+    assert one.first.scale == pytest.approx(union.sigma, rel=1e-6)
+    assert one.first.threshold == pytest.approx(union.threshold, rel=1e-4)
+    assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1))
+
+
+def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
+    """The stored plan shows the numbers of each length."""
+    release = vp.NGrams(max_length=3, limit=20).release(letters, budget)
+    release.save(tmp_path / "phrases")
+    again = vp.load(tmp_path / "phrases")
+    assert again == release
+    assert again.plan.ran[0]["length"] == 1
+    assert "What ran" in str(release.plan)
+
+
+def test_users_needed_grow_with_length_and_probability(budget):
+    """Where lengths share half by half, longer phrases need more users."""
+    plan = vp.NGrams(max_length=5).plan(budget)
+    halves = [plan.holders(length, 0.5) for length in range(2, 6)]
+    assert halves == sorted(halves)
+    assert all(plan.holders(length, 0.9) >= plan.holders(length, 0.5) for length in range(1, 6))
+    assert plan.holders(3, 0.5, candidates_each=1000) > plan.holders(3, 0.5, candidates_each=1)
+    for bad in ({"length": 6, "probability": 0.5}, {"length": 2, "probability": 1.0}):
+        with pytest.raises(InputError):
+            plan.holders(**bad)
+    with pytest.raises(InputError, match="grams"):
+        plan.holders(2, 0.5, grams=0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"max_length": 0}, "`max_length`"),
+        ({"max_length": 33}, "`max_length`"),
+        ({"limit": 0}, "`limit`"),
+        ({"limit": [10, 10], "max_length": 3}, "one for each length"),
+        ({"eta": 0}, "`eta`"),
+        ({"eta": 1}, "`eta`"),
+        ({"weighting": "l3"}, "l2-descent"),
+        ({"guide": "yes"}, "`guide`"),
+        ({"pruning": "none"}, "single"),
+        ({"budgets": "fair"}, "auto"),
+        ({"budgets": [1, 2], "max_length": 3}, "3 positive shares"),
+        ({"budgets": 0}, "`budgets`"),
+        ({"accounting": "exact"}, "published"),
+        ({"alpha": -1}, "`alpha`"),
+        ({"kappa": math.nan}, "`kappa`"),
+        ({"measurement": 0.9}, "`measurement`"),
+    ],
+)
+def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
+    """Each message names the field or the values allowed."""
+    with pytest.raises(InputError, match=words):
+        vp.NGrams(**fields)
+
+
+@pytest.mark.parametrize("weighting", ["count", "l1-descent"])
+def test_weightings_without_a_place_are_refused_by_name(weighting):
+    """With the reason, and with what to use."""
+    with pytest.raises(UnsoundError, match=f"{weighting} weighting is refused"):
+        vp.NGrams(weighting=weighting)
+
+
+def test_a_delta_of_zero_is_refused_with_advice():
+    """Words are unknown beforehand."""
+    with pytest.raises(BudgetError, match="must not be computed from the data"):
+        vp.NGrams().plan(vp.Budget(1.0))
+
+
+def test_plans_are_data(budget):
+    """Frozen, comparable, and complete as JSON."""
+    plan = vp.NGrams(max_length=3).plan(budget)
+    assert plan == vp.NGrams(max_length=3).plan(budget)
+    assert replace(plan, delta=0.0) != plan
+    numbers = plan.to_dict()
+    assert [row["length"] for row in numbers["lengths"]] == [1, 2, 3]
+    assert numbers["ran"] == []
+    assert "users for 50 %" in str(plan)

@@ -1,0 +1,68 @@
+"""Candidates that noise alone lifts: the right law, and doubles that agree with eighty digits."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from voxpop.errors import BudgetError
+from voxpop.ngrams import unsupported
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.unsupported import hits_below, unsupported_hits
+from voxpop.privacy import precise
+from voxpop.privacy.secret import Secret
+
+FALSE_ALARM = 1e-9
+"""Of each comparison of all counts together."""
+
+
+def are_binomial(hits, trials, chance):
+    """Say whether counts are likely ones, all of them together up to a false alarm."""
+    each = FALSE_ALARM / (2 * np.size(hits))
+    low, high = binom.ppf(each, trials, chance), binom.isf(each, trials, chance)
+    return bool(np.all((hits >= low) & (hits <= high)))
+
+
+@pytest.mark.parametrize(("count", "chance"), [(50, 0.3), (3, 0.5), (1, 0.01), (400, 0.002)])
+def test_every_number_is_hit_with_the_same_chance_and_independently(count, chance):
+    """Single numbers, and all neighbours together, over 4,000 secrets."""
+    runs = 4000
+    hits = np.zeros((runs, count), np.int64)
+    for run in range(runs):
+        found = hits_below(count, precise.number(chance), Secret.from_seed(run), "test")
+        assert np.all(np.diff(found) > 0)
+        hits[run, found] = 1
+    assert are_binomial(hits.sum(0), runs, chance)
+    assert not are_binomial(hits.sum(0), runs, 1.5 * chance) or chance < 0.1
+    for side in (0, 1):
+        together = hits[:, side : count - 1 : 2] * hits[:, side + 1 : count : 2]
+        assert are_binomial(together.sum(), together.size, chance**2)
+
+
+def test_doubles_and_eighty_digits_give_the_same_hits(monkeypatch):
+    """With every gap computed exactly nothing changes, for small and large gaps."""
+    cases = [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]
+    quick = [hits_below(n, precise.number(p), Secret.from_seed(3), "test").tolist() for n, p in cases]
+    monkeypatch.setattr(unsupported, "DOUBT", 10.0)
+    slow = [hits_below(n, precise.number(p), Secret.from_seed(3), "test").tolist() for n, p in cases]
+    assert quick == slow
+    assert all(quick)
+
+
+def test_supported_candidates_are_left_to_their_own_noise():
+    """Hits on candidates with votes are dropped, others stay."""
+    candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
+    nearly_all = precise.number(0.999999)
+    everything = unsupported_hits(candidates, nearly_all, np.empty(0, np.int64), Secret.from_seed(1), "x")
+    assert everything.size == 81
+    supported = everything[::2]
+    rest = unsupported_hits(candidates, nearly_all, supported, Secret.from_seed(1), "x")
+    assert rest.tolist() == everything[1::2].tolist()
+
+
+def test_too_many_candidates_are_refused_with_advice(monkeypatch):
+    """Numbering them safely is part of the proof."""
+    monkeypatch.setattr(unsupported, "MOST_CANDIDATES", 80)
+    candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
+    with pytest.raises(BudgetError, match="guide=True"):
+        unsupported_hits(candidates, precise.number(0.1), np.empty(0, np.int64), Secret.from_seed(1), "x")
