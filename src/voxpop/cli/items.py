@@ -1,6 +1,5 @@
 """`voxpop items`: from a table of who wrote what to a released set of items."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,37 +12,24 @@ from voxpop.cli.options import (
     Json,
     Limit,
     Noise,
+    Output,
     Rounds,
     Seed,
+    Sequence,
+    Sources,
+    Text,
+    Tokenizer,
+    Tokens,
+    User,
     WeightingName,
     budget_of,
     set_union_of,
 )
 
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE...", help="Parquet, CSV, TSV or JSONL files, folders or patterns.", show_default=False
-    ),
-]
-User = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column that says whose a row is.", show_default=False)
-]
-Text = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of text, to be cut into words.", show_default=False)
-]
-Tokens = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of lists of words, already cut.", show_default=False)
-]
 Items = Annotated[
     str | None,
     typer.Option("--items", metavar="COLUMN", help="Column of items, or of lists of them.", show_default=False),
 ]
-Sequence = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
-]
-Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
 
 
 def items(

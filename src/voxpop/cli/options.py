@@ -8,6 +8,7 @@ import typer
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
+    from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
     from voxpop.union.set_union import SetUnion
 
@@ -24,10 +25,38 @@ Noise = Annotated[str, typer.Option(help="gaussian or laplace. l1-descent needs 
 Alpha = Annotated[float, typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).")]
 Rounds = Annotated[int, typer.Option(help="Rounds; what one releases is left out of the next.")]
 Accounting = Annotated[str, typer.Option(help="joint (exact) or published (the paper's delta/2 + delta/2).")]
+MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
+Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
+Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]
+Guide = Annotated[bool, typer.Option("--guide/--no-guide", help="Vote for likely phrases only, by a cheap forecast.")]
+Pruning = Annotated[str, typer.Option(help="both or single: which parts of a phrase must be released before it.")]
+Budgets = Annotated[str, typer.Option(help="How lengths share the budget: auto, equal, a ratio, or a list of shares.")]
+Kappa = Annotated[float, typer.Option(help="Forecasts of at least kappa * threshold are never pruned.")]
+Measurement = Annotated[float, typer.Option(help="Share of a length's budget that its forecast costs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Seed = Annotated[
     int | None, typer.Option(help="Make the release reproducible and NOT PRIVATE, for tests only.", show_default=False)
 ]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...", help="Parquet, CSV, TSV or JSONL files, folders or patterns.", show_default=False
+    ),
+]
+User = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column that says whose a row is.", show_default=False)
+]
+Text = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of text, to be cut into words.", show_default=False)
+]
+Tokens = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of lists of words, already cut.", show_default=False)
+]
+Sequence = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
+]
+Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
 Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]
 
 
@@ -50,6 +79,31 @@ def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
             "1e-7 to 1e-10 are usual."
         )
     return Budget(epsilon, delta)
+
+
+def ngrams_of(limit: str, budgets: str, **fields: Any) -> "NGrams":
+    """Return the extraction of a call; lists are numbers with commas between them.
+
+    Raises:
+        InputError: if a number cannot be read, or a field is out of range.
+    """
+    from voxpop.ngrams.ngrams import NGrams
+
+    limits = _numbers("--limit", limit, int)
+    shares: Any = budgets if budgets in ("auto", "equal") else _numbers("--budgets", budgets, float)
+    return NGrams(limit=_single(limits), budgets=_single(shares), **fields)
+
+
+def _numbers(option: str, text: str, kind: type) -> list[Any]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        also = "auto, equal, " if kind is float else ""
+        raise InputError(f"{option} must be {also}a number, or numbers with commas between them; got {text}.") from None
+
+
+def _single(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and len(values) == 1 else values
 
 
 def set_union_of(**fields: Any) -> "SetUnion":

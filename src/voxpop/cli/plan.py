@@ -1,46 +1,82 @@
 """`voxpop plan`: the numbers that would run, without any data."""
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from voxpop.cli.options import (
     Accounting,
     Alpha,
+    Budgets,
     Delta,
     Epsilon,
+    Eta,
+    Guide,
     Json,
-    Limit,
+    Limits,
     Noise,
+    Pruning,
     Rounds,
     WeightingName,
     budget_of,
+    ngrams_of,
     set_union_of,
 )
+from voxpop.errors import InputError
+
+if TYPE_CHECKING:
+    from voxpop.ngrams.plan import NGramsPlan
+    from voxpop.union.plan import UnionPlan
+
+Longest = Annotated[
+    int | None,
+    typer.Option("--max-length", help="Plan phrases of up to this many tokens, instead of items.", show_default=False),
+]
 
 
 def plan(
     epsilon: Epsilon = None,
     delta: Delta = None,
-    limit: Limit = 100,
+    max_length: Longest = None,
+    limit: Limits = "100",
     weighting: WeightingName = "l2-descent",
     noise: Noise = "gaussian",
     alpha: Alpha = 3.0,
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
+    eta: Eta = 0.01,
+    guide: Guide = True,
+    pruning: Pruning = "both",
+    budgets: Budgets = "auto",
     json: Json = False,
 ) -> None:
     """Show the numbers that would run; reads no data.
 
-    How much noise, which threshold, and how many users an item needs to be released.
+    How much noise, which threshold, and how many users an item or phrase needs to be released. The last four options
+    belong to phrases, --noise and --rounds to items.
 
     voxpop plan --epsilon 4 --delta 1e-7 --limit 100
+
+    voxpop plan --epsilon 4 --delta 1e-7 --max-length 9
     """
     from voxpop.cli.report import json_line, promised
 
     budget = budget_of(epsilon, delta)
-    planned = set_union_of(
-        limit=limit, weighting=weighting, noise=noise, alpha=alpha, rounds=rounds, accounting=accounting
-    ).plan(budget)
+    shared = {"weighting": weighting, "alpha": alpha, "accounting": accounting}
+    if max_length is None:
+        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, **shared)
+        planned: UnionPlan | NGramsPlan = items.plan(budget)
+    else:
+        phrases = ngrams_of(limit, budgets, max_length=max_length, eta=eta, guide=guide, pruning=pruning, **shared)
+        planned = phrases.plan(budget)
     if json:
         typer.echo(json_line({**promised(planned.guarantee), "plan": planned.to_dict()}))
     else:
         typer.echo(str(planned))
+
+
+def _whole(limit: str) -> int:
+    try:
+        return int(limit)
+    except ValueError:
+        raise InputError(f"--limit must be a whole number, got {limit}; lists go with --max-length.") from None

@@ -12,6 +12,7 @@ from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
 from voxpop.corpus.interner import WordInterner
+from voxpop.corpus.sentences import each_sentence
 from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, open_source
 from voxpop.corpus.tokenisers import Tokenise, list_tokeniser
 from voxpop.corpus.users import encode_users
@@ -20,6 +21,7 @@ from voxpop.kernels.group import lay_documents
 from voxpop.progress import track
 
 Rows = Iterable[tuple[str, pa.RecordBatch]]
+Texts = Iterable[tuple[str, pa.Array]]
 Encoded = tuple[list[Piece], list[pa.Array]]
 
 
@@ -32,6 +34,7 @@ def read(
     items: str | None = None,
     sequence: str | None = None,
     tokenizer: Any = "words",
+    sentences: bool = False,
     progress: bool | None = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
@@ -49,6 +52,7 @@ def read(
         tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes),
             "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to a list of
             lists of strings. For `text` only.
+        sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
         progress: whether to show progress on standard error; by default only on a terminal.
 
     Returns:
@@ -72,8 +76,10 @@ def read(
     batches = open_source(source, [user, column], wide, dictionary=column if kind == "items" else None)
     users: list[pa.Array] = []
     rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column, users)
+    if sentences and kind != "text":
+        raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
     if kind == "text":
-        pieces, words = _encode_words(rows) if as_lists is None else _encode_texts(rows, as_lists, column)
+        pieces, words = _encode_by_text(rows, as_lists, column, sentences=sentences)
     else:
         pieces, words = _encode_lists(rows, column, kind)
     if not users:
@@ -141,6 +147,20 @@ def _text_column(texts: pa.Array, where: str) -> pa.Array:
     if not _is_string(texts.type):
         raise ColumnError(f"text= needs a column of strings, got {texts.type}; for lists use tokens= or sequence=.")
     return _valid_text(texts, where, "text")
+
+
+def _encode_by_text(rows: Texts, as_lists: Tokenise | None, column: str, *, sentences: bool) -> Encoded:
+    """Cut texts into words, or into sentences and those into words; a text's sentences stay one user's."""
+    starts: list[np.ndarray] = []
+    if sentences:
+        rows = each_sentence(((where, _text_column(texts, where)) for where, texts in rows), starts)
+    pieces, words = _encode_words(rows) if as_lists is None else _encode_texts(rows, as_lists, column)
+    if sentences:
+        pieces = [
+            Piece(p.ids, None if p.ends is None else p.ends[own], p.interner)
+            for p, own in zip(pieces, starts, strict=True)
+        ]
+    return pieces, words
 
 
 def _encode_words(rows: Iterable[tuple[str, pa.Array]]) -> Encoded:

@@ -75,7 +75,8 @@ def _users_by_id(grams: AllGrams, length: int) -> NDArray[np.int64]:
     seen = np.full(grams.size(length), -1, np.int32)
     everyone = np.arange(corpus.user_key.size)
     ids, _ = gather_distinct(grams.ids[length - 1], corpus.user_start, everyone, np.empty(0, np.uint8), seen, 0)
-    return np.asarray(np.bincount(ids, minlength=seen.size), np.int64)
+    counts: NDArray[np.int64] = np.bincount(ids, minlength=seen.size)
+    return counts
 
 
 def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64]:
@@ -95,4 +96,5 @@ def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64
         parts = order[found] if names.size else np.zeros_like(pairs)
         held &= (names[parts] == pairs).all(axis=1) if names.size else False
         ids = parts
-    return ids[held, 0]
+    chosen: NDArray[np.int64] = ids[held, 0]
+    return chosen
