@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from voxpop.corpus.bound import Draws
     from voxpop.corpus.histogram import Histogram
-    from voxpop.corpus.holdings import Holdings
     from voxpop.corpus.levels import Levels
     from voxpop.corpus.weigh import Shares
 
@@ -43,15 +42,13 @@ class Corpus:
         occasion: str = "length 1",
     ) -> "Histogram":
         """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.corpus.weigh`."""
+        from voxpop.corpus.bound import user_order
+        from voxpop.corpus.holdings import Holdings
         from voxpop.corpus.weigh import weigh
 
-        return weigh(self.holdings(), weighting, limit, candidates, secret, occasion)
-
-    def holdings(self) -> "Holdings":
-        """Return the tokens of every user, as something to weigh."""
-        from voxpop.corpus.holdings import Holdings
-
-        return Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary))
+        order = user_order(self.user_key, secret, occasion) if weighting.sequential else None
+        holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), order)
+        return weigh(holdings, weighting, limit, candidates, secret, occasion)
 
     def levels(self) -> "Levels":
         """Return the walk from words to longer and longer grams.

@@ -15,6 +15,7 @@ class Holdings:
         user_start: int64 (users + 1), where each user's positions begin.
         user_key: uint64 (users), a function of the user's id alone.
         size: ids are below it.
+        order: int64 (users), the order in which they weigh where it matters; None for that of the corpus.
         names: int64 (size), what an id stands for in draws, the same on every engine; None where ids themselves are.
     """
 
@@ -22,6 +23,7 @@ class Holdings:
     user_start: NDArray[np.int64]
     user_key: NDArray[np.uint64]
     size: int
+    order: NDArray[np.int64] | None = None
     names: NDArray[np.int64] | None = None
 
     def names_of(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import THREADS, Draws, in_order
+from voxpop.corpus.bound import THREADS, Draws, in_order, user_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.pages import forget_pages
 from voxpop.corpus.weigh import Shares, weigh
 from voxpop.errors import InputError
-from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_into, rename_range
+from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
-POSITIONS_AT_ONCE = 1 << 24
+POSITIONS_AT_ONCE = 1 << 22
 
 
 class Candidates(Protocol):
@@ -55,6 +55,7 @@ class Levels:
         self._user_start = corpus.user_start
         self._user_key = corpus.user_key
         self._tokens: Int32s = corpus.tokens
+        self._order: Int64s | None = None
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._length = 1
@@ -73,8 +74,10 @@ class Levels:
 
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
+        if shares.sequential and self._ids is None and self._order is None:
+            self._order = user_order(self._user_key, secret, "all lengths")
         ids = self._tokens if self._ids is None else self._ids
-        holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._names)
+        holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._order, self._names)
         histogram = weigh(holdings, shares, limit, None, secret, occasion)
         forget_pages(self._tokens)
         return histogram
@@ -89,8 +92,7 @@ class Levels:
         held = names if self._table is None else find_names(names, self._table)
         ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
         if self._ids is None:
-            self._ids = np.empty(self._tokens.size, np.int32)
-            self._each_range(lambda begin, end: self._start_ids(begin, end, ranks))
+            self._start_ids(ranks)
         else:
             ids = self._ids
             self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
@@ -136,12 +138,24 @@ class Levels:
             rename_range(self._ids, begin, end, renamed)
         return names, table
 
-    def _start_ids(self, begin: int, end: int, ranks: Int32s) -> None:
-        assert self._ids is not None
-        for start in range(begin, end, POSITIONS_AT_ONCE):
-            stop = min(end, start + POSITIONS_AT_ONCE)
-            rename_into(self._tokens, start, stop, ranks, self._ids)
+    def _start_ids(self, ranks: Int32s) -> None:
+        """Write the kept tokens into an array of our own, users in the order in which they weigh.
+
+        So every later pass reads memory in order, which is twice as fast as following a random order each time.
+        """
+        order = np.arange(self._user_key.size) if self._order is None else self._order
+        places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)
+        ids = np.empty(self._tokens.size, np.int32)
+        cuts = np.unique(np.searchsorted(places, np.arange(0, places[-1], POSITIONS_AT_ONCE)))
+
+        def write(span: tuple[int, int]) -> None:
+            rename_users(self._tokens, self._user_start, order[span[0] : span[1]], ranks, ids, int(places[span[0]]))
             forget_pages(self._tokens)
+
+        for _ in in_order(write, pairwise([*cuts.tolist(), order.size])):
+            pass
+        self._ids, self._user_start, self._user_key, self._order = ids, places, self._user_key[order], None
+        self._ranges = _ranges(places)
 
     def _each_range(self, work: "Work") -> None:
         for _ in in_order(lambda span: work(*span), self._ranges):

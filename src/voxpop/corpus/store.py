@@ -4,11 +4,13 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from voxpop.corpus.corpus import Corpus
 from voxpop.errors import SourceError
@@ -20,15 +22,37 @@ ARRAYS = ("tokens", "user_start", "user_key")
 TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 
 
+Blocks = Iterable[tuple[NDArray[np.int32], NDArray[np.int64]]]
+
+
 def save_corpus(corpus: Corpus, folder: Path) -> None:
     """Write beside the folder, then rename: a crash leaves the old corpus or the new one; see `Corpus.save`."""
+    _save(folder, lambda fresh: _write(corpus, fresh))
+
+
+def save_blocks(folder: Path, blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str) -> None:
+    """Save a corpus that never fits into memory, block after block.
+
+    Args:
+        folder: made or replaced.
+        blocks: tokens of some users (int32, -1 after each document), and how many positions each of them has (int64).
+        vocabulary: token by id, sorted by bytes.
+        kind: "text", "tokens" or "sequence".
+
+    Raises:
+        SourceError: where the folder cannot be written, or holds something else.
+    """
+    _save(folder, lambda fresh: _write_blocks(blocks, vocabulary, kind, fresh))
+
+
+def _save(folder: Path, write: Callable[[Path], None]) -> None:
     if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
-            _write(corpus, fresh)
+            write(fresh)
             _put_in_place(fresh, folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -43,11 +67,37 @@ def _write(corpus: Corpus, folder: Path) -> None:
     for name in ARRAYS:
         with _private(folder / f"{name}.npy") as file:
             np.save(file, getattr(corpus, name))
-    table = pa.table({"token": corpus.vocabulary})
+    _write_words(corpus.vocabulary, corpus.kind, folder)
+
+
+def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
+    """Append tokens behind a header that is written again once their number is known: numpy leaves room for that."""
+    sizes = []
+    with _private(folder / "tokens.npy") as file:
+        _write_header(file, 0)
+        for tokens, own in blocks:
+            file.write(np.ascontiguousarray(tokens, np.int32).data)
+            sizes.append(own)
+        user_start = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))]).astype(np.int64)
+        file.seek(0)
+        _write_header(file, int(user_start[-1]))
+    for name, array in (("user_start", user_start), ("user_key", np.arange(user_start.size - 1, dtype=np.uint64))):
+        with _private(folder / f"{name}.npy") as file:
+            np.save(file, array)
+    _write_words(vocabulary, kind, folder)
+
+
+def _write_header(file: Any, size: int) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _write_words(vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
+    table = pa.table({"token": vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     with _private(folder / META) as file:
-        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind}).encode())
+        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, "kind": kind}).encode())
 
 
 def _private(path: Path) -> Any:

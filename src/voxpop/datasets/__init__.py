@@ -1,1 +1,1 @@
-"""."""
+"""Data to try things on: real texts that every machine has, and generators of any size."""

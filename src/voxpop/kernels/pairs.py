@@ -151,8 +151,20 @@ def rename_range(ids: Int32s, begin: int, end: int, renamed: Int32s) -> None:
 
 
 @jit
-def rename_into(ids: Int32s, begin: int, end: int, renamed: Int32s, target: Int32s) -> None:
-    """Write `renamed[id]` for every id of a range into `target`, and -1 for negative ids."""
-    for position in range(begin, end):
-        old = ids[position]
-        target[position] = renamed[old] if old >= 0 else np.int32(-1)
+def rename_users(ids: Int32s, user_start: Int64s, order: Int64s, renamed: Int32s, target: Int32s, place: int) -> None:
+    """Write `renamed[id]` for every id of some users into `target`, user after user, and -1 for negative ids.
+
+    Args:
+        ids: int32, by position.
+        user_start: int64 (users + 1), where each user's positions begin.
+        order: int64, the users to write, in the order wanted.
+        renamed: int32, by id.
+        target: int32, written from `place` on.
+        place: int.
+    """
+    for number in range(order.size):
+        user = order[number]
+        for position in range(user_start[user], user_start[user + 1]):
+            old = ids[position]
+            target[place] = renamed[old] if old >= 0 else np.int32(-1)
+            place += 1
