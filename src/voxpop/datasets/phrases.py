@@ -40,8 +40,8 @@ def write_texts(
 ) -> None:
     """Write texts as a saved corpus, a few thousand users at a time.
 
-    Words and stock phrases are drawn with a popularity of one over their rank (Zipf); sizes of users are log-normal with
-    the mean that was asked for, and documents have about 40 words or phrases.
+    Words and stock phrases are drawn with a popularity of one over their rank (Zipf); sizes of users are log-normal
+    with the mean that was asked for, and documents have about 40 words or phrases.
 
     Args:
         folder: where to; `voxpop.load_corpus` maps it into memory.
@@ -67,7 +67,8 @@ def write_texts(
 
 def popular(kinds: int, count: int, rng: np.random.Generator) -> Int32s:
     """Draw numbers below `kinds`, each with a chance of about one over its rank."""
-    return np.minimum(np.exp(rng.random(count) * np.log(kinds)), kinds).astype(np.int32) - 1
+    ranks: Int32s = np.minimum(np.exp(rng.random(count) * np.log(kinds)), kinds).astype(np.int32)
+    return ranks - 1
 
 
 def _blocks(
