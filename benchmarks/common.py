@@ -3,10 +3,12 @@
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 import voxpop as vp
 
@@ -19,10 +21,39 @@ BUDGET = vp.Budget(epsilon=3, delta=float(np.exp(-10)))
 
 def posts() -> vp.Corpus:
     """Return the posts as words, tokenised once."""
-    folder = OUT / "reddit.corpus"
+    return _kept("reddit", "reddit_posts.parquet", text="text")
+
+
+def chat() -> vp.Corpus:
+    """Return the messages of a chat as words: few users, each with many."""
+    return _kept("irc", "ubuntu_irc.parquet", text="text")
+
+
+def clicks() -> vp.Corpus:
+    """Return MSNBC: the kinds of pages that visitors saw, in order."""
+    return _kept("msnbc", "msnbc.parquet", sequence="sequence")
+
+
+def _kept(name: str, file: str, **column: str) -> vp.Corpus:
+    folder = OUT / f"{name}.corpus"
     if not folder.exists():
-        vp.read(DATA / "reddit_posts.parquet", user="user", text="text").save(folder)
+        vp.read(DATA / file, user="user", **column).save(folder)
     return vp.load_corpus(folder)
+
+
+def joined(corpus: vp.Corpus, by: int) -> vp.Corpus:
+    """Return the same texts with every `by` users made one: fewer and longer users."""
+    first = np.arange(0, corpus.user_key.size, by)
+    return replace(
+        corpus,
+        user_start=np.append(corpus.user_start[first], corpus.user_start[-1]),
+        user_key=np.ascontiguousarray(corpus.user_key[first]),
+    )
+
+
+def by_length(release: vp.Release, longest: int) -> NDArray[np.int64]:
+    """Return how many grams of each length were released."""
+    return np.bincount(release.grams["length"].to_numpy(), minlength=longest + 1)[1:]
 
 
 def seconds(work: Callable[[], object], runs: int = 3) -> float:
@@ -48,8 +79,10 @@ def table(title: str, rows: Sequence[Sequence[object]], name: str, note: str = "
     (RESULTS / f"{name}.csv").write_text("\n".join(",".join(f'"{c}"' for c in row) for row in cells) + "\n")
 
 
-def picture(name: str, series: dict[str, tuple[Sequence[float], Sequence[float]]], axes: tuple[str, str]) -> None:
-    """Draw lines, and write them as PNG."""
+def picture(
+    name: str, series: dict[str, tuple[Sequence[float], Sequence[float]]], axes: tuple[str, str], log: str = ""
+) -> None:
+    """Draw lines, and write them as PNG; `log` names the axes with a logarithmic scale."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -58,9 +91,14 @@ def picture(name: str, series: dict[str, tuple[Sequence[float], Sequence[float]]
     figure, plot = plt.subplots(figsize=(7, 4.5), constrained_layout=True)
     for label, (x, y) in series.items():
         plot.plot(x, y, marker="o", markersize=3, label=label)
+    if "x" in log:
+        plot.set_xscale("log")
+    if "y" in log:
+        plot.set_yscale("log")
     plot.set_xlabel(axes[0])
     plot.set_ylabel(axes[1])
     plot.grid(alpha=0.3)
     plot.legend(fontsize=8)
     RESULTS.mkdir(exist_ok=True)
     figure.savefig(RESULTS / f"{name}.png", dpi=110)
+    plt.close(figure)

@@ -1,0 +1,67 @@
+"""Phrases of text: the published algorithm at equal budgets and at its best ratio, against ours, in one run.
+
+python -m benchmarks.dpne_text
+"""
+
+import numpy as np
+
+import voxpop as vp
+from benchmarks.common import by_length, chat, joined, posts, table
+from voxpop.evaluate import private_spurious_share
+
+LONGEST, RATIOS = 9, (1.1, 1.2, 1.3, 1.4)
+BUDGET = vp.Budget(epsilon=4, delta=1e-7)
+PUBLISHED = {"weighting": "weighted", "guide": False, "accounting": "published"}
+OURS = {
+    "l2-descent, equal, published accounting, unguided": {
+        "guide": False,
+        "budgets": "equal",
+        "accounting": "published",
+    },
+    "l2-descent, equal, joint, unguided": {"guide": False, "budgets": "equal"},
+    "l2-descent, auto, joint, unguided": {"guide": False},
+    "weighted, auto, joint, guided": {"weighting": "weighted"},
+    "l2-descent, ratio 1.2, joint, guided": {"budgets": 1.2},
+    "default: l2-descent, auto, joint, guided": {},
+}
+
+
+def main() -> None:
+    """Measure, print, write."""
+    for name, corpus, limit, runs in (
+        ("reddit_posts", posts(), 100, 3),
+        ("reddit_posts, 25 posts a user", joined(posts(), 25), 300, 3),
+        ("ubuntu_irc", chat(), 100, 5),
+    ):
+        compare(name, corpus, limit, runs)
+
+
+def compare(name: str, corpus: vp.Corpus, limit: int, runs: int) -> None:
+    """Write the table of one collection."""
+    rows: list[list[object]] = [["", *range(1, LONGEST + 1), "total", "to equal", "to best ratio", "spurious %"]]
+    equal = _mean(corpus, limit, runs, {**PUBLISHED, "budgets": "equal"})
+    by_ratio = {ratio: _mean(corpus, limit, 1, {**PUBLISHED, "budgets": ratio}) for ratio in RATIOS}
+    best = max(by_ratio, key=lambda ratio: by_ratio[ratio][0].sum())
+    found = {"published, equal": equal, f"published, ratio {best} (its best)": by_ratio[best]}
+    for label, fields in OURS.items():
+        found[label] = _mean(corpus, limit, runs, fields)
+    for label, (row, spurious) in found.items():
+        ratios = [f"{row.sum() / found[first][0].sum():.3f}" for first in list(found)[:2]]
+        rows.append([label, *(f"{c:,.0f}" for c in row), f"{row.sum():,.0f}", *ratios, f"{100 * spurious:.2f}"])
+    note = (
+        f"Epsilon 4, delta 1e-7, T 9, limit {limit}, eta 0.01; means of {runs} runs (ratios other than the best: 1). "
+    )
+    note += f"Ratios tried: {', '.join(map(str, RATIOS))}. Spurious: share of grams that nobody holds, last run."
+    stem = "dpne_text_" + name.split(",")[0] + ("_joined" if "," in name else "")
+    table(f"Phrases of {name}", rows, stem, note)
+
+
+def _mean(corpus: vp.Corpus, limit: int, runs: int, fields: dict[str, object]) -> tuple[np.ndarray, float]:
+    plan = vp.NGrams(max_length=LONGEST, limit=limit, **fields).plan(BUDGET)
+    releases = [plan.release(corpus) for _ in range(runs)]
+    spurious = private_spurious_share(corpus, releases[-1], LONGEST) if runs > 1 else float("nan")
+    return np.mean([by_length(release, LONGEST) for release in releases], axis=0), spurious
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""`voxpop ngrams` and plans of phrases, from end to end."""
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+CALL = ["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4, "--delta", "1e-6", "-o", "phrases"]
+
+
+@pytest.fixture
+def posts(tmp_path):
+    """A table in the working folder: a phrase that 500 users share, and one that a single user wrote."""
+    texts = ["See you soon. Thank you!"] * 499 + ["nobody else wrote this"]
+    pl.DataFrame({"author": range(500), "body": texts}).write_parquet(tmp_path / "posts.parquet")
+
+
+@pytest.mark.usefixtures("posts")
+def test_releases_and_saves_phrases(voxpop, tmp_path):
+    """What many share is released with all its parts, printed with its guarantee, and saved."""
+    code, out, err = voxpop("ngrams", *CALL, "--max-length", 3, "--limit", "20,20,10")
+    assert (code, err) == (0, "")
+    release = vp.load(tmp_path / "phrases")
+    assert ("see", "you", "soon") in release
+    assert ("soon", "thank") in release
+    assert "grams of up to 3 tokens" in out
+    assert "(4, 1e-06)-DP, one user added or removed" in out
+    assert "nobody" not in out
+
+
+@pytest.mark.usefixtures("posts")
+def test_sentences_keep_phrases_apart(voxpop, tmp_path):
+    """With --sentences no phrase runs from one sentence into the next."""
+    assert voxpop("ngrams", *CALL, "--max-length", 2, "--sentences").code == 0
+    release = vp.load(tmp_path / "phrases")
+    assert ("soon", "thank") not in release
+    assert ("thank", "you") in release
+
+
+@pytest.mark.usefixtures("posts")
+def test_show_of_phrases(voxpop):
+    """The saved plan tells what ran at each length."""
+    voxpop("ngrams", *CALL, "--max-length", 2)
+    out = voxpop("show", "phrases").out
+    assert "see you" in out
+    assert "ran:" in out
+
+
+def test_plan_of_phrases(voxpop):
+    """Needs no data; one row for each length, as text and as JSON."""
+    out = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--budgets", "1.2").out
+    assert "Phrases of 1 to 3 tokens" in out
+    assert "users for 50 %" in out
+    content = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
+    assert [row["length"] for row in content["plan"]["lengths"]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--limit", "many"], "--limit must be a number"),
+        (["--limit", "1,2"], "one for each length"),
+        (["--budgets", "fair"], "--budgets must be auto, equal, a number"),
+        (["--budgets", "1,2"], "positive shares"),
+        (["--weighting", "count"], "refused for n-grams"),
+        (["--eta", "2"], "`eta`"),
+    ],
+)
+@pytest.mark.usefixtures("posts")
+def test_wrong_calls_are_refused_before_reading(voxpop, arguments, words):
+    """One line says what was wanted."""
+    assert words in voxpop("ngrams", *CALL, *arguments).complaint
+
+
+def test_a_list_of_limits_is_for_phrases(voxpop):
+    """Items have one limit."""
+    complaint = voxpop("plan", "--epsilon", 4, "--delta", 1e-7, "--limit", "1,2").complaint
+    assert "--max-length" in complaint

@@ -1,0 +1,61 @@
+"""Why the number of candidates must be exact: an exact hockey-stick, for the published estimate and for ours.
+
+One user holds 100 grams that nobody else has. With the user each is released when a weight of 0.1 plus noise reaches
+the threshold; without, when the simulation of candidates without weight picks it: with the probability of weight zero
+if their number is exact, with r times that if it is off by r. How many of the 100 come out decides everything.
+"""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
+
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.unsupported import unsupported_hits
+from voxpop.privacy import precise
+from voxpop.privacy.gaussian import delta
+from voxpop.privacy.secret import Secret
+
+SIGMA, WEIGHT, HELD, CHANCE, EPSILON = 3.98371, 0.1, 100, 1e-4, 1.0
+
+
+def hockey_stick(with_user, without_user, epsilon=EPSILON):
+    """Return the exact delta of two binomial laws."""
+    outcomes = np.arange(HELD + 1)
+    first, second = binom.pmf(outcomes, HELD, with_user), binom.pmf(outcomes, HELD, without_user)
+    return float(np.maximum(first - np.exp(epsilon) * second, 0.0).sum())
+
+
+def both_directions(off_by):
+    """Return delta with the user against without, and the other way round."""
+    with_user = ndtr(ndtri(CHANCE) + WEIGHT / SIGMA)
+    return hockey_stick(with_user, CHANCE * off_by), hockey_stick(CHANCE * off_by, with_user)
+
+
+def test_with_the_exact_number_the_bound_holds():
+    """Far below what a Gaussian of sensitivity 1 may cost."""
+    assert max(both_directions(1.0)) <= delta(EPSILON, 1 / SIGMA)
+
+
+@pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
+def test_with_an_estimated_number_it_breaks(off_by, least):
+    """Half, double, or fewer than have weight: from eight times to thousands of times the claim."""
+    assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
+
+
+def chance_of_empty(count_factor, runs=3000):
+    """Measure how often the real simulation picks candidates, its count multiplied."""
+    candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
+    chance = precise.number(0.02) * precise.number(count_factor)
+    none = np.empty(0, np.int64)
+    hits = sum(unsupported_hits(candidates, chance, none, Secret.from_seed(run), "audit").size for run in range(runs))
+    return hits, runs * candidates.count
+
+
+@pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (0.9, False), (1.1, False)])
+def test_the_audit_tells_ours_from_a_twin_that_is_a_tenth_off(factor, sound):
+    """False alarm and miss both below 1e-9."""
+    hits, trials = chance_of_empty(factor)
+    inside = binom.ppf(5e-10, trials, 0.02) <= hits <= binom.isf(5e-10, trials, 0.02)
+    assert bool(inside) == sound

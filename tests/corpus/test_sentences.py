@@ -1,0 +1,47 @@
+"""Sentences: where texts are cut, and that a user's sentences stay together."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from look import corpus_documents
+from voxpop.corpus.sentences import split_sentences
+from voxpop.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ('He said "no." Then left', ['He said "no."', "Then left"]),
+        ("3.14 and v1.2 stay", ["3.14 and v1.2 stay"]),
+        ("a line\nanother  \n\n third", ["a line", "another", "third"]),
+        ("wait... what?! yes", ["wait...", "what?!", "yes"]),
+        ("", [""]),
+        (None, [""]),
+    ],
+)
+def test_where_texts_are_cut(text, sentences):
+    """After stops that space follows, and at line ends."""
+    found, starts = split_sentences(pa.array([text, "x"], pa.large_string()))
+    assert found.to_pylist() == [*sentences, "x"]
+    assert starts.tolist() == [0, len(sentences), len(sentences) + 1]
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
+def test_a_users_sentences_become_documents_of_that_user(tokenizer):
+    """Rows of one user may lie apart."""
+    table = pl.DataFrame({"who": [1, 2, 1], "text": ["a b. c", "d", None]})
+    corpus = vp.read(table, user="who", text="text", tokenizer=tokenizer, sentences=True)
+    stop = "" if tokenizer == "words" else "."
+    expected = {("a", f"b{stop}"), ("c",)}
+    users = [{tuple(document) for document in user if document} for user in corpus_documents(corpus)]
+    assert sorted(map(sorted, users)) == sorted(map(sorted, [expected, {("d",)}]))
+
+
+def test_only_texts_have_sentences():
+    """Lists are cut already."""
+    table = pl.DataFrame({"who": [1], "words": [["a"]]})
+    with pytest.raises(InputError, match="sentences=True"):
+        vp.read(table, user="who", tokens="words", sentences=True)
