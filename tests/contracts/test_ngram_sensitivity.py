@@ -9,7 +9,7 @@ import pytest
 
 from corpora import corpus_of
 from voxpop.corpus import levels as levels_module
-from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.union.additive import Weighted
@@ -71,7 +71,8 @@ def public_path(rng):
         valid = Candidates.all_valid(grams, kept[0].size, single=False)
         size = len(grams)
         levels = rng.integers(0, 3, size), rng.integers(1, 3, size)
-        rule = Candidates(*levels, valid.left_group, valid.partner_group, single=False)
+        pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, levels[1], single=False)
+        rule = Candidates(pairs, levels[0])
         candidates.append(rule)
         names = rule.names(np.arange(rule.count))
         kept.append(names[rng.random(names.size) < 0.7])

@@ -13,7 +13,7 @@ from strategies import written_users
 from voxpop.corpus import levels as levels_module
 from voxpop.corpus.bound import user_order
 from voxpop.errors import InputError
-from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.union.additive import Weighted
@@ -109,11 +109,10 @@ def compare_kept(levels, users, length, kept, limit, released):
 def prune(valid, data):
     """Ask some left grams for more than some partners have."""
     need = data.draw(st.lists(st.integers(0, 2), min_size=valid.need.size, max_size=valid.need.size), label="need")
-    size = valid.estimates.size
+    size, pairs = valid.estimates.size, valid.pairs
     estimates = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size), label="estimates")
-    return Candidates(
-        np.array(need, np.int64), np.array(estimates, np.int64), valid.left_group, valid.partner_group, valid.single
-    )
+    pairs = Pairs(pairs.left_group, pairs.partner_group, np.array(estimates, np.int64), pairs.single)
+    return Candidates(pairs, np.array(need, np.int64))
 
 
 def test_items_have_no_order_and_are_refused():

@@ -13,7 +13,7 @@ def test_the_stock_phrases_are_found(tmp_path):
     rng = np.random.default_rng(4)
     book = PhraseBook.drawn(2000, 30, rng)
     phrase = tuple(f"word{token:09}" for token in book.tokens[: book.starts[1]])
-    release = vp.NGrams(max_length=len(phrase)).release(corpus, vp.Budget(8, 1e-6))
+    release = vp.NGrams(max_length=len(phrase)).release(corpus, vp.Budget(8, 1e-6), seed=1)
     assert phrase in release
 
 

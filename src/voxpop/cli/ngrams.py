@@ -51,7 +51,7 @@ def ngrams(
     pruning: Pruning = "both",
     budgets: Budgets = "auto",
     accounting: Accounting = "joint",
-    alpha: Alpha = 3.0,
+    alpha: Alpha = 5.0,
     kappa: Kappa = 0.5,
     measurement: Measurement = 0.02,
     tokenizer: Tokenizer = "words",

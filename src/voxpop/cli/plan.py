@@ -1,12 +1,11 @@
 """`voxpop plan`: the numbers that would run, without any data."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from voxpop.cli.options import (
     Accounting,
-    Alpha,
     Budgets,
     Delta,
     Epsilon,
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
     from voxpop.ngrams.plan import NGramsPlan
     from voxpop.union.plan import UnionPlan
 
+AnyAlpha = Annotated[
+    float | None,
+    typer.Option("--alpha", help="As for items (3 if left out) or ngrams (5 if left out).", show_default=False),
+]
 Longest = Annotated[
     int | None,
     typer.Option("--max-length", help="Plan phrases of up to this many tokens, instead of items.", show_default=False),
@@ -41,7 +44,7 @@ def plan(
     limit: Limits = "100",
     weighting: WeightingName = "l2-descent",
     noise: Noise = "gaussian",
-    alpha: Alpha = 3.0,
+    alpha: AnyAlpha = None,
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     eta: Eta = 0.01,
@@ -62,7 +65,9 @@ def plan(
     from voxpop.cli.report import json_line, promised
 
     budget = budget_of(epsilon, delta)
-    shared = {"weighting": weighting, "alpha": alpha, "accounting": accounting}
+    shared: dict[str, Any] = {"weighting": weighting, "accounting": accounting}
+    if alpha is not None:
+        shared["alpha"] = alpha
     if max_length is None:
         items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, **shared)
         planned: UnionPlan | NGramsPlan = items.plan(budget)

@@ -1,5 +1,7 @@
 """Arrow arrays as plain numpy arrays, without copies where that can be."""
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -22,9 +24,18 @@ def text_buffers(texts: pa.Array) -> Texts:
 def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
     """Return the codes of a dictionary array, -1 for null."""
     indices = dictionary.indices
-    if indices.null_count:
-        indices = indices.fill_null(-1)
-    return indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)  # type: ignore[no-any-return]
+    return whole_numbers(indices, missing=-1).astype(np.int32, copy=False)
+
+
+def whole_numbers(array: pa.Array, missing: int = 0) -> NDArray[np.integer[Any]]:
+    """Return an array of integers without a copy, nulls replaced; `to_numpy` would import pandas first."""
+    if array.null_count:
+        array = array.fill_null(missing)
+    kind = np.dtype(array.type.to_pandas_dtype())
+    values = array.buffers()[1]
+    if values is None or not len(array):
+        return np.empty(0, kind)
+    return np.frombuffer(values, kind, len(array), array.offset * kind.itemsize)
 
 
 def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from voxpop.corpus.arrow import int_codes, plain
+from voxpop.corpus.arrow import int_codes, plain, whole_numbers
 from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
@@ -209,7 +209,7 @@ def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarra
     test = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if any(each(values.type) for each in test):
         large = values.cast(pa.large_list(values.type.value_type))
-        lengths = large.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        lengths = whole_numbers(large.value_lengths())
         return large.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if kind == "items" or pa.types.is_null(values.type):
         return values, None

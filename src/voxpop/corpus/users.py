@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int_codes, plain, text_buffers
+from voxpop.corpus.arrow import int_codes, plain, text_buffers, whole_numbers
 from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
 
@@ -23,7 +23,7 @@ def encode_users(columns: list[pa.Array]) -> Users:
             share their random draws and nothing else, which the proof allows.
     """
     if all(pa.types.is_integer(column.type) for column in columns):
-        values = np.concatenate([column.to_numpy().view(np.int64) for column in columns])
+        values = np.concatenate([whole_numbers(column).view(np.int64) for column in columns])
         codes = np.empty(values.size, np.int32)
         return codes, number_values(values, codes).view(np.uint64)
     encoded = plain(pa.chunked_array(columns)).dictionary_encode()

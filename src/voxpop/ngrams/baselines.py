@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.weigh import weigh
-from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.table import table_of_rows
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import calibrate
@@ -55,7 +55,7 @@ class AllGrams:
         levels.keep_all()
         for _ in range(1, max_length):
             nothing = np.zeros(size, np.int64)
-            levels.extend(Candidates(nothing, nothing, nothing, nothing, single=False))
+            levels.extend(Candidates(Pairs(nothing, nothing, nothing, single=False), nothing))
             here, own = levels.keep_all()
             assert own is not None
             ids.append(here.copy())

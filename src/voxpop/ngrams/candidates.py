@@ -24,69 +24,98 @@ NOTHING = MOST_ESTIMATE + 1
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """A public set of pairs.
+class Pairs:
+    """Left grams, their partners, and who may meet whom.
 
     Attributes:
-        need: int64 (left grams), least estimate of a partner, at most `NOTHING`.
-        estimates: int64 (partners), 0 to `MOST_ESTIMATE`.
         left_group: int64 (left grams).
         partner_group: int64 (partners).
+        estimates: int64 (partners), 0 to `MOST_ESTIMATE`.
         single: whether partners are tokens.
     """
 
-    need: Int64s
-    estimates: Int64s
     left_group: Int64s
     partner_group: Int64s
+    estimates: Int64s
     single: bool
 
     @staticmethod
-    def all_valid(grams: Grams, tokens: int, *, single: bool) -> "Candidates":
-        """Return all pairs that the pruning rule allows (DPNE, Section 2).
+    def valid(grams: Grams, tokens: int, *, single: bool) -> "Pairs":
+        """Return the pairs that the pruning rule allows (DPNE, Section 2), nothing estimated.
 
         Args:
             grams: the released grams of one length.
             tokens: how many tokens were released.
             single: single-side pruning instead of both-side.
         """
-        need = np.zeros(len(grams), np.int64)
         if single:
             zeros = np.zeros(tokens, np.int64)
-            return Candidates(need, zeros, need, zeros, single=True)
+            return Pairs(np.zeros(len(grams), np.int64), zeros, zeros, single=True)
         groups = grams.suffix.astype(np.int64), grams.prefix.astype(np.int64)
-        return Candidates(need, np.zeros(len(grams), np.int64), *groups, single=False)
+        return Pairs(*groups, np.zeros(len(grams), np.int64), single=False)
 
     @cached_property
-    def _ordered(self) -> tuple[Int64s, Int64s]:
-        """Partners by group and falling estimate, and the key of each."""
-        keys = _key(self.partner_group, self.estimates)
-        order = np.argsort(keys, kind="stable")
-        return order, keys[order]
+    def order(self) -> Int64s:
+        """Partners by group and falling estimate."""
+        return np.argsort(_key(self.partner_group, self.estimates), kind="stable")
 
     @cached_property
-    def _spans(self) -> tuple[Int64s, Int64s]:
-        """For each left gram, where its partners begin in the order, and how many candidates come up to its last."""
-        keys = self._ordered[1]
-        begin = np.searchsorted(keys, _key(self.left_group, np.full_like(self.need, MOST_ESTIMATE)), side="left")
-        end = np.searchsorted(keys, _key(self.left_group, np.maximum(self.need, 0)), side="right")
-        return begin, np.cumsum(np.maximum(end - begin, 0))
+    def keys(self) -> Int64s:
+        """The rising keys of partners in that order."""
+        return _key(self.partner_group, self.estimates)[self.order]
+
+    @cached_property
+    def begin(self) -> Int64s:
+        """Where the partners of each left gram begin in that order."""
+        return self.keys.searchsorted(_key(self.left_group, np.int64(MOST_ESTIMATE)), side="left")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A public set of pairs.
+
+    Attributes:
+        pairs: who may meet whom.
+        need: int64 (left grams), least estimate of a partner, 0 to `NOTHING`.
+    """
+
+    pairs: Pairs
+    need: Int64s
+
+    @staticmethod
+    def all_valid(grams: Grams, tokens: int, *, single: bool) -> "Candidates":
+        """Return all pairs that the pruning rule allows; see `Pairs.valid`."""
+        return Candidates(Pairs.valid(grams, tokens, single=single), np.zeros(len(grams), np.int64))
+
+    @property
+    def estimates(self) -> Int64s:
+        """Estimates of partners: what `need` is compared with."""
+        return self.pairs.estimates
+
+    @property
+    def single(self) -> bool:
+        """Whether partners are tokens."""
+        return self.pairs.single
+
+    @cached_property
+    def _totals(self) -> Int64s:
+        """How many candidates come up to each left gram, its own among them."""
+        end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
+        return np.cumsum(np.maximum(end - self.pairs.begin, 0))
 
     @property
     def count(self) -> int:
-        """How many candidates there are, exactly (theory: sum over overlaps of left times right)."""
-        totals = self._spans[1]
-        return int(totals[-1]) if totals.size else 0
+        """How many candidates there are, exactly: the sum over overlaps of left times right where nothing is pruned."""
+        return int(self._totals[-1]) if self._totals.size else 0
 
     def names(self, numbers: Int64s) -> Int64s:
         """Return the names of candidates by number, from 0 to count - 1: each candidate has exactly one number."""
-        begin, totals = self._spans
-        left = np.searchsorted(totals, numbers, side="right")
-        before = np.where(left > 0, totals[left - 1], 0)
-        partner = self._ordered[0][begin[left] + numbers - before]
+        left = self._totals.searchsorted(numbers, side="right")
+        before = np.where(left > 0, self._totals[left - 1], 0)
+        partner = self.pairs.order[self.pairs.begin[left] + numbers - before]
         return np.asarray((left.astype(np.int64) << 32) | partner, np.int64)
 
 
-def _key(group: Int64s, estimate: Int64s) -> Int64s:
+def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
     """Rise with the group, then fall with the estimate."""
     return np.asarray(group * (MOST_ESTIMATE + 2) + (MOST_ESTIMATE - estimate), np.int64)

@@ -11,7 +11,7 @@ from math import floor, log2
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.ngrams.candidates import MOST_ESTIMATE, NOTHING, Candidates
+from voxpop.ngrams.candidates import MOST_ESTIMATE, NOTHING, Candidates, Pairs
 
 Int64s = NDArray[np.int64]
 
@@ -60,15 +60,15 @@ class Forecast:
 
     Attributes:
         valid: the candidates that the pruning rule allows.
+        pairs: the same pairs, partners with their floored estimates.
         left: int64 (left grams), floored estimates.
-        partners: int64 (partners), floored estimates.
         overlap: int64 (left grams), floored estimates of what both share.
         unit: weight of one level.
     """
 
     valid: Candidates
+    pairs: Pairs
     left: Int64s
-    partners: Int64s
     overlap: Int64s
     unit: float
 
@@ -84,12 +84,12 @@ class Forecast:
             overlap_cell: weight of such a cell.
         """
         unit = left.cell * partners.cell / overlap_cell / FINE
-        return Forecast(valid, left.floored, partners.floored, overlap, unit)
+        return Forecast(valid, replace(valid.pairs, estimates=partners.floored), left.floored, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
         """Return the valid candidates whose forecast reaches a level."""
         need = -(-(level * self.overlap) // (self.left * FINE))
-        return replace(self.valid, need=np.minimum(need, NOTHING), estimates=self.partners)
+        return Candidates(self.pairs, np.minimum(need, NOTHING))
 
     def level_of(self, weight: float) -> int:
         """Return the least level that stands for at least this weight."""

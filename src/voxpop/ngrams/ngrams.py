@@ -42,7 +42,8 @@ class NGrams:
             (sigma of each length is c times that of the one before), or a list of shares, one for each length.
         accounting: "joint" computes delta exactly for noise and novel words together; "published" is the paper's
             delta/2 + delta/2.
-        alpha: weight stops rising at threshold + alpha * sigma (l2-descent).
+        alpha: weight stops rising at threshold + alpha * sigma (l2-descent). 3, as for set union, releases 1 percent
+            more but leaves out each frequent word, and all its phrases, once in 700 times; 5 once in 3 million.
         kappa: guided only: candidates whose forecast is at least `kappa` times the threshold are never pruned.
         measurement: guided only: share of a length's budget that its forecast costs.
 
@@ -56,8 +57,8 @@ class NGrams:
         >>> table = pl.DataFrame({"who": range(2000), "what": ["thank you very much", "see you soon"] * 1000})
         >>> corpus = vp.read(table, user="who", text="what")
         >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
-        >>> ("thank", "you", "very") in phrases, ("you", "see") in phrases
-        (True, False)
+        >>> phrases.guarantee == vp.Guarantee(4, 1e-8), [run.length for run in phrases.plan.ran]
+        (True, [1, 2, 3])
     """
 
     max_length: int = 9
@@ -68,7 +69,7 @@ class NGrams:
     pruning: Literal["both", "single"] = "both"
     budgets: str | float | Sequence[float] = "auto"
     accounting: Literal["joint", "published"] = "joint"
-    alpha: float = 3.0
+    alpha: float = 5.0
     kappa: float = 0.5
     measurement: float = 0.02
 
@@ -78,7 +79,7 @@ class NGrams:
         object.__setattr__(self, "limit", _checked_limit(self.limit, self.max_length))
         object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
         _check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
-        _check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 3 is usual")
+        _check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
         _check_within("kappa", self.kappa, 0.0, 1000.0, "which forecasts are never pruned; 0.5 is usual")
         _check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
         if not isinstance(self.guide, bool):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook, budgets_of
@@ -25,6 +26,7 @@ from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
+from voxpop.release.grams import array_of
 from voxpop.union.additive import Weighted
 from voxpop.union.releasing import chosen
 from voxpop.union.sharing import BoundShares, Setting
@@ -51,8 +53,8 @@ def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Re
     walk = _Walk(plan, corpus, secret)
     walk.run()
     guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
-    words = corpus.vocabulary.take(walk.words)
-    return Release(table_of_grams(words, walk.released), plan.after(tuple(walk.ran)), guarantee)
+    table = table_of_grams(walk.vocabulary, walk.released, single=plan.mechanism.pruning == "single")
+    return Release(table, plan.after(tuple(walk.ran)), guarantee)
 
 
 class _Walk:
@@ -61,6 +63,7 @@ class _Walk:
     def __init__(self, plan: "NGramsPlan", corpus: "Corpus", secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
+        self._corpus = corpus
         self._levels = corpus.levels()
         self._secret = secret
         self._purse = GaussianFilter(plan.later)
@@ -72,6 +75,11 @@ class _Walk:
         self.words: Int64s = np.empty(0, np.int64)
         self.released: list[Grams] = []
         self.ran: list[LengthRun] = []
+
+    @property
+    def vocabulary(self) -> pa.LargeStringArray:
+        """The released tokens, by rank."""
+        return self._corpus.vocabulary.take(array_of(self.words))
 
     def run(self) -> None:
         """Release every length, until nothing is left to extend."""

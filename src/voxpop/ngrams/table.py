@@ -7,19 +7,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.ngrams.grams import Grams
-from voxpop.release.grams import table_of_tokens
+from voxpop.release.grams import array_of, table_of_tokens
 
 Int32s = NDArray[np.int32]
 
 
-def table_of_grams(words: pa.LargeStringArray, released: Sequence[Grams]) -> pa.Table:
+def table_of_grams(words: pa.LargeStringArray, released: Sequence[Grams], *, single: bool) -> pa.Table:
     """Return the table of grams, in canonical order, with every part of every gram.
 
     Args:
         words: the released tokens by rank.
         released: the grams of each length from 1 on, in order of their tokens.
+        single: whether suffixes may be missing, as under single-side pruning.
     """
-    return table_of_tokens(words, downward_closed([grams.tokens for grams in released]))
+    lengths = [grams.tokens for grams in released]
+    return table_of_tokens(words, downward_closed(lengths) if single else lengths)
 
 
 def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
@@ -44,4 +46,4 @@ def table_of_rows(vocabulary: pa.LargeStringArray, rows: Sequence[Int32s]) -> pa
     """Return the table of distinct grams given by tokens of a vocabulary, in any order, one length each."""
     used = np.unique(np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in rows)]))
     ranked = [np.unique(np.searchsorted(used, each).astype(np.int32), axis=0) for each in rows]
-    return table_of_tokens(vocabulary.take(pa.array(used)), ranked)
+    return table_of_tokens(vocabulary.take(array_of(used)), ranked)

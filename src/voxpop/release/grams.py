@@ -17,8 +17,8 @@ SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", 
 def table_of_items(items: Any) -> pa.Table:
     """Return the table of single items, which must come sorted by their bytes and distinct."""
     tokens = _flat(items).cast(pa.string())
-    offsets = pa.array(range(len(tokens) + 1), pa.int32())
-    lengths = pa.repeat(pa.scalar(1, pa.int32()), len(tokens))
+    offsets = array_of(np.arange(len(tokens) + 1)).cast(pa.int32())
+    lengths = array_of(np.ones(len(tokens), np.int64)).cast(pa.int32())
     return pa.Table.from_arrays([pa.ListArray.from_arrays(offsets, tokens), lengths], schema=SCHEMA)
 
 
@@ -31,9 +31,15 @@ def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Tabl
     """
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.full(len(each), each.shape[1]) for each in lengths)])
     flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
-    tokens = _flat(words).cast(pa.string()).take(pa.array(flat))
-    grams = pa.ListArray.from_arrays(pa.array(np.cumsum(sizes), pa.int32()), tokens)
-    return pa.Table.from_arrays([grams, pa.array(sizes[1:], pa.int32())], schema=SCHEMA)
+    tokens = _flat(words).cast(pa.string()).take(array_of(flat))
+    grams = pa.ListArray.from_arrays(array_of(np.cumsum(sizes)).cast(pa.int32()), tokens)
+    return pa.Table.from_arrays([grams, array_of(sizes[1:]).cast(pa.int32())], schema=SCHEMA)
+
+
+def array_of(numbers: NDArray[np.int32] | NDArray[np.int64]) -> Any:
+    """Return an int64 array without `pa.array`, which imports pandas just to see whether it was given a series."""
+    exact = np.ascontiguousarray(numbers, np.int64)
+    return pa.Array.from_buffers(pa.int64(), exact.size, [None, pa.py_buffer(exact)])
 
 
 def check_canonical(table: pa.Table) -> None:
@@ -86,4 +92,8 @@ def _strictly_rising(grams: Any, lengths: Any) -> bool:
 def _tokens_at(grams: Any, place: int) -> Any:
     """Return the token at one place of every gram; an empty string behind a gram's end."""
     padded = pc.list_slice(grams, place, place + 1, return_fixed_size_list=True)
-    return pc.fill_null(padded.flatten(), "")
+    tokens = padded.flatten()
+    if not tokens.null_count:
+        return tokens
+    nowhere = pa.py_buffer(np.zeros(len(tokens) + 1, np.int32))
+    return pc.coalesce(tokens, pa.Array.from_buffers(pa.string(), len(tokens), [None, nowhere, pa.py_buffer(b"")]))

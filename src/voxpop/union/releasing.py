@@ -9,6 +9,7 @@ from voxpop.privacy.decide import decide
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
+from voxpop.release.grams import array_of
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus, Histogram
@@ -23,7 +24,7 @@ def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Rele
     for number, round_plan in enumerate(plan.rounds):
         released = _run_round(plan, round_plan, corpus, secret, remaining, f"round {number}/length 1")
         remaining[released] = 0
-    items = corpus.vocabulary.take(np.flatnonzero(remaining == 0))
+    items = corpus.vocabulary.take(array_of(np.flatnonzero(remaining == 0)))
     guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
     return Release.from_items(items, plan, guarantee)
 
