@@ -29,8 +29,9 @@ def main() -> None:
     for name, (values, log) in SWEEPS.items():
         rows += sweep(corpus, name, values, log)
     rows += pruning_rules(corpus)
-    rows += against_set_union(corpus)
-    coverage(corpus)
+    grams = AllGrams.of(corpus, LONGEST)
+    rows += against_set_union(grams)
+    coverage(grams)
     note = "Epsilon 4, delta 1e-7, T 9, limit 100, eta 0.01 where not varied; one run each."
     table("DPNE's Figures 1 to 4 on reddit_posts", rows, "dpne_figures", note)
 
@@ -71,9 +72,9 @@ def pruning_rules(corpus: vp.Corpus) -> list[list[object]]:
     return rows
 
 
-def against_set_union(corpus: vp.Corpus) -> list[list[object]]:
+def against_set_union(grams: AllGrams) -> list[list[object]]:
     """Compare with the three baselines (Figure 1)."""
-    grams, budget = AllGrams.of(corpus, LONGEST), vp.Budget(4, 1e-7)
+    corpus, budget = grams.corpus, vp.Budget(4, 1e-7)
     counts = {
         "ours": released(corpus),
         "DPNE": released(corpus, **PUBLISHED),
@@ -85,10 +86,10 @@ def against_set_union(corpus: vp.Corpus) -> list[list[object]]:
     return [["baselines", "–", name, *row, row.sum()] for name, row in counts.items()]
 
 
-def coverage(corpus: vp.Corpus) -> None:
+def coverage(grams: AllGrams) -> None:
     """Draw the share of phrases of at least k users that come out (Figure 4, right)."""
-    release = vp.NGrams(max_length=LONGEST).release(corpus, vp.Budget(4, 1e-7))
-    frame = private_ngram_coverage(corpus, release, KS, LONGEST)
+    release = vp.NGrams(max_length=LONGEST).release(grams.corpus, vp.Budget(4, 1e-7))
+    frame = private_ngram_coverage(grams, release, KS, LONGEST)
     lines = {}
     for length in LENGTHS[:7]:
         part = frame.filter((frame["length"] == length) & frame["covered"].is_not_null())

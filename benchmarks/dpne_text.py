@@ -8,6 +8,7 @@ import numpy as np
 import voxpop as vp
 from benchmarks.common import by_length, chat, joined, posts, table
 from voxpop.evaluate import private_spurious_share
+from voxpop.ngrams.baselines import AllGrams
 
 LONGEST, RATIOS = 9, (1.1, 1.2, 1.3, 1.4)
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
@@ -39,14 +40,17 @@ def main() -> None:
 def compare(name: str, corpus: vp.Corpus, limit: int, runs: int) -> None:
     """Write the table of one collection."""
     rows: list[list[object]] = [["", *range(1, LONGEST + 1), "total", "to equal", "to best ratio", "spurious %"]]
-    equal = _mean(corpus, limit, runs, {**PUBLISHED, "budgets": "equal"})
-    by_ratio = {ratio: _mean(corpus, limit, 1, {**PUBLISHED, "budgets": ratio}) for ratio in RATIOS}
-    best = max(by_ratio, key=lambda ratio: by_ratio[ratio][0].sum())
+    equal = _runs(corpus, limit, runs, {**PUBLISHED, "budgets": "equal"})
+    by_ratio = {ratio: _runs(corpus, limit, 1, {**PUBLISHED, "budgets": ratio}) for ratio in RATIOS}
+    best = max(by_ratio, key=lambda ratio: len(by_ratio[ratio][0]))
     found = {"published, equal": equal, f"published, ratio {best} (its best)": by_ratio[best]}
     for label, fields in OURS.items():
-        found[label] = _mean(corpus, limit, runs, fields)
-    for label, (row, spurious) in found.items():
-        ratios = [f"{row.sum() / found[first][0].sum():.3f}" for first in list(found)[:2]]
+        found[label] = _runs(corpus, limit, runs, fields)
+    means = {k: np.mean([by_length(each, LONGEST) for each in v], axis=0) for k, v in found.items()}
+    truth = AllGrams.of(corpus, LONGEST)
+    for label, row in means.items():
+        ratios = [f"{row.sum() / means[first].sum():.3f}" for first in list(found)[:2]]
+        spurious = private_spurious_share(truth, found[label][-1], LONGEST)
         rows.append([label, *(f"{c:,.0f}" for c in row), f"{row.sum():,.0f}", *ratios, f"{100 * spurious:.2f}"])
     note = (
         f"Epsilon 4, delta 1e-7, T 9, limit {limit}, eta 0.01; means of {runs} runs (ratios other than the best: 1). "
@@ -56,11 +60,9 @@ def compare(name: str, corpus: vp.Corpus, limit: int, runs: int) -> None:
     table(f"Phrases of {name}", rows, stem, note)
 
 
-def _mean(corpus: vp.Corpus, limit: int, runs: int, fields: dict[str, object]) -> tuple[np.ndarray, float]:
+def _runs(corpus: vp.Corpus, limit: int, runs: int, fields: dict[str, object]) -> list[vp.Release]:
     plan = vp.NGrams(max_length=LONGEST, limit=limit, **fields).plan(BUDGET)
-    releases = [plan.release(corpus) for _ in range(runs)]
-    spurious = private_spurious_share(corpus, releases[-1], LONGEST) if runs > 1 else float("nan")
-    return np.mean([by_length(release, LONGEST) for release in releases], axis=0), spurious
+    return [plan.release(corpus) for _ in range(runs)]
 
 
 if __name__ == "__main__":

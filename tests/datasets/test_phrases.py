@@ -1,11 +1,13 @@
 """The generator of texts has the shape it promises, and its phrases can be found."""
 
 import numpy as np
+import pytest
 
 import voxpop as vp
 from voxpop.datasets.phrases import PhraseBook, popular, write_texts
 
 
+@pytest.mark.jit
 def test_the_stock_phrases_are_found(tmp_path):
     """The most popular stock phrase of 30 is released from 4,000 users, as a whole."""
     write_texts(tmp_path / "texts", users=4000, tokens=400_000, words=2000, phrases=30, seed=4)

@@ -5,7 +5,7 @@ import pytest
 import naive_ngrams
 import voxpop as vp
 from corpora import corpus_of
-from voxpop.evaluate import private_gram_counts, private_ngram_coverage, private_spurious_share
+from voxpop.evaluate import private_gram_counts, private_ngram_coverage, private_spurious_share, released_by_length
 from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 USERS = [[["a", "b", "a"], ["b", "a", "b", "c"]], [["c"], ["a", "b", "a"]], []]
@@ -56,6 +56,15 @@ def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     share = len(set(noisy) - held) / len(noisy)
     assert private_spurious_share(letters, noisy, 3) == pytest.approx(share)
     assert share > 0
+
+
+def test_releases_side_by_side(letters, budget):
+    """One row each, as wide as the longest of them."""
+    long, short = (vp.NGrams(max_length=n, limit=20).release(letters, budget, seed=1) for n in (3, 1))
+    table = released_by_length({"long": long, "short": short})
+    assert table.columns == ["name", "1", "2", "3", "total"]
+    assert table.row(0)[4] == len(long) == sum(table.row(0)[1:4])
+    assert table.row(1) == ("short", len(short), 0, 0, len(short))
 
 
 def _documents(corpus):

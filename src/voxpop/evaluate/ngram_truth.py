@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from voxpop.release import Release
 
 
-def private_gram_counts(corpus: "Corpus", max_length: int) -> pl.DataFrame:
+def private_gram_counts(corpus: "Corpus | AllGrams", max_length: int) -> pl.DataFrame:
     """Count the users of every gram: private, not noisy, and large.
 
     Args:
-        corpus: the private side.
+        corpus: the private side, or all its grams where they are asked more than once.
         max_length: most tokens in a gram.
 
     Returns:
         Columns gram (list of str), length, users. Private: do not publish.
     """
-    grams = AllGrams.of(corpus, max_length)
-    words = corpus.vocabulary
+    grams = _all_grams(corpus, max_length)
+    words = grams.corpus.vocabulary
     frames = []
     for length in range(1, max_length + 1):
         users = _users_by_id(grams, length)
@@ -37,11 +37,13 @@ def private_gram_counts(corpus: "Corpus", max_length: int) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def private_ngram_coverage(corpus: "Corpus", release: "Release", ks: Sequence[int], max_length: int) -> pl.DataFrame:
+def private_ngram_coverage(
+    corpus: "Corpus | AllGrams", release: "Release", ks: Sequence[int], max_length: int
+) -> pl.DataFrame:
     """Compare a release with k-anonymity, length by length (DPNE, Figure 4).
 
     Args:
-        corpus: the private side.
+        corpus: the private side, or all its grams where they are asked more than once.
         release: of phrases of that corpus.
         ks: numbers of users.
         max_length: most tokens in a gram.
@@ -50,7 +52,7 @@ def private_ngram_coverage(corpus: "Corpus", release: "Release", ks: Sequence[in
         Columns length, k; held, grams that at least k users hold; covered, the share of them that the release names,
         None where there are none. Private: do not publish.
     """
-    grams = AllGrams.of(corpus, max_length)
+    grams = _all_grams(corpus, max_length)
     rows = []
     for length in range(1, max_length + 1):
         users = _users_by_id(grams, length)
@@ -63,11 +65,15 @@ def private_ngram_coverage(corpus: "Corpus", release: "Release", ks: Sequence[in
     return pl.DataFrame(rows)
 
 
-def private_spurious_share(corpus: "Corpus", release: "Release", max_length: int) -> float:
+def private_spurious_share(corpus: "Corpus | AllGrams", release: "Release", max_length: int) -> float:
     """Return the share of released grams that no user holds: private, not noisy; at most eta is expected."""
-    grams = AllGrams.of(corpus, max_length)
+    grams = _all_grams(corpus, max_length)
     held = sum(_named(grams, release, length).size for length in range(1, max_length + 1))
     return 1.0 - held / len(release) if len(release) else 0.0
+
+
+def _all_grams(corpus: "Corpus | AllGrams", max_length: int) -> AllGrams:
+    return corpus if isinstance(corpus, AllGrams) else AllGrams.of(corpus, max_length)
 
 
 def _users_by_id(grams: AllGrams, length: int) -> NDArray[np.int64]:
@@ -90,7 +96,7 @@ def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64
     held = np.ones(len(ids), bool)
     for shorter in range(2, length + 1):  # ids of all parts of one length, from those one shorter
         names = grams.names[shorter - 2]
-        order = np.argsort(names)
+        order = grams.order(shorter)
         pairs = (ids[:, :-1] << 32) | ids[:, 1:]
         found = np.minimum(np.searchsorted(names, pairs, sorter=order), max(names.size - 1, 0))
         parts = order[found] if names.size else np.zeros_like(pairs)

@@ -5,6 +5,7 @@ user's weight goes to grams that nobody else has.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,7 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AllGrams:
     """Every gram of a corpus up to a length, numbered: private, and large (4 bytes a token and length).
 
@@ -66,6 +67,16 @@ class AllGrams:
     def size(self, length: int) -> int:
         """Return how many distinct grams of a length there are."""
         return len(self.corpus.vocabulary) if length == 1 else self.names[length - 2].size
+
+    def order(self, length: int) -> Int64s:
+        """Return the ids of a length from 2 on by rising name, sorted once."""
+        if length not in self._orders:
+            self._orders[length] = np.argsort(self.names[length - 2])
+        return self._orders[length]
+
+    @cached_property
+    def _orders(self) -> dict[int, Int64s]:
+        return {}
 
     def tokens(self, length: int, ids: Int64s) -> Int32s:
         """Return the tokens of grams, one row each."""
