@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.read import read
     from voxpop.corpus.store import load_corpus
+    from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.loading import load
@@ -33,6 +34,7 @@ __all__ = [
     "Budget",
     "Corpus",
     "Guarantee",
+    "HeavyHitters",
     "Release",
     "SetUnion",
     "Weighting",
@@ -47,6 +49,7 @@ _HOMES = {
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.corpus.corpus",
     "Guarantee": "voxpop.privacy.guarantee",
+    "HeavyHitters": "voxpop.hitters.heavy_hitters",
     "Release": "voxpop.release.release",
     "SetUnion": "voxpop.union.set_union",
     "Weighting": "voxpop.union.weighting",
