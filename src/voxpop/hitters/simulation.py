@@ -69,7 +69,7 @@ def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, s
     """
     live = spelling.fits(rules).view(np.bool_)
     for rounds in range(rules.rounds):
-        if not live.any():
+        if rounds and not live.any():
             return
         users = electorate.sampled(rounds, rules, secret)
         voters, votes = electorate.choices(users, rounds, rules, secret)
