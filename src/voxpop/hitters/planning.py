@@ -19,7 +19,7 @@ def plan_hitters(hitters: "HeavyHitters", budget: Budget) -> HittersPlan:
     if budget.delta <= 0.0:
         raise BudgetError(
             "heavy hitters need a delta above 0, got 0: without noise a word can always betray that one more user "
-            "holds it. Choose it far below 1 / (number of users you expect), such as 1e-8; it must not be computed from "
+            "holds it. Choose it far below 1 / (number of users you expect), such as 1e-8, and not by looking at "
             "the data."
         )
     if hitters.accounting == "exact":
