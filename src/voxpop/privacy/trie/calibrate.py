@@ -7,7 +7,6 @@ there is one curve of holders by threshold, with one valley, and its bottom is t
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from scipy.special import betainc
 
 from voxpop.errors import BudgetError
@@ -19,7 +18,7 @@ from voxpop.privacy.trie.discovery import holders_needed
 TARGET = 0.9
 _COARSE_NODES = 240
 _COARSE_SPACING = 0.05
-_CANDIDATES = 3  # thresholds of the least estimated holders that are computed in full
+_CANDIDATES = 2  # thresholds of the least estimated holders that are computed in full
 _MOST_ROUNDS = 10_000
 
 
@@ -127,15 +126,17 @@ def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
 
 def _settled(budget: Budget, rounds: int, words: Words, theta: int, rate: float) -> Sampling:
     """The largest rate of three digits near an estimate whose certified delta keeps to the budget."""
-    step = 10.0 ** (math.floor(math.log10(rate)) - 2)
-    units = math.floor(rate / step) + 2
-    while units > 0:
-        candidate = float(np.format_float_positional(units * step, precision=3, fractional=False))
-        delta = trie_delta(budget.epsilon, candidate, theta, rounds, words) if candidate < 1 else 1.0
-        if delta <= budget.delta:
-            return Sampling(candidate, theta, delta)
-        units -= 1
-    raise BudgetError(
-        f"no sampling rate keeps to epsilon {budget.epsilon:g} and delta {budget.delta:g} in {rounds} rounds; "
-        "raise either, or use fewer rounds."
-    )
+    digits = 2 - math.floor(math.log10(rate))
+    units, low, high, spent = math.floor(rate * 10**digits), 0, 10**digits, 1.0
+    while high - low > 1:
+        units = min(max(units, low + 1), high - 1)
+        delta = trie_delta(budget.epsilon, round(units / 10**digits, digits), theta, rounds, words)
+        low, high, spent = (units, high, delta) if delta <= budget.delta else (low, units, spent)
+        # Delta grows about as s^theta, so this is where it should meet the budget.
+        units = math.floor(units * (budget.delta / delta) ** (1 / theta) + 0.5)
+    if low == 0:
+        raise BudgetError(
+            f"no sampling rate keeps to epsilon {budget.epsilon:g} and delta {budget.delta:g} in {rounds} rounds; "
+            "raise either, or use fewer rounds."
+        )
+    return Sampling(round(low / 10**digits, digits), theta, spent)
