@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench bench-peers clean
+.PHONY: help demo test check lint types bench bench-peers federation clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -48,5 +48,10 @@ bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, i
 	benchmarks/.venv/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	$(BIN)/python -m benchmarks.speed_pairs --peers
 
+federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
+	$(PYTHON) -m venv .venv-flower
+	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
+	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
+
 clean:  ## remove what was made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis

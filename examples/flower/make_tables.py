@@ -1,4 +1,4 @@
-"""Three tables, one for each node: 400 users each, most of whom say one of three words, and some a word of their own."""
+"""Three tables, one a node: 400 users each, most of whom say one of three words, and some a word of their own."""
 
 import polars as pl
 

@@ -156,7 +156,7 @@ def test_a_federation_finds_what_the_simulation_finds(federation, tmp_path):
 
 @pytest.mark.slow
 def test_lost_and_malformed_nodes_are_left_out(federation, tmp_path):
-    """Of five nodes one talks nonsense and one dies after the first round: the others' words are found, and it is said."""
+    """Of five nodes one talks nonsense and one dies after the first round: the others are heard, and it is said."""
     app = tmp_path / "app"
     (app / "hitters_app").mkdir(parents=True)
     for name in ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py"):
