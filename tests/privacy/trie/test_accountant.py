@@ -90,7 +90,9 @@ def test_survival_against_fifty_digits(rate, theta, spare):
         assert abs(number(float(survived[0])) / (1 - below) - 1) < 1e-10
 
 
-@pytest.mark.parametrize(("rate", "theta"), [(0.3, 12), (0.02, 12), (0.004, 16), (0.05, 14)])
+@pytest.mark.parametrize(
+    ("rate", "theta"), [(0.3, 12), (0.02, 12), pytest.param(0.004, 16, marks=pytest.mark.slow), (0.05, 14)]
+)
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
 def test_leaving_points_out_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
