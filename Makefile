@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench bench-peers clean
+.PHONY: help demo test check lint types bench bench-peers federation clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -39,7 +39,9 @@ types: $(VENV)/.installed-test  ## mypy --strict
 check: lint types test  ## everything fast
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
-	for name in dpsu_table2 dpsu_table3 dpsu_figure12 speed_text speed_pairs speed_naive; do \
+	for name in dpsu_table2 dpsu_table3 dpsu_figure12 dpne_table4 dpne_text dpne_figures \
+		speed_text speed_pairs speed_naive speed_ngrams growth \
+		triehh_theory triehh_holders triehh_words; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, in an environment of their own
@@ -47,5 +49,10 @@ bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, i
 	benchmarks/.venv/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
 	$(BIN)/python -m benchmarks.speed_pairs --peers
 
+federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
+	$(PYTHON) -m venv .venv-flower
+	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
+	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
+
 clean:  ## remove what was made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis

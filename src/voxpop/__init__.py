@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.read import read
     from voxpop.corpus.store import load_corpus
+    from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
@@ -34,6 +35,7 @@ __all__ = [
     "Budget",
     "Corpus",
     "Guarantee",
+    "HeavyHitters",
     "NGrams",
     "Release",
     "SetUnion",
@@ -49,6 +51,7 @@ _HOMES = {
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.corpus.corpus",
     "Guarantee": "voxpop.privacy.guarantee",
+    "HeavyHitters": "voxpop.hitters.heavy_hitters",
     "NGrams": "voxpop.ngrams.ngrams",
     "Release": "voxpop.release.release",
     "SetUnion": "voxpop.union.set_union",

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from voxpop.cli.demo import demo
+from voxpop.cli.hitters import hitters
 from voxpop.cli.items import items
 from voxpop.cli.ngrams import ngrams
 from voxpop.cli.plan import plan
@@ -36,5 +37,5 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, plan, show, demo):
+for command in (items, ngrams, hitters, plan, show, demo):
     app.command()(command)

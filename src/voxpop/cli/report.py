@@ -89,6 +89,8 @@ def indented(text: str) -> str:
 
 
 def _meaning(guarantee: "Guarantee", user: str) -> str:
+    if guarantee.unproved:
+        return "Nothing is promised to anybody: use this to reproduce a paper, not on what people hold."
     if not guarantee.private:
         return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
     factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"

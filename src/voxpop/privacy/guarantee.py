@@ -14,6 +14,7 @@ class Guarantee:
         delta: The delta of differential privacy.
         neighbours: How two data sets that must look alike differ.
         private: False if the randomness came from a seed that others may know; then nothing is promised.
+        unproved: Why nothing is proved, for what only reproduces a paper; then `private` is False and `delta` is 1.
 
     Example:
         >>> print(Guarantee(4, 1e-7))
@@ -24,8 +25,11 @@ class Guarantee:
     delta: float
     neighbours: str = "one user added or removed"
     private: bool = True
+    unproved: str = ""
 
     def __str__(self) -> str:
+        if self.unproved:
+            return f"NOT PRIVATE: {self.unproved}"
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}"
         return promise if self.private else f"NOT PRIVATE: made with a seed; otherwise {promise}"
 
@@ -33,14 +37,15 @@ class Guarantee:
         """The guarantee as JSON-able values.
 
         Returns:
-            One entry per field.
+            One entry per field; `unproved` only where it says something.
         """
-        return {
+        values = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours,
             "private": self.private,
         }
+        return {**values, "unproved": self.unproved} if self.unproved else values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Guarantee":

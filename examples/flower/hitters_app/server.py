@@ -1,0 +1,5 @@
+"""The server of voxpop, under the name that pyproject.toml gives it."""
+
+from voxpop.hitters.flower import server_app
+
+app = server_app.app

@@ -1,0 +1,8 @@
+"""Three tables, one a node: 400 users each, most of whom say one of three words, and some a word of their own."""
+
+import polars as pl
+
+for node in range(3):
+    users = range(node * 400, node * 400 + 400)
+    words = [["sun", "star", "moon"][user % 3] if user % 5 else f"secret{user}" for user in users]
+    pl.DataFrame({"who": users, "what": words}).write_parquet(f"node{node}.parquet")

@@ -1,0 +1,12 @@
+#!/bin/sh
+# A SuperLink and three SuperNodes as separate processes on loopback, until Ctrl-C. Without TLS: for loopback only.
+cd "$(dirname "$0")" || exit 1
+export FLWR_HOME="$PWD/home"
+trap 'kill $(jobs -p) 2>/dev/null; wait' INT TERM EXIT
+flower-superlink --insecure --port 8000 --disable-runtime-dependency-installation &
+sleep 3
+for node in 0 1 2; do
+	flower-supernode --insecure --superlink 127.0.0.1:8000 --port $((9100 + node)) \
+		--node-config "source=\"$PWD/node$node.parquet\" user=\"who\" items=\"what\"" &
+done
+wait

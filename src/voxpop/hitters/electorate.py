@@ -1,0 +1,108 @@
+"""All users of a corpus at once, in arrays: what each may vote for, and the draws that are its own."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.hitters.alphabet import Spelling
+from voxpop.hitters.rules import Rules
+from voxpop.kernels.tries import hold_all, keep_most_frequent
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Secret
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Words = NDArray[np.uint64]
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Electorate:
+    """What `client.py` holds for one user, for all of them: private.
+
+    Attributes:
+        keys: uint64 (users).
+        twins: uint64 (users), how many users of the same key came before.
+        held: int32, each user's words in order, as often as it holds them; where one counts, only that one.
+        held_start: int64 (users + 1).
+    """
+
+    keys: Words
+    twins: Words
+    held: Int32s
+    held_start: Int64s
+
+    @staticmethod
+    def of(spelling: Spelling, keys: Words, rules: Rules) -> "Electorate":
+        """Return the users of a corpus with the words that fit the rules.
+
+        Args:
+            spelling: the words of the corpus.
+            keys: of the users.
+            rules: the public rules.
+        """
+        held, held_start = np.empty(spelling.said.size, np.int32), np.empty(keys.size + 1, np.int64)
+        count = hold_all(spelling.said, spelling.user_start, spelling.fits(rules), held, held_start)
+        if rules.words == "one":
+            count = keep_most_frequent(held, held_start)
+        return Electorate(keys, twins_of(keys), held[:count], held_start)
+
+    def sampled(self, rounds: int, rules: Rules, secret: "Secret") -> Int64s:
+        """Return the places of the users who are sampled in the round after so many.
+
+        Args:
+            rounds: how many rounds have gone by.
+            rules: the public rules.
+            secret: of the run.
+        """
+        draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
+        if rules.sampling == "fixed":
+            batch = int(rules.rate * self.keys.size)
+            return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch])
+        high, low = np.uint64(rules.bar >> 64), np.uint64(rules.bar & (2**64 - 1))
+        return np.flatnonzero((draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low)))
+
+    def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Int64s, Int32s]:
+        """Return which of the users hold a word at all, and the word that each of these picks in the round.
+
+        Args:
+            users: places of users, rising.
+            rounds: how many rounds have gone by.
+            rules: the public rules.
+            secret: of the run.
+        """
+        begin = self.held_start[users]
+        total = self.held_start[users + 1] - begin
+        having = total > 0
+        users, begin, total = users[having], begin[having], total[having]
+        if rules.words == "many":
+            draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
+            begin = begin + _share_of(draws, total)
+        return users, self.held[begin]
+
+
+def twins_of(keys: Words) -> Words:
+    """Return for each key how many equal keys come before it.
+
+    Args:
+        keys: uint64.
+    """
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
+    places = np.arange(keys.size)
+    twins = np.empty(keys.size, np.uint64)
+    twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
+    return twins
+
+
+def _share_of(draws: Words, total: Int64s) -> Int64s:
+    """Return draw * total / 2^64 rounded down, for totals below 2^32: as the client computes it, without overflow."""
+    whole = total.astype(np.uint64)
+    low = ((draws & _LOW) * whole) >> _HALF
+    return (((draws >> _HALF) * whole + low) >> _HALF).astype(np.int64)

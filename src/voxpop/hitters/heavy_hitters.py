@@ -1,0 +1,127 @@
+"""Heavy hitters: the words that many users hold, found without collecting the words of any (TrieHH, AISTATS 2020)."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, final
+
+from voxpop.errors import InputError, UnsoundError
+from voxpop.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.hitters.plan import HittersPlan
+    from voxpop.release import Release
+
+LONGEST = 256
+WIDEST_UNIT = 4
+_CHOICES = {
+    "words": ("one", "many"),
+    "sampling": ("bernoulli", "fixed"),
+    "accounting": ("exact", "published"),
+    "alphabet": ("characters", "bytes", "tokens"),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeavyHitters:
+    """Find the words that many users hold, while each user casts one vote a round and keeps its words to itself.
+
+    In each round a secret coin decides which users are asked. A user whose word starts with a prefix of the trie so far
+    votes for that prefix and the word's next symbol; prefixes of at least theta votes grow on the trie. No noise is
+    added: sampling and the threshold make it (epsilon, delta)-differentially private for one user, with everything that
+    user holds, added or removed. `voxpop.hitters.flower` runs the same protocol with words that never leave their
+    devices. The proof, and the paper's errors, are in docs/privacy/heavy-hitters.md.
+
+    Attributes:
+        max_length: most symbols of a word, its end mark counted; longer words are left out.
+        unit: symbols by which prefixes grow in a round, 1 to 4. There are max_length / unit rounds, rounded up, and
+            fewer rounds need fewer holders.
+        words: "one" for each user's most frequent word (the first in order of bytes, if several are), "many" for a word
+            drawn anew in each round by how often the user holds it.
+        sampling: "bernoulli", or "fixed" for the paper's batches of fixed size, which have no proof.
+        accounting: "exact" computes delta for what runs; "published" takes rate and threshold from the paper's
+            Theorem 1, with its Corollary 2 corrected.
+        alphabet: what a symbol is: "characters" or "bytes" of a word, or "tokens": then a word is a whole document or
+            sequence, such as a phrase, and a symbol one of its tokens.
+
+    Raises:
+        InputError: for a field out of range.
+        UnsoundError: for fixed batches with exact accounting, which has no proof for them.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(1500), "what": ["tea", "milk", "oats"] * 500})
+        >>> corpus = vp.read(table, user="who", items="what")
+        >>> found = vp.HeavyHitters(max_length=6).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> [gram for (gram,) in found]
+        ['milk', 'oats', 'tea']
+        >>> print(found.guarantee)
+        (1, 1e-08)-DP, one user added or removed
+    """
+
+    max_length: int = 10
+    unit: int = 1
+    words: Literal["one", "many"] = "one"
+    sampling: Literal["bernoulli", "fixed"] = "bernoulli"
+    accounting: Literal["exact", "published"] = "exact"
+    alphabet: Literal["characters", "bytes", "tokens"] = "characters"
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        _check_whole("max_length", self.max_length, 2, LONGEST, "the most symbols of a word with its end mark")
+        _check_whole("unit", self.unit, 1, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                listed = " or ".join(f'"{choice}"' for choice in choices)
+                raise InputError(f"`{name}` must be {listed}, got {getattr(self, name)!r}.")
+        if self.sampling == "fixed" and self.accounting == "exact":
+            raise UnsoundError(
+                'sampling "fixed" with accounting "exact" is refused: in a batch of fixed size whoever is drawn takes '
+                "the place of another, so votes for different prefixes depend on each other, and the exact accountant "
+                'does not hold (docs/privacy/heavy-hitters.md has a counterexample). Use sampling="bernoulli", or '
+                'accounting="published" to reproduce the paper without a guarantee.'
+            )
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the longest word takes."""
+        return -(-self.max_length // self.unit)
+
+    def plan(self, budget: Budget) -> "HittersPlan":
+        """Choose sampling rate and threshold for a budget: no data needed.
+
+        Args:
+            budget: what may be spent.
+
+        Returns:
+            The plan: the numbers that will run, what they guarantee, and how many holders a word needs.
+
+        Raises:
+            BudgetError: where no sampling keeps to the budget.
+        """
+        from voxpop.hitters.planning import plan_hitters
+
+        return plan_hitters(self, budget)
+
+    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+        """Plan for the budget and run the protocol on all users of a corpus.
+
+        Args:
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
+            budget: what may be spent.
+            seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+
+        Returns:
+            The words, in canonical order, with plan and guarantee.
+        """
+        return self.plan(budget).release(corpus, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {"mechanism": "heavy hitters", **asdict(self)}
+
+
+def _check_whole(name: str, value: object, least: int, most: int, meaning: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(f"`{name}` must be a whole number from {least} to {most}, got {value!r}. It is {meaning}.")

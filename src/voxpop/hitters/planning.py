@@ -1,0 +1,49 @@
+"""From a budget to the numbers that run."""
+
+from typing import TYPE_CHECKING
+
+from voxpop.errors import BudgetError
+from voxpop.hitters.plan import HittersPlan
+from voxpop.hitters.rules import Rules
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.calibrate import best_sampling
+from voxpop.privacy.trie.published import published_sampling
+
+if TYPE_CHECKING:
+    from voxpop.hitters.heavy_hitters import HeavyHitters
+
+
+def plan_hitters(hitters: "HeavyHitters", budget: Budget) -> HittersPlan:
+    """Fill in rate and threshold; see `HeavyHitters.plan`."""
+    if budget.delta <= 0.0:
+        raise BudgetError(
+            "heavy hitters need a delta above 0, got 0: without noise a word can always betray that one more user "
+            "holds it. Choose it far below 1 / (number of users you expect), such as 1e-8, and not by looking at "
+            "the data."
+        )
+    if hitters.accounting == "exact":
+        best = best_sampling(budget, hitters.rounds, hitters.words)
+        return HittersPlan(hitters, budget, _rules(hitters, best.rate, best.theta), delta=best.delta)
+    rate, theta = published_sampling(budget, hitters.rounds)
+    rules = _rules(hitters, rate, theta)
+    if hitters.sampling == "fixed":
+        return HittersPlan(hitters, budget, rules, delta=1.0)
+    return HittersPlan(hitters, budget, rules, delta=_confirmed(budget, rules))
+
+
+def _rules(hitters: "HeavyHitters", rate: float, theta: int) -> Rules:
+    return Rules(
+        rate, theta, hitters.rounds, hitters.unit, hitters.max_length, words=hitters.words, sampling=hitters.sampling
+    )
+
+
+def _confirmed(budget: Budget, rules: Rules) -> float:
+    """Return what the paper's numbers really cost with Bernoulli sampling: their proof is ours, not the paper's."""
+    delta = trie_delta(budget.epsilon, rules.rate, rules.theta, rules.rounds, rules.words)
+    if delta > budget.delta:
+        raise BudgetError(
+            f"the paper's rate and threshold for epsilon {budget.epsilon:g} and delta {budget.delta:g} cost a delta of "
+            f'{delta:.3g} by exact accounting. Use accounting="exact".'
+        )
+    return delta

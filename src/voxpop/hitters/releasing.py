@@ -1,0 +1,37 @@
+"""The double line: the only place where votes become a public set."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from voxpop.hitters.alphabet import grams_of, spell
+from voxpop.hitters.electorate import Electorate
+from voxpop.hitters.simulation import simulate
+from voxpop.privacy.secret import Secret
+from voxpop.release import Release
+from voxpop.release.grams import SCHEMA
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.hitters.plan import HittersPlan
+
+
+def release_hitters(plan: "HittersPlan", corpus: "Corpus", seed: int | None) -> Release:
+    """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
+    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    spelling = spell(corpus, plan.mechanism.alphabet, plan.rules)
+    electorate = Electorate.of(spelling, corpus.user_key, plan.rules)
+    found = simulate(spelling, electorate, plan.rules, secret)
+    return release_of(grams_of(found, spelling, corpus.vocabulary), plan, private=secret.private)
+
+
+def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool) -> Release:
+    """Return the release of grams in canonical order.
+
+    Args:
+        grams: what was found: lists of tokens.
+        plan: the plan that ran.
+        private: whether the secret was one that nobody knows.
+    """
+    columns = [pa.array(grams, SCHEMA.field("gram").type), pa.array([len(gram) for gram in grams], pa.int32())]
+    return Release(pa.Table.from_arrays(columns, schema=SCHEMA), plan, plan.promise(private=private))

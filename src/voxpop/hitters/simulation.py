@@ -1,0 +1,89 @@
+"""Every round for hundreds of thousands of users at once: the rules of `client.py` and `server.py` on arrays.
+
+Words are numbered in the order of their symbols, so words that share a prefix are neighbours: a prefix is a run of
+words. A run for the first so many symbols begins where a word shares fewer with the one before.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.hitters.alphabet import Spelling
+from voxpop.hitters.electorate import Electorate
+from voxpop.hitters.rules import Rules
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Secret
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Round:
+    """What happened in one round: private, but for the words that grew.
+
+    Attributes:
+        voters: int64, places of the users who voted, rising.
+        votes: int32, the word whose prefix each of them named.
+        grown: bool (words), whose prefix grew in this round.
+        live: bool (words), of which of them more is to come.
+    """
+
+    voters: Int64s
+    votes: Int32s
+    grown: NDArray[np.bool_]
+    live: NDArray[np.bool_]
+
+
+def simulate(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Int64s:
+    """Run every round.
+
+    Args:
+        spelling: the words.
+        electorate: the users.
+        rules: the public rules.
+        secret: of the run.
+
+    Returns:
+        Numbers of the words that grew up to their end mark, rising.
+    """
+    found = np.zeros(spelling.sizes.size, np.bool_)
+    for each in simulated_rounds(spelling, electorate, rules, secret):
+        found |= each.grown & ~each.live
+    return np.flatnonzero(found)
+
+
+def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Iterator[Round]:
+    """Yield what happens in each round, until nothing is left to grow or no round is left.
+
+    Args:
+        spelling: the words.
+        electorate: the users.
+        rules: the public rules.
+        secret: of the run.
+    """
+    live = spelling.fits(rules).view(np.bool_)
+    for rounds in range(rules.rounds):
+        if rounds and not live.any():
+            return
+        users = electorate.sampled(rounds, rules, secret)
+        voters, votes = electorate.choices(users, rounds, rules, secret)
+        heard = live[votes]
+        voters, votes = voters[heard], votes[heard]
+        size = (rounds + 1) * rules.unit
+        grown = live & _popular(votes, spelling.shared, size, rules.theta)
+        live = grown & (spelling.sizes >= size)
+        yield Round(voters, votes, grown, live)
+
+
+def _popular(votes: Int32s, shared: Int32s, size: int, theta: int) -> NDArray[np.bool_]:
+    """Say of each word whether its first `size` symbols, the end mark counted, got enough votes."""
+    run = np.cumsum(shared < size) - 1  # the first word shares nothing, so runs count from 0
+    counts = np.bincount(run[votes], minlength=int(run[-1]) + 1 if run.size else 0)
+    popular: NDArray[np.bool_] = (counts >= theta)[run]
+    return popular

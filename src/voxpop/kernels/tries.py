@@ -1,0 +1,145 @@
+"""Kernels that lay out what users may vote for, and what words have in common."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+CONTINUES = 0x80  # the two high bits of a byte inside a UTF-8 character are 10
+
+
+@jit
+def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s, shared: Int32s) -> None:
+    """Measure sorted distinct strings, in characters or in bytes.
+
+    Args:
+        data: UTF-8 of all strings, one after the other.
+        starts: int64 (strings + 1), where each begins.
+        characters: whether to count characters rather than bytes.
+        sizes: int32 (strings), written: how long each is.
+        shared: int32 (strings), written: how much of its start each shares with the string before.
+    """
+    for word in range(starts.size - 1):
+        begin, end = starts[word], starts[word + 1]
+        size = 0
+        for place in range(begin, end):
+            if not characters or (data[place] & 0xC0) != CONTINUES:
+                size += 1
+        sizes[word] = size
+        shared[word] = 0
+        if word == 0:
+            continue
+        before = starts[word - 1]
+        most = min(begin - before, end - begin)
+        common = 0
+        same = 0
+        while same < most and data[before + same] == data[begin + same]:
+            if not characters or (data[begin + same] & 0xC0) != CONTINUES:
+                common += 1
+            same += 1
+        # A character of which only the first bytes agree is not shared.
+        if characters and same < most and (data[begin + same] & 0xC0) == CONTINUES:
+            common -= 1
+        shared[word] = common
+
+
+@jit
+def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: NDArray[np.int32]) -> None:
+    """Write each document into a row of its own, which holds -1 beyond its end."""
+    for row in range(starts.size):
+        for place in range(sizes[row]):
+            rows[row, place] = tokens[starts[row] + place]
+
+
+@jit
+def number_rows(rows: NDArray[np.int32], order: Int64s, numbers: Int32s, shared: Int32s) -> int:
+    """Number distinct rows in the order given, and measure what each shares with the one before.
+
+    Args:
+        rows: int32 (documents, longest).
+        order: int64 (documents), rows in rising order.
+        numbers: int32 (documents), written: the number of each row's content.
+        shared: int32 (documents), written for each distinct row: places in which it equals the one before.
+
+    Returns:
+        How many distinct rows there are.
+    """
+    count = 0
+    for rank in range(order.size):
+        row = order[rank]
+        same = 0
+        if rank > 0:
+            before = order[rank - 1]
+            while same < rows.shape[1] and rows[row, same] == rows[before, same] and rows[row, same] >= 0:
+                same += 1
+            if same == rows.shape[1] or (rows[row, same] < 0 and rows[before, same] < 0):
+                numbers[row] = count - 1
+                continue
+        numbers[row] = count
+        shared[count] = same
+        count += 1
+    return count
+
+
+@jit
+def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_start: Int64s) -> int:
+    """List each user's words that fit, in order, as often as the user holds them.
+
+    Args:
+        words: int32, user by user; negative where there is none.
+        user_start: int64 (users + 1).
+        fits: uint8 (distinct words), nonzero for words that may be voted for.
+        held: int32 (words), written from the front.
+        held_start: int64 (users + 1), written.
+
+    Returns:
+        How many were written.
+    """
+    end = 0
+    for user in range(user_start.size - 1):
+        held_start[user] = end
+        for position in range(user_start[user], user_start[user + 1]):
+            word = words[position]
+            if word >= 0 and fits[word] != 0:
+                held[end] = word
+                end += 1
+        if end - held_start[user] > 1:
+            held[held_start[user] : end] = np.sort(held[held_start[user] : end])
+    held_start[user_start.size - 1] = end
+    return end
+
+
+@jit
+def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
+    """Keep of each user the word held most often, the first in order if several are; in place, from the front.
+
+    Args:
+        held: int32, as from `hold_all`; overwritten.
+        held_start: int64 (users + 1); overwritten.
+
+    Returns:
+        How many users hold a word.
+    """
+    end = 0
+    begin = held_start[0]
+    for user in range(held_start.size - 1):
+        stop = held_start[user + 1]
+        held_start[user] = end
+        best, most = np.int32(-1), 0
+        position = begin
+        while position < stop:
+            word, first = held[position], position
+            while position < stop and held[position] == word:
+                position += 1
+            if position - first > most:
+                best, most = word, position - first
+        if most > 0:
+            held[end] = best
+            end += 1
+        begin = stop
+    held_start[held_start.size - 1] = end
+    return end

@@ -1,0 +1,156 @@
+"""The exact accountant of a trie grown by Bernoulli sampling and a threshold.
+
+One user is added. Reveal every other user's choice of word: given these choices, votes for different prefixes come
+from different users and are independent, so in each round the two data sets differ in the survival of a single
+prefix, the one the extra user votes for: probability q(k) with the user, p(k) without (`curve.py`). What k is may
+depend on all that came before; so take the worst at every round. With c = e^epsilon, F(c) = max(0, 1 - c) after the
+last round, and before it
+
+    one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
+    many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
+
+One word: once its prefix is lost the user is silent for good, and its prefixes have fewer and fewer holders: k never
+rises, so F knows the k of the round before, and the maximum is over those up to it. Many words: another word may live
+on, and any k may follow any. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that
+nobody doubts, leaves F as it is.
+
+**Certified from above.** F falls, is convex in c, and F(0) = 1. So linear interpolation in c between nodes lies above
+it, also between 0 and the first node, and beyond the last node its value does. Nodes are evenly spaced in ln c, which
+makes c p / q one and the same shift for all of them. Numbers of holders with q or 1 - p below 1e-16 are left out: the
+expression there exceeds F(c) by at most 2e-16. That, and the rounding of sums next to 1, is paid for with 1e-15 a
+round; rounding of everything else with a factor.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.trie.curve import Chances, chances
+from voxpop.privacy.trie.grid import Grid, Shift, Table
+
+Words = Literal["one", "many"]
+
+NODES = 1200
+ROUNDING = 1 + 1e-7
+PER_ROUND = 1e-15
+
+
+def trie_delta(
+    epsilon: float, rate: float, theta: int, rounds: int, words: Words = "one", *, nodes: int = NODES
+) -> float:
+    """A certified upper bound of delta, for one user added or removed.
+
+    Args:
+        epsilon: The epsilon of the guarantee, more than 0.
+        rate: The probability that a user is sampled in a round.
+        theta: Votes that a prefix needs to survive.
+        rounds: How many rounds there are.
+        words: `one` if a user votes for the same word in every round, `many` if for any.
+        nodes: How fine to compute; more is tighter, none is wrong.
+
+    Returns:
+        Delta, at most 1.
+
+    Raises:
+        BudgetError: A value is out of range.
+
+    Example:
+        >>> trie_delta(0.978, 0.2, 16, 10) < 1 / 65_876_900
+        True
+    """
+    _check(epsilon, rate, theta, rounds, words)
+    corners = chances(rate, theta)
+    worst = direction_delta(epsilon, corners, rate, rounds, words, True, nodes)
+    reverse = direction_delta(epsilon, corners, rate, rounds, words, False, nodes // 4)
+    if reverse > worst:  # it nearly always is far smaller, and a coarse bound of it is enough
+        worst = max(worst, direction_delta(epsilon, corners, rate, rounds, words, False, nodes))
+    return min(1.0, worst * ROUNDING + PER_ROUND * rounds)
+
+
+def trie_epsilon(delta: float, rate: float, theta: int, rounds: int, words: Words = "one") -> float:
+    """The least epsilon that goes with a delta, from above and within 1e-4 of itself.
+
+    Args:
+        delta: The delta of the guarantee.
+        rate: The probability that a user is sampled in a round.
+        theta: Votes that a prefix needs to survive.
+        rounds: How many rounds there are.
+        words: `one` or `many`.
+
+    Returns:
+        Epsilon; infinite where no epsilon is enough.
+
+    Raises:
+        BudgetError: A value is out of range.
+
+    Example:
+        >>> round(trie_epsilon(1 / 65_876_900, 0.2, 16, 10), 2)
+        0.98
+    """
+    low, high = 1e-6, 64.0
+    if trie_delta(high, rate, theta, rounds, words) > delta:
+        return float("inf")
+    for nodes, width in ((150, 1.03), (800, 1 + 1e-4)):  # coarse values are above, so they only bring `high` down
+        while high / low > width:
+            middle = (low * high) ** 0.5
+            enough = trie_delta(middle, rate, theta, rounds, words, nodes=nodes) <= delta
+            low, high = (low, middle) if enough else (middle, high)
+        low /= 1.1
+    return high
+
+
+def direction_delta(
+    epsilon: float,
+    corners: Chances,
+    rate: float,
+    rounds: int,
+    words: Words,
+    added: bool,
+    nodes: int,
+    nested: bool = True,
+) -> float:
+    """Delta in one direction, before rounding is paid for.
+
+    Args:
+        epsilon: The epsilon of the guarantee.
+        corners: The worst cases of a round.
+        rate: The probability that a user is sampled in a round.
+        rounds: How many rounds there are.
+        words: `one` or `many`.
+        added: Whether the law with the user is held against the one without, or the other way round.
+        nodes: How many nodes.
+        nested: Whether to use that the holders of one word's prefixes never rise; slower, and at a small delta it
+            changes nothing.
+
+    Returns:
+        An upper bound, up to rounding.
+    """
+    if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):
+        return 0.0  # 1 - q >= (1 - s)(1 - p): without the user no outcome is e^epsilon times as likely
+    grid = Grid.around(epsilon, rate, nodes)
+    group = corners.group if words == "one" and nested else np.zeros_like(corners.group)
+    table = Table.start(grid, 1 + int(group.max()))
+    first, other = (corners.joined, corners.without) if added else (corners.without, corners.joined)
+    lost, lost_other = corners.lost_joined, corners.lost_without
+    lost, lost_other = (lost, lost_other) if added else (lost_other, lost)
+    surviving, losing = Shift.of(first, other, group, grid), Shift.of(lost, lost_other, group, grid)
+    for _ in range(rounds):
+        going_on = first * surviving.read(table)
+        if words == "one":
+            ending = np.maximum(0.0, lost - grid.points[:, None] * lost_other)
+        else:
+            ending = lost * losing.read(table)
+        table = table.raised(going_on + ending, group)
+    return table.value_at(float(np.exp(epsilon)), grid)
+
+
+def _check(epsilon: float, rate: float, theta: int, rounds: int, words: str) -> None:
+    if not 0 < epsilon < 700:
+        raise BudgetError(f"`epsilon` must be more than 0 and less than 700, got {epsilon}.")
+    if not 0 < rate < 1:
+        raise BudgetError(f"`rate` must lie strictly between 0 and 1, got {rate}. It is the share of users sampled.")
+    if theta < 2 or rounds < 1:
+        raise BudgetError(f"`theta` must be at least 2 and `rounds` at least 1, got {theta} and {rounds}.")
+    if words not in get_args(Words):
+        raise BudgetError(f"`words` must be 'one' or 'many', got {words!r}.")

@@ -1,0 +1,169 @@
+"""How likely a prefix survives one round, with the extra user's vote and without.
+
+Let k other users vote for a prefix if they are sampled. Each is sampled with probability s, independently, and the
+prefix survives with theta votes: p(k) = P(Bin(k, s) >= theta) without the extra user, q(k) = p(k + 1) with it. All
+that accounting needs to know about a round is the set of points (p(k), q(k)).
+
+**Fewer points.** What is maximised over them is jointly convex in p and q, so its supremum over a set is the one over
+the corners of any polygon around it. The steps p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
+
+    (q(k + 1) - q(k)) / (p(k + 1) - p(k)) = (1 - s) (k + 1) / (k + 2 - theta),
+
+which falls as k grows: the points lie on a concave line. So the points from a to b lie in the triangle of point a,
+point b and the crossing of the first step, prolonged, with the last one, prolonged backwards. With steps f(k) the
+crossing is
+
+    sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta),
+
+to the right of point a: a sum without cancellation. A crossing pushed further out along the first step keeps the
+triangle around the points, which absorbs the rounding. This makes the cost independent of how small s is, and loses
+nothing that shows: triangles are flat.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincc, gammaln
+
+Floats = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below; `accountant.py` pays for it
+SPACING = 0.02  # a triangle spans about this share of k
+_ALL = 128  # up to this many points none is left out
+_OUTWARDS = 1 + 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chances:
+    """Corners of a polygon around all points (p(k), q(k)).
+
+    Args:
+        without: p, the probability that the prefix survives without the extra user.
+        lost_without: 1 - p, with its own relative accuracy.
+        joined: q, the probability that it survives with the extra user.
+        lost_joined: 1 - q.
+        group: Number of the corner's stretch of k; stretches follow each other, and corners are in their order.
+    """
+
+    without: Floats
+    lost_without: Floats
+    joined: Floats
+    lost_joined: Floats
+    group: NDArray[np.int64]
+
+
+def chances(rate: float, theta: int, *, negligible: float = NEGLIGIBLE, spacing: float = SPACING) -> Chances:
+    """Corners around every point at which the extra user can make a difference.
+
+    Args:
+        rate: The probability that a user is sampled.
+        theta: Votes that a prefix needs.
+        negligible: Numbers of holders are left out where q or 1 - p is below.
+        spacing: How far apart points may be, as a share of k.
+
+    Returns:
+        The corners.
+
+    Example:
+        >>> corners = chances(0.5, 2)
+        >>> corners.without[:3].tolist(), corners.joined[:3].tolist()
+        ([0.0, 0.25, 0.5], [0.25, 0.5, 0.6875])
+    """
+    first = max(theta - 1, _boundary(lambda k: betainc(theta, k - theta + 1, rate) < negligible, theta) - 1)
+    last = _boundary(lambda k: betaincc(theta, k - theta + 1, rate) > negligible, theta)
+    holders = np.arange(first, max(last, first + 1) + 1)
+    survives, lost = survival(rate, theta, holders)
+    if len(holders) <= _ALL:
+        return Chances(survives[:-1], lost[:-1], survives[1:], lost[1:], np.arange(len(holders) - 1))
+    return _thinned(rate, theta, spacing, holders, survives, lost)
+
+
+def survival(rate: float, theta: int, holders: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The probability that a prefix with so many holders survives a round.
+
+    Args:
+        rate: The probability that a user is sampled.
+        theta: Votes that a prefix needs.
+        holders: How many users vote for it if they are sampled.
+
+    Returns:
+        The probabilities and their complements, each to a relative 1e-11.
+
+    Example:
+        >>> survival(0.5, 2, np.array([1, 2, 3]))[0].tolist()
+        [0.0, 0.25, 0.5]
+    """
+    spare = np.maximum(holders - theta + 1, 1).astype(np.float64)
+    enough = holders >= theta
+    return np.where(enough, betainc(theta, spare, rate), 0.0), np.where(enough, betaincc(theta, spare, rate), 1.0)
+
+
+def _boundary(before: Callable[[int], bool], theta: int) -> int:
+    """The least number of holders, at least theta, for which `before` no longer holds."""
+    if not before(theta):
+        return theta
+    low, high = theta, 2 * theta
+    while before(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if before(middle) else (low, middle)
+    return high
+
+
+def _thinned(
+    rate: float, theta: int, spacing: float, holders: NDArray[np.int64], survives: Floats, lost: Floats
+) -> Chances:
+    """Some of the points, and the crossings between them."""
+    last = len(holders) - 2  # the last point (p, q) needs one holder more
+    chosen = _spread(holders[: last + 1], spacing)
+    step = _steps(rate, theta, holders)
+    start, stop = chosen[:-1], chosen[1:]
+    wide = stop - start > 1
+    start, stop = start[wide], stop[wide]
+    weighted = _moment(step, holders, theta, start, stop)
+    k = holders[start].astype(np.float64)
+    right = weighted / ((stop - start - 1) / (k + 2 - theta)) * _OUTWARDS
+    slope = (1 - rate) * (k + 1) / (k + 2 - theta)
+    up = slope * right
+    group = np.concatenate([np.arange(len(chosen)), np.flatnonzero(wide) + 1])  # a crossing goes with the end
+    order = np.argsort(group, kind="stable")
+    corners = (
+        np.concatenate([survives[chosen], survives[start] + right]),
+        np.concatenate([lost[chosen], np.maximum(lost[start] - right, 0.0)]),
+        np.concatenate([survives[chosen + 1], np.minimum(survives[start + 1] + up, 1.0)]),
+        np.concatenate([lost[chosen + 1], np.maximum(lost[start + 1] - up, 0.0)]),
+        group,
+    )
+    return Chances(*(column[order] for column in corners))
+
+
+def _spread(holders: NDArray[np.int64], spacing: float) -> NDArray[np.int64]:
+    """Places of holders, each about `spacing` above the one before, with the first and the last."""
+    count = int(np.log(holders[-1] / holders[0]) / spacing) + 2
+    wanted = np.geomspace(holders[0], holders[-1], count)
+    places: NDArray[np.int64] = np.unique((wanted - holders[0]).round().astype(np.int64).clip(0, len(holders) - 1))
+    return places
+
+
+def _steps(rate: float, theta: int, holders: NDArray[np.int64]) -> Floats:
+    """What one more holder adds to the chance of survival, s P(Bin(k, s) = theta - 1), for all but the last."""
+    k = holders[:-1].astype(np.float64)
+    first = theta * np.log(rate) + gammaln(k[0] + 1) - gammaln(theta) - gammaln(k[0] - theta + 2)
+    growth = np.log1p((theta - 1) / (k[:-1] + 2 - theta)) + np.log1p(-rate)
+    logs = first + (k[0] + 1 - theta) * np.log1p(-rate) + np.concatenate([[0.0], np.cumsum(growth)])
+    steps: Floats = np.exp(logs)
+    return steps
+
+
+def _moment(
+    step: Floats, holders: NDArray[np.int64], theta: int, start: NDArray[np.int64], stop: NDArray[np.int64]
+) -> Floats:
+    """The sums of f(k) (b - 1 - k) / (k + 2 - theta) from each start to before its stop."""
+    sums = np.empty(len(start))
+    for place, (a, b) in enumerate(zip(start, stop, strict=True)):
+        k = holders[a:b].astype(np.float64)
+        sums[place] = np.sum(step[a:b] * (holders[b] - 1 - k) / (k + 2 - theta))
+    return sums

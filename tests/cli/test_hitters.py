@@ -1,0 +1,77 @@
+"""`voxpop hitters`, from end to end."""
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
+CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
+
+
+@pytest.fixture(autouse=True)
+def posts(tmp_path):
+    """A table in the working folder: 600 users whose most frequent word is tea, and one who says something else."""
+    frame = pl.DataFrame({"author": range(601), "body": ["Tea, tea, milk!"] * 600 + ["unheard"]})
+    frame.write_parquet(tmp_path / "posts.parquet")
+
+
+def test_releases_and_saves(voxpop, tmp_path):
+    """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
+    code, out, err = voxpop("hitters", *CALL, "-o", "words")
+    assert (code, err) == (0, "")
+    assert list(vp.load(tmp_path / "words")) == [("tea",)]
+    assert "Released 1 item." in out
+    assert "(1, 1e-08)-DP, one user added or removed" in out
+    assert "unheard" not in out
+
+
+def test_options_reach_the_mechanism(voxpop):
+    """Every option of the mechanism arrives in the plan that ran."""
+    options = {
+        "max_length": 7,
+        "unit": 2,
+        "words": "many",
+        "sampling": "fixed",
+        "accounting": "published",
+        "alphabet": "bytes",
+    }
+    flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    content = voxpop("hitters", *CALL, *flags, "-o", "words", "--json").json
+    assert {name: content["plan"][name] for name in options} == options
+    assert content["statement"].startswith("NOT PRIVATE: batches of fixed size have no proof")
+    assert content["guarantee"]["private"] is False
+    assert content["guarantee"]["delta"] == 1.0
+
+
+def test_a_release_without_a_guarantee_says_so_when_shown(voxpop):
+    """What reproduces the paper is marked in the file as well."""
+    voxpop("hitters", *CALL, "--sampling", "fixed", "--accounting", "published", "-o", "words")
+    out = voxpop("show", "words").out
+    assert "NOT PRIVATE: batches of fixed size have no proof" in out
+    assert "Nothing is promised to anybody" in out
+
+
+def test_phrases(voxpop, tmp_path):
+    """A whole text is found as one phrase."""
+    assert voxpop("hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
+    assert list(vp.load(tmp_path / "words")) == [("tea", "tea", "milk")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([*CALL, "--sampling", "fixed"], ['sampling "fixed" with accounting "exact" is refused', "bernoulli"]),
+        ([*CALL, "--words", "two"], ['"one" or "many"', "'two'"]),
+        ([*CALL, "--max-length", 1], ["`max_length`", "from 2 to"]),
+        ([*CALL, "--unit", 5], ["`unit`", "from 1 to 4"]),
+        (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing"]),
+        ([*CALL, "--delta", 0], ["delta above 0"]),
+        (["posts.parquet", "--user", "author", "--items", "body", *BUDGET, "--alphabet", "tokens"], ["no order"]),
+    ],
+)
+def test_wrong_calls_say_what_to_do(voxpop, tmp_path, arguments, expected):
+    """A wrong call or unusable data ends with code 2, one line that helps, and nothing saved."""
+    complaint = voxpop("hitters", *arguments, "-o", "words").complaint
+    assert all(word in complaint for word in expected)
+    assert not (tmp_path / "words").exists()

@@ -1,0 +1,107 @@
+"""A federation without a network: nodes, the wire, and a server that goes on without what is lost or malformed."""
+
+import json
+from collections import Counter
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.errors import InputError
+from voxpop.hitters.federation import next_trie
+from voxpop.hitters.node import canonical, gram_of, node_votes
+from voxpop.hitters.prefix import Prefix
+from voxpop.hitters.rules import Rules
+from voxpop.hitters.server import is_over
+from voxpop.hitters.trie import Trie
+from voxpop.hitters.wire import read_trie, read_votes, write_trie, write_votes
+from voxpop.privacy.secret import Secret
+
+RULES = Rules(0.5, 2, 4, 1, 4)
+GROWN = Trie().grown(frozenset([Prefix(("a",))]))
+PREFIXES = st.builds(
+    Prefix, st.lists(st.one_of(st.text(max_size=2), st.integers(0, 255)), max_size=4).map(tuple), st.booleans()
+)
+
+
+def table(first: int, count: int) -> pl.DataFrame:
+    users = list(range(first, first + count))
+    words = [["sun", "sun", "moon"][user % 3] if user % 5 else f"own{user}" for user in users]
+    return pl.DataFrame({"who": users, "what": words})
+
+
+@pytest.mark.parametrize("alphabet", ["characters", "bytes"])
+@pytest.mark.parametrize("words", ["one", "many"])
+def test_nodes_and_wire_find_what_the_simulation_finds(alphabet, words):
+    """Three nodes that tell sums of votes, over text, against one corpus with the same secret."""
+    plan = vp.HeavyHitters(max_length=6, words=words, alphabet=alphabet).plan(vp.Budget(1, 1e-6))
+    tables = [table(first, 200) for first in (0, 200, 400)]
+    nodes = [vp.read(each, user="who", items="what") for each in tables]
+    secret, trie = Secret.from_seed(3), Trie()
+    while not is_over(trie, plan.rules):
+        told = read_trie(write_trie(trie))
+        assert told == trie
+        answers = [
+            (number, write_votes(node_votes(node, alphabet, told, plan.rules, secret)))
+            for number, node in enumerate(nodes)
+        ]
+        trie, complaints = next_trie(trie, range(3), answers, plan.rules)
+        assert complaints == []
+    found = canonical([gram_of(word, alphabet) for word in trie.words])
+    whole = plan.release(vp.read(pl.concat(tables), user="who", items="what"), seed=3)
+    assert [tuple(gram) for gram in found] == list(whole) == [("moon",), ("sun",)]
+
+
+@given(st.lists(st.frozensets(PREFIXES, max_size=5), max_size=4))
+def test_tries_survive_the_wire(levels):
+    """Any trie comes back as it went, and equal tries are equal text."""
+    trie = Trie(tuple(levels))
+    assert read_trie(write_trie(trie)) == trie
+
+
+MALFORMED = [
+    None,
+    3,
+    "",
+    "{}",
+    "[[[]]]",
+    "[" * 5000,
+    json.dumps([[["a", "b"], False, -1]]),
+    json.dumps([[["a", "b"], False, 0]]),
+    json.dumps([[["a", "b"], False, 1.5]]),
+    json.dumps([[["a", "b"], False, True]]),
+    json.dumps([[["a", "b"], False, 1], [["a", "b"], False, 1]]),
+    json.dumps([[["b", "b"], False, 1]]),
+    json.dumps([[["a", "b", "c"], False, 1]]),
+    json.dumps([[["a", ["b"]], False, 1]]),
+    json.dumps([[["a", None], False, 1]]),
+    json.dumps([[["a"], False, 1]]),
+    json.dumps([[["a", "b"], 1, 1]]),
+    json.dumps([[["a", "b"], False]]),
+    json.dumps([[["a", "b"], False, 10**30]]),
+]
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_malformed_votes_are_dropped_whole_and_said(text):
+    """The round goes on without that node, the log says so, and quotes nothing of what it sent."""
+    with pytest.raises(InputError):
+        read_votes(text, GROWN, RULES)
+    good = write_votes(Counter({Prefix(("a", "b")): 2}))
+    trie, complaints = next_trie(GROWN, [1, 2], [(1, text), (2, good)], RULES)
+    assert trie.levels[-1] == {Prefix(("a", "b"))}
+    assert len(complaints) == 1
+    assert complaints[0].startswith("round 2: node 1 sent what is no vote")
+
+
+def test_lost_late_and_repeated_answers():
+    """Who does not answer is left out and named; who was not asked, or answers twice, is not counted."""
+    good = write_votes(Counter({Prefix(("a", "b")): 1}))
+    trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
+    assert trie.levels[-1] == frozenset()
+    assert complaints == ["round 2: node 2 did not answer in time; going on without it"]
+    trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (2, good)], RULES)
+    assert trie.levels[-1] == {Prefix(("a", "b"))}
+    assert complaints == []

@@ -1,0 +1,206 @@
+"""One user's client, the arrays of all users and the paper's loops: the same votes under the same secret."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from naive_hitters import by_share, found_words, grow_trie, most_frequent
+from voxpop.hitters.alphabet import grams_of, spell
+from voxpop.hitters.client import cast_vote, client_of
+from voxpop.hitters.electorate import Electorate, twins_of
+from voxpop.hitters.prefix import ROOT, Prefix, prefix_after
+from voxpop.hitters.protocol import round_votes, run_protocol
+from voxpop.hitters.rules import Rules
+from voxpop.hitters.server import count_votes, grow, is_over, is_sampled, is_valid
+from voxpop.hitters.simulation import simulate, simulated_rounds
+from voxpop.hitters.trie import Trie
+from voxpop.privacy.secret import Secret
+
+LETTERS = "abé€𝄞"
+WORDS = st.text(alphabet=LETTERS, min_size=1, max_size=6)
+USERS = st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=40)
+
+
+def rules_of(words: str, unit: int, rate: float, theta: int = 2, max_length: int = 6) -> Rules:
+    return Rules(rate, theta, -(-max_length // unit), unit, max_length, words=words)
+
+
+def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> vp.Corpus:
+    """Return a corpus with one row per user, and keys of our choice."""
+    table = pl.DataFrame({"who": list(range(len(users))), "what": users}, schema_overrides={"what": pl.List(pl.String)})
+    corpus = vp.read(table, user="who", items="what")
+    if keys is None:
+        return corpus
+    return vp.Corpus(corpus.tokens, corpus.user_start, np.array(keys, np.uint64), corpus.vocabulary, corpus.kind)
+
+
+def symbols(word: str, alphabet: str) -> tuple[object, ...]:
+    return tuple(word.encode()) if alphabet == "bytes" else tuple(word)
+
+
+def all_clients(users, corpus, rules, alphabet="characters"):
+    twins = twins_of(corpus.user_key)
+    return [
+        client_of(int(key), Counter(symbols(word, alphabet) for word in words), rules, int(twin))
+        for words, key, twin in zip(users, corpus.user_key, twins, strict=True)
+    ]
+
+
+@given(
+    USERS,
+    st.sampled_from(["one", "many"]),
+    st.integers(1, 4),
+    st.sampled_from([0.25, 0.7, 0.999]),
+    st.sampled_from(["characters", "bytes"]),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabet, seed, same_key):
+    """In every round the same users vote for the same prefixes, and the same words are found."""
+    rules, secret = rules_of(words, unit, rate, max_length=9), Secret.from_seed(seed)
+    corpus = corpus_of(users, [7] * len(users) if same_key else None)
+    clients = all_clients(users, corpus, rules, alphabet)
+    spelling = spell(corpus, alphabet, rules)
+    electorate = Electorate.of(spelling, corpus.user_key, rules)
+    names = corpus.vocabulary.to_pylist()
+    trie = Trie()
+    for each in simulated_rounds(spelling, electorate, rules, secret):
+        votes = round_votes(clients, trie, rules, secret)
+        fast = dict(zip(each.voters.tolist(), (symbols(names[word], alphabet) for word in each.votes), strict=True))
+        assert {user: vote for user, vote in enumerate(votes) if vote is not None} == {
+            user: prefix_after(word, trie.rounds + 1, unit) for user, word in fast.items()
+        }
+        trie = grow(trie, count_votes(votes, trie, rules), rules)
+    assert is_over(trie, rules)
+    found = grams_of(simulate(spelling, electorate, rules, secret), spelling, corpus.vocabulary)
+    assert trie == run_protocol(clients, rules, secret)
+    assert {symbols(word, alphabet) for (word,) in found} == trie.words
+
+
+@given(USERS, st.sampled_from(["one", "many"]), st.integers(1, 4), st.integers(0, 3))
+def test_clients_do_what_the_paper_says(users, words, unit, seed):
+    """The trie of the paper's loops, with the same coins and the same choice of words."""
+    rules, secret = rules_of(words, unit, 0.7, max_length=8), Secret.from_seed(seed)
+    corpus = corpus_of(users)
+    clients = all_clients(users, corpus, rules)
+
+    def sampled(user: int, number: int) -> bool:
+        return is_sampled(user, 0, number - 1, rules, secret)
+
+    def choose(user: int, number: int, held: Counter[str]) -> str:
+        if words == "one":
+            return most_frequent(held)
+        return by_share(held, int(secret.draws(f"word/round {number}", np.array([user], np.uint64), 0)[0, 0]))
+
+    fitting = [Counter(word for word in held if len(word) <= rules.longest) for held in users]
+    naive = grow_trie(fitting, sampled, choose, rules.theta, rules.rounds, unit)
+    trie = run_protocol(clients, rules, secret)
+    levels = [{"".join(p.symbols) + "$" * p.ended for p in level} for level in trie.levels]
+    assert [level for level in levels if level] == naive
+    assert {"".join(word) for word in trie.words} == found_words(naive)
+
+
+def test_phrases_of_tokens(tmp_path):
+    """With the alphabet of tokens a word is a document: common phrases are found, in canonical order."""
+    rows = [["good", "morning"], ["good"], ["how", "are", "you"], ["how", "are", "they", "and", "you"]]
+    table = pl.DataFrame({"who": range(800), "what": [rows[i % 4] for i in range(800)]})
+    corpus = vp.read(table, user="who", tokens="what")
+    found = vp.HeavyHitters(max_length=4, alphabet="tokens").release(corpus, vp.Budget(2, 1e-6), seed=1)
+    assert list(found) == [("good",), ("good", "morning"), ("how", "are", "you")]
+
+
+@given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=3), min_size=1, max_size=30))
+def test_phrases_agree_with_clients(users):
+    """Documents of tokens, some empty and some too long: arrays and clients find the same."""
+    users = [[[f"t{token}" for token in document] for document in user] for user in users]
+    table = pl.DataFrame(
+        {
+            "who": [number for number, user in enumerate(users) for _ in user] + [len(users)],
+            "what": [document for user in users for document in user] + [["x"]],
+        },
+        schema_overrides={"what": pl.List(pl.String)},
+    )
+    corpus = vp.read(table, user="who", sequence="what")
+    held: dict[int, list[tuple[str, ...]]] = {}
+    for who, document in zip(table["who"], table["what"].to_list(), strict=True):
+        held.setdefault(who, []).append(tuple(document))
+    rules, secret = rules_of("many", 1, 0.9, max_length=5), Secret.from_seed(2)
+    clients = [client_of(who, Counter(documents), rules) for who, documents in held.items()]
+    spelling = spell(corpus, "tokens", rules)
+    found = simulate(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, secret)
+    grams = grams_of(found, spelling, corpus.vocabulary)
+    assert {tuple(gram) for gram in grams} == run_protocol(clients, rules, secret).words
+    assert grams == sorted(grams, key=lambda gram: (len(gram), [token.encode() for token in gram]))
+
+
+def test_users_of_one_key_are_sampled_apart():
+    """Ten thousand users who share a key are as many coins, not one; false alarm below 1e-9 (6.2 deviations)."""
+    corpus = corpus_of([["ab"]] * 10_000, [1] * 10_000)
+    rules = rules_of("one", 1, 0.3)
+    electorate = Electorate.of(spell(corpus, "characters", rules), corpus.user_key, rules)
+    for rounds in range(3):
+        count = len(electorate.sampled(rounds, rules, Secret.from_seed(5)))
+        assert abs(count - 3000) < 6.2 * (10_000 * 0.3 * 0.7) ** 0.5
+
+
+@given(st.lists(st.integers(0, 5), max_size=30))
+def test_twins_count_equal_keys_before(keys):
+    """The second user of a key is its twin number 1."""
+    twins = twins_of(np.array(keys, np.uint64))
+    assert twins.tolist() == [keys[:place].count(key) for place, key in enumerate(keys)]
+
+
+def test_a_vote_is_silent_once_its_prefix_is_lost_and_after_the_word_has_ended():
+    """A client speaks only while its word is alive."""
+    rules, secret = rules_of("one", 1, 0.5), Secret.from_seed(0)
+    client = client_of(1, {("a", "b"): 1}, rules)
+    trie = Trie()
+    assert cast_vote(client, trie, rules, secret) == Prefix(("a",))
+    assert cast_vote(client, trie.grown(frozenset()), rules, secret) is None
+    trie = trie.grown(frozenset([Prefix(("a",))])).grown(frozenset([Prefix(("a", "b"))]))
+    assert cast_vote(client, trie, rules, secret) == Prefix(("a", "b"), ended=True)
+    assert cast_vote(client, trie.grown(frozenset([Prefix(("a", "b"), ended=True)])), rules, secret) is None
+    assert cast_vote(client_of(1, {("a",) * 9: 1}, rules), Trie(), rules, secret) is None
+    assert "a" not in repr(client).removeprefix("Client(private)")
+
+
+@pytest.mark.parametrize(
+    "vote",
+    [
+        None,
+        "a",
+        Prefix(("b", "c")),
+        Prefix(("a",)),
+        Prefix(("a", "b", "c")),
+        Prefix(("b",), ended=True),
+        Prefix((), ended=True),
+        ROOT,
+        Prefix(["a", "b"]),
+    ],
+)
+def test_what_no_client_could_vote_for_is_not_counted(vote):
+    """After "a" grew, "ab" and the whole word "a" are votes, and nothing else of these."""
+    trie, rules = Trie().grown(frozenset([Prefix(("a",))])), rules_of("one", 1, 0.5)
+    good = [Prefix(("a", "b")), Prefix(("a",), ended=True)]
+    assert all(is_valid(each, trie, rules) for each in good)
+    assert not is_valid(vote, trie, rules)
+    assert count_votes([*good, vote], trie, rules) == Counter(good)
+
+
+def test_it_stops_when_nothing_grows_and_at_the_last_round():
+    """The number of rounds is a function of the public trie."""
+    rules = rules_of("one", 1, 0.5, max_length=3)
+    trie = Trie()
+    assert not is_over(trie, rules)
+    assert is_over(trie.grown(frozenset()), rules)
+    assert is_over(trie.grown(frozenset([Prefix(("a",), ended=True)])), rules)
+    long = trie
+    for size in range(1, 4):
+        assert not is_over(long, rules)
+        long = long.grown(frozenset([Prefix(("a",) * size)]))
+    assert is_over(long, rules)

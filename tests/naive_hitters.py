@@ -1,0 +1,52 @@
+"""TrieHH again with dicts and strings, for comparison and nothing else (Algorithms 1 to 3 of the paper).
+
+Words are strings; "$" marks their end. Draws come in as functions, so that the same ones can be used elsewhere.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+Choose = Callable[[int, int, Counter[str]], str]
+"""From user, round (from 1) and the user's words to the word of this round."""
+
+
+def grow_trie(
+    users: Sequence[Counter[str]],
+    sampled: Callable[[int, int], bool],
+    choose: Choose,
+    theta: int,
+    rounds: int,
+    unit: int = 1,
+) -> list[set[str]]:
+    """Return the prefixes that grew in each round, Algorithm 2 once a round, until none did."""
+    trie: list[set[str]] = []
+    before = {""}
+    for number in range(1, rounds + 1):
+        votes: Counter[str] = Counter()
+        for user, words in enumerate(users):
+            if not words or not sampled(user, number):
+                continue
+            word = choose(user, number, words) + "$"
+            if word[: (number - 1) * unit] in before and len(word) > (number - 1) * unit:
+                votes[word[: number * unit]] += 1
+        before = {prefix for prefix, count in votes.items() if count >= theta}
+        if not before:
+            break
+        trie.append(before)
+    return trie
+
+
+def found_words(trie: list[set[str]]) -> set[str]:
+    """Return the words of a trie, without their end marks."""
+    return {prefix[:-1] for level in trie for prefix in level if prefix.endswith("$")}
+
+
+def most_frequent(words: Counter[str]) -> str:
+    """Return the word held most often, the first in order of bytes if several are."""
+    return min(words, key=lambda word: (-words[word], word.encode()))
+
+
+def by_share(words: Counter[str], draw: int) -> str:
+    """Return the word at a draw of 64 bits, words in order, each as wide as it is frequent."""
+    ordered = sorted(words.elements(), key=str.encode)
+    return ordered[draw * len(ordered) >> 64]

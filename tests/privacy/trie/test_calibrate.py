@@ -1,0 +1,80 @@
+"""The plan needs the fewest holders, keeps to its budget, and is found fast."""
+
+import math
+
+import pytest
+
+from voxpop.errors import BudgetError, InputError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.calibrate import best_sampling
+from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
+
+DELTA = 1 / 65_876_900
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words", "rate", "theta", "holders"),
+    [
+        (1, "one", 0.2, 16, 128),
+        (1, "many", 0.2, 19, 146),
+        (2, "one", 0.5, 31, 82),
+        (2, "many", 0.3, 19, 95),
+        (4, "one", 0.5, 26, 71),
+        (4, "many", 0.3, 17, 87),
+    ],
+)
+def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
+    """The known best of a coarse search is valid and needs as many holders as known; ours needs no more."""
+    assert trie_delta(epsilon, rate, theta, 10, words) <= DELTA
+    assert holders_needed(0.9, rate, theta, 10) == holders
+    found = best_sampling(Budget(epsilon, DELTA), 10, words)
+    assert found.delta == trie_delta(epsilon, found.rate, found.theta, 10, words) <= DELTA
+    assert holders_needed(0.9, found.rate, found.theta, 10) <= holders
+
+
+@pytest.mark.parametrize("words", ["one", "many"])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rounds"),
+    [
+        (0.5, 1e-6, 3),
+        pytest.param(3, 1e-9, 20, marks=pytest.mark.slow),
+        pytest.param(0.05, 1e-8, 5, marks=pytest.mark.slow),
+    ],
+)
+def test_no_threshold_near_is_better(words, epsilon, delta, rounds):
+    """Against a search over thresholds, each with the largest rate on a grid of one per cent."""
+    found = best_sampling(Budget(epsilon, delta), rounds, words)
+    ours = holders_needed(0.9, found.rate, found.theta, rounds)
+    for theta in range(max(2, found.theta - 6), found.theta + 8, 2):
+        rate = found.rate * (theta / found.theta) ** 2 * 1.15
+        while rate >= 1 or trie_delta(epsilon, rate, theta, rounds, words, nodes=400) > delta:
+            rate /= 1.02
+        assert ours <= holders_needed(0.9, rate, theta, rounds) + 1
+
+
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), (0.3, 24)])
+def test_any_reasonable_budget_is_met(epsilon, rounds):
+    """Small and large budgets, few and many rounds: a plan, within its budget."""
+    found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")
+    assert 0 < found.delta <= 1e-7
+    assert 0 < found.rate < 1
+
+
+@pytest.mark.parametrize(("delta", "rounds", "word"), [(0.0, 10, "delta"), (1e-14, 10, "delta"), (1e-6, 0, "rounds")])
+def test_what_cannot_be_met_is_refused(delta, rounds, word):
+    """Without delta, or with one too small to be certified, there is no plan."""
+    with pytest.raises(BudgetError, match=word):
+        best_sampling(Budget(1, delta), rounds)
+
+
+def test_discovery_is_a_binomial_tail_to_the_power_of_rounds():
+    """Against the sum, for small numbers; and the number of holders is the least that will do."""
+    tail = sum(math.comb(12, i) * 0.3**i * 0.7 ** (12 - i) for i in range(4, 13))
+    assert discovery_rate(12, 0.3, 4, 5) == pytest.approx(tail**5, rel=1e-12)
+    assert discovery_rate(3, 0.3, 4, 5) == 0.0
+    needed = holders_needed(0.9, 0.3, 4, 5)
+    assert discovery_rate(needed - 1, 0.3, 4, 5) < 0.9 <= discovery_rate(needed, 0.3, 4, 5)
+    for probability in (0.0, 1.0, -1.0):
+        with pytest.raises(InputError, match="probability"):
+            holders_needed(probability, 0.3, 4, 5)

@@ -1,0 +1,124 @@
+"""The real client and server, through every sample and every choice: the guarantee holds, and broken twins break it."""
+
+import math
+import random
+
+import pytest
+
+from naive_trie import batches, bernoulli, hockey_stick, honest, law_of
+from voxpop.hitters.client import Client, client_of
+from voxpop.hitters.prefix import prefix_after
+from voxpop.hitters.rules import Rules
+from voxpop.privacy.trie.accountant import direction_delta, trie_delta
+from voxpop.privacy.trie.curve import chances
+
+EPSILONS = (0.05, 0.3, 1.0)
+
+
+def rules_of(words, rate, theta, rounds=2, unit=1):
+    return Rules(rate, theta, rounds, unit, max_length=rounds * unit, words=words)
+
+
+def neighbours(rng, rules, alphabet="ab"):
+    """Clients with random words, and the same without the last of them."""
+    possible = [(a,) for a in alphabet] + [(a, b) for a in alphabet for b in alphabet]
+    possible = [word for word in possible if len(word) <= rules.longest]
+    count = rng.randint(2, 5)
+    clients = []
+    for user in range(count):
+        held = rng.choices(possible, k=1 if rules.words == "one" else rng.randint(1, 2))
+        clients.append(client_of(user, {word: held.count(word) for word in held}, rules))
+    return clients, clients[:-1]
+
+
+def worst_ratio(rules, cases, says=honest, seed=0):
+    """The largest exact delta over its bound that random neighbours show, both ways."""
+    rng = random.Random(seed)
+    worst = 0.0
+    for _ in range(cases):
+        larger, smaller = neighbours(rng, rules)
+        laws = [law_of(each, rules, bernoulli(len(each), rules.rate), says) for each in (larger, smaller)]
+        for epsilon in EPSILONS:
+            corners = chances(rules.rate, rules.theta)
+            for added, (first, other) in ((True, laws), (False, laws[::-1])):
+                bound = direction_delta(epsilon, corners, rules.rate, rules.rounds, rules.words, added, 800)
+                exact = hockey_stick(first, other, math.exp(epsilon))
+                if exact > 1e-12:
+                    worst = max(worst, exact / max(bound, 1e-12))
+    return worst
+
+
+@pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), (0.6, 2), (0.5, 3)])
+@pytest.mark.parametrize("unit", [1, 2])
+def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
+    """Exact laws of random neighbours stay below the bound, and the worst of them nearly reach it."""
+    worst = worst_ratio(rules_of("one", rate, theta, rounds=3 if unit == 1 else 2, unit=unit), 12)
+    assert 0.5 < worst <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), (0.6, 2)])
+def test_many_words_never_exceed_the_accountant(rate, theta):
+    """The same where each round draws a word anew."""
+    worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
+    assert 0.2 < worst <= 1 + 1e-9
+
+
+def every_live_prefix(client: Client, trie, rules):
+    """A broken client: it votes for all its live prefixes at once."""
+    votes = {
+        prefix_after(word, trie.rounds + 1, rules.unit)
+        for word, _ in client.words
+        if prefix_after(word, trie.rounds, rules.unit) in trie.live
+    }
+    return [(1.0, list(votes))]
+
+
+def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
+    """Four words at once cost about four times what one vote costs: far over the bound for many words."""
+    rules = rules_of("many", 0.3, 2, rounds=2)
+    words = {(letter,): 1 for letter in "abcd"}
+    others = [client_of(user, {(letter,): 1}, rules) for user, letter in enumerate("abcd")]
+    user = client_of(9, words, rules)
+    laws = [
+        law_of(each, rules, bernoulli(len(each), rules.rate), every_live_prefix) for each in ([*others, user], others)
+    ]
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.3 * trie_delta(1.0, rules.rate, rules.theta, rules.rounds, "many")
+    sound = [law_of(each, rules, bernoulli(len(each), rules.rate)) for each in ([*others, user], others)]
+    assert hockey_stick(*sound, math.exp(1.0)) <= trie_delta(1.0, rules.rate, rules.theta, rules.rounds, "many")
+
+
+def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
+    """Two words of theta holders each, and a batch of 2 theta - 1: one of them always grows, unless somebody is absent.
+
+    With the user nobody in the batch holds nothing, so "neither grows" is impossible; with an empty user in the place
+    it has probability 9/35. For Bernoulli sampling at that rate this direction costs nothing at epsilon 1.
+    """
+    rules = rules_of("one", 3 / 7, 2, rounds=2)
+    words = ["a"] * 3 + ["b"] * 3
+    others = [client_of(user, {(word,): 1}, rules) for user, word in enumerate(words)]
+    user, nobody = client_of(9, {("a",): 1}, rules), client_of(9, {}, rules)
+    laws = [law_of([*others, last], rules, batches(7, 3)) for last in (user, nobody)]
+    bound = direction_delta(1.0, chances(rules.rate, 2), rules.rate, 2, "one", False, 800)
+    assert bound == 0.0
+    assert hockey_stick(laws[1], laws[0], math.exp(1.0)) > 0.2
+    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon pays for it
+
+
+def test_one_coin_for_several_users_is_caught():
+    """Users of one key who shared a coin: theta - 1 of them and the user survive with s^2 instead of s^theta."""
+    rules = rules_of("one", 0.3, 3, rounds=2)
+    clients = [client_of(user, {("a",): 1}, rules) for user in range(3)]
+    together = [
+        (rate * chance, (coins[0], coins[0], coins[1])) for rate, coins in bernoulli(2, rules.rate) for chance in (1.0,)
+    ]
+    alone = [(chance, (coins[0], coins[0])) for chance, coins in bernoulli(1, rules.rate)]
+    laws = [law_of(clients, rules, together), law_of(clients[:2], rules, alone)]
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, 0.3, 3, 2)
+
+
+def test_a_threshold_of_one_less_is_caught():
+    """A server that grows prefixes with theta - 1 votes exceeds the bound for theta."""
+    loose = rules_of("one", 0.3, 2, rounds=2)
+    clients = [client_of(user, {("a",): 1}, loose) for user in range(2)]
+    laws = [law_of(each, loose, bernoulli(len(each), 0.3)) for each in (clients, clients[:1])]
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, 0.3, 3, 2)

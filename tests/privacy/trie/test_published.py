@@ -1,0 +1,98 @@
+"""The paper's theorem, its corollary as printed and corrected, its table, and its trade-off by a cut."""
+
+import math
+
+import numpy as np
+import pytest
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.discovery import holders_needed
+from voxpop.privacy.trie.published import (
+    corollary_rate,
+    fixed_discovery_rate,
+    fixed_survival,
+    least_users,
+    printed_rate,
+    published_sampling,
+    table_theta,
+    theorem_delta,
+    theorem_epsilon,
+    theorem_theta,
+    trade_off,
+)
+
+USERS = 658_769
+
+
+@pytest.mark.parametrize(
+    ("claimed", "batch", "by_theorem", "corrected"),
+    [(1, 6269, 1.2126, 5224), (2, 11_941, 2.4529, 9951), (4, 21_718, 5.0355, 18_098)],
+)
+def test_corollary_2_does_not_follow_from_theorem_1(claimed, batch, by_theorem, corrected):
+    """As printed it gives batches for which Theorem 1 says 1.21, 2.45 and 5.04; corrected it gives what was claimed."""
+    assert math.floor(printed_rate(claimed, 10) * USERS) == batch
+    assert theorem_epsilon(printed_rate(claimed, 10), 12, 10) == pytest.approx(by_theorem, abs=1e-3)
+    rate = corollary_rate(claimed, 12, 10)
+    assert math.floor(rate * USERS) == corrected
+    assert theorem_epsilon(rate, 12, 10) == pytest.approx(claimed, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("users", "theta", "one", "ten"),
+    [(10**4, 10, 0.105, 1.05), (10**6, 12, 0.012, 0.12), (10**8, 14, 0.0014, 0.014), (10**10, 16, 0.00016, 0.0016)],
+)
+def test_table_1(users, theta, one, ten):
+    """The paper's Table 1, with gamma 1, to two digits."""
+    rate = users**-0.5
+    assert table_theta(users) == theta
+    assert theorem_epsilon(rate, theta, 1) == pytest.approx(one, rel=0.03)
+    assert theorem_epsilon(rate, theta, 10) == pytest.approx(ten, rel=0.03)
+    assert theorem_delta(theta) <= 1 / (100 * users)
+
+
+def test_a_plan_by_the_paper():
+    """Epsilon 1 at delta 1/(100 n): theta 12, and about 2,700 holders; exact accounting confirms it easily."""
+    rate, theta = published_sampling(Budget(1, 1 / (100 * USERS)), 10)
+    assert theta == 12
+    assert 2600 < holders_needed(0.9, rate, theta, 10) < 2750
+    assert trie_delta(0.05, rate, theta, 10) <= 1 / (100 * USERS)
+    assert theorem_theta(0.5) == 10
+    with pytest.raises(BudgetError, match="delta"):
+        theorem_theta(0.0)
+
+
+def test_the_theorem_says_when_it_holds():
+    """Its hypotheses on the number of users, as one number."""
+    assert least_users(0.5) == 10_000
+    assert least_users(0.001) == 10**6
+    assert theorem_epsilon(0.1, 10, 5) == math.inf
+    with pytest.raises(BudgetError, match="sampling rate"):
+        least_users(0.9)
+
+
+def test_discovery_with_batches_by_simulation():
+    """Proposition 1 against 20,000 draws of batches; false alarm below 1e-9 (6.2 deviations)."""
+    rng = np.random.default_rng(11)
+    runs, users, holders, batch, theta, rounds = 20_000, 500, 60, 80, 9, 2
+    votes = rng.hypergeometric(holders, users - holders, batch, size=(runs, rounds))
+    found = float((votes >= theta).all(axis=1).mean())
+    expected = fixed_discovery_rate(holders, users, batch, theta, rounds)
+    assert abs(found - expected) < 6.2 * math.sqrt(expected * (1 - expected) / runs)
+
+
+@pytest.mark.parametrize("cut", [12, 20, 40])
+def test_the_trade_off_by_simulation(cut):
+    """Delta of a cut is what a prefix of one holder more survives with; the ratio beyond it is within epsilon."""
+    users, batch, theta = 300, 60, 8
+    pair = trade_off(cut, users, batch, theta)
+    rng = np.random.default_rng(cut)
+    runs = 200_000
+    seen = float((rng.hypergeometric(cut + 1, users - cut - 1, batch, runs) >= theta).mean())
+    assert abs(seen - pair.delta) < 6.2 * math.sqrt(pair.delta / runs)
+    for others in range(cut, 120):
+        ratio = fixed_survival(others + 1, users, batch, theta) / fixed_survival(others, users, batch, theta)
+        assert ratio <= math.exp(pair.epsilon) * (1 + 1e-9)
+    with pytest.raises(BudgetError, match="cut"):
+        trade_off(theta - 1, users, batch, theta)
