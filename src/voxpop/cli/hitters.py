@@ -4,8 +4,21 @@ from typing import Annotated
 
 import typer
 
-from voxpop.cli.items import Items, Output, Sequence, Sources, Text, Tokenizer, Tokens, User
-from voxpop.cli.options import Delta, Epsilon, Json, Seed, budget_of
+from voxpop.cli.options import (
+    Delta,
+    Epsilon,
+    Items,
+    Json,
+    Output,
+    Seed,
+    Sequence,
+    Sources,
+    Text,
+    Tokenizer,
+    Tokens,
+    User,
+    budget_of,
+)
 
 MaxLength = Annotated[int, typer.Option(help="Most symbols of a word, its end mark counted.")]
 Unit = Annotated[int, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4.")]

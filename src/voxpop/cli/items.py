@@ -1,14 +1,11 @@
 """`voxpop items`: from a table of who wrote what to a released set of items."""
 
-from typing import Annotated
-
-import typer
-
 from voxpop.cli.options import (
     Accounting,
     Alpha,
     Delta,
     Epsilon,
+    Items,
     Json,
     Limit,
     Noise,
@@ -25,11 +22,6 @@ from voxpop.cli.options import (
     budget_of,
     set_union_of,
 )
-
-Items = Annotated[
-    str | None,
-    typer.Option("--items", metavar="COLUMN", help="Column of items, or of lists of them.", show_default=False),
-]
 
 
 def items(

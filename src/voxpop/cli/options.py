@@ -52,6 +52,10 @@ Text = Annotated[
 Tokens = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of lists of words, already cut.", show_default=False)
 ]
+Items = Annotated[
+    str | None,
+    typer.Option("--items", metavar="COLUMN", help="Column of items, or of lists of them.", show_default=False),
+]
 Sequence = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
 ]
