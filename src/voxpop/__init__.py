@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.loading import load
     from voxpop.release.release import Release
+    from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.sequences import Sequences
     from voxpop.union.set_union import SetUnion
     from voxpop.union.weighting import Weighting
 
@@ -34,6 +36,8 @@ __all__ = [
     "Corpus",
     "Guarantee",
     "Release",
+    "SequenceModel",
+    "Sequences",
     "SetUnion",
     "Weighting",
     "__version__",
@@ -48,6 +52,8 @@ _HOMES = {
     "Corpus": "voxpop.corpus.corpus",
     "Guarantee": "voxpop.privacy.guarantee",
     "Release": "voxpop.release.release",
+    "SequenceModel": "voxpop.sequences.model",
+    "Sequences": "voxpop.sequences.sequences",
     "SetUnion": "voxpop.union.set_union",
     "Weighting": "voxpop.union.weighting",
     "load": "voxpop.release.loading",
