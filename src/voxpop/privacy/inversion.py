@@ -8,6 +8,7 @@ the distribution is the stated one, not one within 2^-128 of it, as a delta of 0
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -83,8 +84,7 @@ def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int],
 
 def _between(tail: Tail, value: int, bits: int) -> int | None:
     """Return the variable's value if it is the same on the whole of [value, value + 1) / 2^bits."""
-    context = MPContext()
-    context.prec = 3 * bits
+    context = _context(3 * bits)
     rate, offset = tail.exact(context)
     low = _place(context, rate, offset, value + 1, bits)
     slack = context.ldexp(1 + abs(low), -2 * bits + 64)
@@ -96,6 +96,13 @@ def _between(tail: Tail, value: int, bits: int) -> int | None:
     high = _place(context, rate, offset, value, bits)
     last = max(int(context.ceil(high + slack)) - 1, 0)
     return first if first == last else None
+
+
+@cache
+def _context(precision: int) -> Any:
+    context = MPContext()
+    context.prec = precision
+    return context
 
 
 def _place(context: Any, rate: Any, offset: Any, value: int, bits: int) -> Any:

@@ -1,5 +1,6 @@
 """The double line: the only place where sequences turn private counts into a public tree (CAC12, Algorithm 1)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 from voxpop.kernels.sequences import count_children, enter_children, open_root
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.ledger import Ledger
-from voxpop.sequences.tree import Tree, grow, plant
+from voxpop.sequences.tree import Rows, Tree, grow, plant
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+ReleaseRule = Callable[["Limits", Ledger, Candidates, Int64s, Int64s, "Secret"], Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,14 @@ class Limits:
     keep_all: bool
 
 
-def explore(limits: Limits, sequences: Int32s, secret: "Secret") -> Tree:
+def explore(limits: Limits, sequences: Int32s, secret: "Secret", release: ReleaseRule = released_children) -> Tree:
     """Count, add noise, release and go one symbol deeper, level by level.
 
     Args:
         limits: public numbers.
         sequences: from `one_sequence_each`: private.
         secret: source of the noise.
+        release: what turns counts into released children; only `voxpop.testing` gives another.
 
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
@@ -59,7 +62,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Secret") -> Tree:
     tree: Tree | None = None
     for depth in range(limits.max_gram):
         keys, counts = count_children(sequences, places, depth, width)
-        level = released_children(limits, ledger, candidates, keys, counts, secret)
+        level = release(limits, ledger, candidates, keys, counts, secret)
         if tree is None:
             tree, nodes = plant(width, level), np.zeros(1, np.int32)
         else:
