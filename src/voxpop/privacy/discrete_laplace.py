@@ -70,13 +70,14 @@ def exceeding_zeros(
         raise InternalError(f"zeros can only be left out below a threshold of at least 1, got {least}.")
     skips, heights = _skip_tail(rate, least), Tail(float(rate), 0.0, _exact_rate(rate))
     found: list[tuple[Integers, Integers]] = []
+    most = int(zeros.max(initial=0))
     active, place = np.arange(zeros.size), np.full(zeros.size, -1, np.int64)
     turn = 0
     while active.size:
         names, turns = rows[active], np.full(active.size, turn, np.int64)
         occasion = f"{purpose}/gap"
         draws = secret.draws(occasion, names.astype(np.uint64), turns.astype(np.uint64))
-        gaps = invert(skips, draws, _further(secret, occasion, names, turns))
+        gaps = invert(skips, draws, _further(secret, occasion, names, turns), most=most)
         place = place + 1 + np.minimum(gaps, LARGEST >> 1)
         reached = place < zeros[active]
         active, place = active[reached], place[reached]

@@ -23,6 +23,7 @@ Words = NDArray[np.uint64]
 BAND = 2.0**-40
 LARGEST = 1 << 62
 _WORD_BITS = 128
+_TINY = 1e-250  # rates below it differ from it only in values that no collection reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +41,20 @@ class Tail:
     exact: Callable[[Any], tuple[Any, Any]]
 
 
-def invert(tail: Tail, draws: Words, more: Callable[[int, int], int], *, band: float = BAND) -> Integers:
+def invert(
+    tail: Tail, draws: Words, more: Callable[[int, int], int], *, most: int = LARGEST, band: float = BAND
+) -> Integers:
     """The variable's value for each row of uniform bits.
 
     Args:
         tail: The distribution.
         draws: Two words per value, the more significant first: `Secret.draws`.
         more: Returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
+        most: Values from here on need not be told apart.
         band: How far doubles are trusted; only tests widen it.
 
     Returns:
-        One number per row; numbers above 2^62 are cut there.
+        One number per row; numbers from `most` on may be any other from there on, and none is above 2^62.
 
     Example:
         >>> from math import log
@@ -61,11 +65,11 @@ def invert(tail: Tail, draws: Words, more: Callable[[int, int], int], *, band: f
     """
     high, low = draws[:, 0], draws[:, 1]
     uniform = high.astype(np.float64) * 2.0**-64 + low.astype(np.float64) * 2.0**-128 + 2.0**-129
-    with np.errstate(divide="ignore", over="ignore"):
-        place = np.minimum((-np.log(uniform) - tail.offset) / tail.rate, float(LARGEST))
-        doubt = np.minimum(band * (1.0 / tail.rate + np.abs(place)), float(LARGEST))
-    values: Integers = np.maximum(np.ceil(place) - 1.0, 0.0).astype(np.int64)
-    unsure = (np.abs(place - np.rint(place)) <= doubt) & (place > -doubt) & (place < LARGEST)
+    rate = max(tail.rate, _TINY)
+    place = (-np.log(uniform) - tail.offset) / rate
+    doubt = band * (1.0 / rate + np.abs(place))
+    values: Integers = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST)).astype(np.int64)
+    unsure = (np.abs(place - np.rint(place)) <= doubt) & (place > -doubt) & (place - doubt < most)
     for row in np.flatnonzero(unsure | (high == 0)):
         values[row] = _invert_exactly(tail, (int(high[row]) << 64) | int(low[row]), int(row), more)
     return values
