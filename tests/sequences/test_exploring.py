@@ -128,7 +128,7 @@ def test_the_consistent_counts_of_figure_1():
     rows = lambda parents, counts: Rows(  # noqa: E731
         np.array(parents), np.ones(len(parents)), *_columns(counts)
     )
-    tree = plant(4, rows([-1], [FIGURE[""]]))
+    tree = plant(4, rows([-1], [FIGURE[""]]), balanced=False)
     tree, _ = grow(tree, rows([0, 1, 2], [FIGURE["1"], FIGURE["2"], FIGURE["3"]]))
     of = {gram: number for number, gram in enumerate(grams_of(tree))}
     deeper = [of["b", "c"], of["c", "a"]]

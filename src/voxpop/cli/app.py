@@ -7,6 +7,7 @@ import typer
 from voxpop.cli.demo import demo
 from voxpop.cli.items import items
 from voxpop.cli.plan import plan
+from voxpop.cli.sequences import sequences
 from voxpop.cli.show import show
 
 app = typer.Typer(
@@ -35,5 +36,5 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, plan, show, demo):
+for command in (items, sequences, plan, show, demo):
     app.command()(command)

@@ -2,8 +2,8 @@
 
 A node is a gram whose continuations were released: `symbols[starts[v]:starts[v + 1]]`, rising, with their `chances` and
 with the node that each leads to (`child`, -1 for none). Node 0 is the root. A symbol without an entry has the chance
-`rest[v]` where that is at least 0, and otherwise the chance it has at `neighbour[v]`, the node of the longest proper
-suffix of v's gram.
+`rest[v]` where that is at least 0, and otherwise `factor[v]` times the chance it has at `neighbour[v]`, the node of the
+longest proper suffix of v's gram.
 """
 
 from typing import Any
@@ -17,6 +17,9 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
+Back = tuple[Int32s, Floats, Floats]  # neighbour, rest, factor by node
+
+SIGNIFICANT = 16.0  # squared standard deviations of noise up to which a difference is taken for noise
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -37,16 +40,17 @@ def _entry(node: Any, symbol: Any, starts: Int64s, symbols: Int32s) -> Any:
 
 
 @jit
-def _chance(
-    node: Any, symbol: Any, starts: Int64s, symbols: Int32s, chances: Floats, neighbour: Int32s, rest: Floats
-) -> Any:
+def _chance(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Any:
     """Return the chance of a symbol at a node."""
+    neighbour, rest, factor = back
+    product = 1.0
     while True:
         entry = _entry(node, symbol, starts, symbols)
         if entry >= 0:
-            return chances[entry]
+            return product * chances[entry]
         if rest[node] >= 0.0:
-            return rest[node]
+            return product * rest[node]
+        product *= factor[node]
         node = neighbour[node]
 
 
@@ -72,13 +76,11 @@ def follow(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, child: Int32
 
 
 @jit
-def look_up(
-    at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, chances: Floats, neighbour: Int32s, rest: Floats
-) -> Floats:
+def look_up(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Floats:
     """Return the chance of each symbol of `by` at each node of `at`."""
     found = np.empty(at.size, np.float64)
     for number in range(at.size):
-        found[number] = _chance(at[number], by[number], starts, symbols, chances, neighbour, rest)
+        found[number] = _chance(at[number], by[number], starts, symbols, chances, back)
     return found
 
 
@@ -91,10 +93,9 @@ def settle(
     starts: Int64s,
     symbols: Int32s,
     chances: Floats,
-    neighbour: Int32s,
-    rest: Floats,
+    back: Back,
 ) -> None:
-    """Make the entries of the nodes from `first` on consistent with their parents (CAC12, 4.3.4).
+    """Make the entries of the nodes from `first` on consistent with their parents, as published (CAC12, 4.3.4).
 
     Where the neighbour is not the root, symbols without an entry get A(x) = S P(x) / P(V+), for S the sum of the noisy
     counts A of the entries V+ and P the neighbour's chances. Divided by the sum over all symbols, S / P(V+), that is
@@ -109,9 +110,9 @@ def settle(
         starts: int64 (nodes + 1).
         symbols: int32 by entry.
         chances: float64 by entry, written from `first` on.
-        neighbour: int32 by node.
-        rest: float64 by node, written from `first` on.
+        back: neighbour (int32), rest and factor (float64, written from `first` on) by node.
     """
+    neighbour, rest, factor = back
     for node in range(first, starts.size - 1):
         total = 0.0
         for entry in range(starts[node], starts[node + 1]):
@@ -119,10 +120,11 @@ def settle(
         missing = width - (starts[node + 1] - starts[node])
         mass = 1.0
         rest[node] = 0.0
+        factor[node] = 1.0
         if missing > 0 and neighbour[node] > 0:
             mass = 0.0
             for entry in range(starts[node], starts[node + 1]):
-                mass += _chance(neighbour[node], symbols[entry], starts, symbols, chances, neighbour, rest)
+                mass += _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
             rest[node] = -1.0 if mass > 0.0 else 0.0
             mass = min(mass, 1.0) if mass > 0.0 else 1.0
         elif missing > 0 and node > 0 and total < totals[node]:
@@ -133,34 +135,102 @@ def settle(
 
 
 @jit
-def likeliest(
-    wanted: NDArray[np.bool_],
+def _trusted(seen: float, expected: float, noise: float) -> float:
+    """Move from what is expected to what was seen as far as it stands out from noise: the nonnegative garrote."""
+    gap = seen - expected
+    if gap * gap <= SIGNIFICANT * noise:
+        return expected
+    return expected + gap * (1.0 - SIGNIFICANT * noise / (gap * gap))
+
+
+@jit
+def settle_balanced(
+    first: int,
     width: int,
+    counts: Int64s,
+    totals: Floats,
     starts: Int64s,
     symbols: Int32s,
     chances: Floats,
-    neighbour: Int32s,
-    rest: Floats,
+    back: Back,
+    scales: Floats,
+    thresholds: Floats,
+) -> None:
+    """Make entries consistent with their parents, trusting what stands out from noise: ours.
+
+    The neighbour expects c(v) P(x) of each symbol. A noisy count replaces that as far as it differs by more than noise
+    explains (`_trusted`), and so does what the noisy counts leave of c(v) for all symbols without an entry together,
+    which is shared in proportion to the neighbour's chances. Where the neighbour is the root, which knows little of
+    what follows what, every count is trusted. The root keeps one part in `width` for what has no entry there.
+
+    Args:
+        first: the first node to settle; those before are settled.
+        width: number of symbols and the end mark.
+        counts: int64 by entry, noisy, at least 0, with a positive sum at every node but the root.
+        totals: float64 by node, the consistent count of its gram.
+        starts: int64 (nodes + 1).
+        symbols: int32 by entry.
+        chances: float64 by entry, written from `first` on.
+        back: neighbour (int32), rest and factor (float64, written from `first` on) by node.
+        scales: float64 by node, the scale of the noise on its entries.
+        thresholds: float64 by node, which children without an entry did not pass.
+    """
+    neighbour, rest, factor = back
+    for node in range(first, starts.size - 1):
+        held = starts[node + 1] - starts[node]
+        variance = 2.0 * scales[node] ** 2 if neighbour[node] > 0 else 0.0
+        outside = 1.0
+        noisy = 0.0
+        total = 0.0
+        for entry in range(starts[node], starts[node + 1]):
+            noisy += counts[entry]
+            chances[entry] = counts[entry]
+            if node > 0:
+                expected = _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
+                outside -= expected
+                chances[entry] = max(_trusted(counts[entry], totals[node] * expected, variance), 0.0)
+            total += chances[entry]
+        left = 0.0
+        rest[node] = 0.0
+        factor[node] = 0.0
+        if node == 0:
+            left = total / (width - 1)
+            rest[node] = 1.0 / width / (width - held)
+        elif outside > 1e-9 and held < width:
+            left = _trusted(totals[node] - noisy, outside * totals[node], held * variance)
+            left = min(max(left, 0.0), (width - held) * thresholds[node])
+            rest[node] = -1.0
+            factor[node] = left / max(total + left, 1e-300) / outside
+        for entry in range(starts[node], starts[node + 1]):
+            chances[entry] /= max(total + left, 1e-300)
+
+
+@jit
+def likeliest(
+    wanted: NDArray[np.bool_], width: int, starts: Int64s, symbols: Int32s, chances: Floats, back: Back
 ) -> Floats:
     """Return the largest chance of any symbol at each wanted node, 0 elsewhere."""
+    neighbour, rest, factor = back
     largest = np.zeros(wanted.size, np.float64)
     for node in range(wanted.size):
         if not wanted[node]:
             continue
         best = 0.0
         other = node
+        product = 1.0
         while True:
             for entry in range(starts[other], starts[other + 1]):
-                if chances[entry] > best:
+                if product * chances[entry] > best:
                     # It counts only where no nearer node has an entry of its own.
-                    best = max(best, _chance(node, symbols[entry], starts, symbols, chances, neighbour, rest))
+                    best = max(best, _chance(node, symbols[entry], starts, symbols, chances, back))
             if rest[other] >= 0.0:
                 break
+            product *= factor[other]
             other = neighbour[other]
-        if rest[other] > best:
+        if product * rest[other] > best:
             for symbol in range(width):
-                best = max(best, _chance(node, symbol, starts, symbols, chances, neighbour, rest))
-                if best >= rest[other]:
+                best = max(best, _chance(node, symbol, starts, symbols, chances, back))
+                if best >= product * rest[other]:
                     break
         largest[node] = best
     return largest

@@ -1,6 +1,6 @@
 """Kernels for chains of fixed memory: a context is the last `memory` symbols, read as a number in base `width`.
 
-Symbols are 0 to width - 2; `width - 1` is the end mark among what follows, and what lies before a beginning in contexts.
+Symbols are 0 to width - 2; `width - 1` is the end mark in what follows, and in contexts what lies before a beginning.
 """
 
 from typing import Any

@@ -30,6 +30,7 @@ class Limits:
         alphabet: number of symbols.
         max_length: most symbols of one sequence.
         max_gram: length of the longest gram.
+        balanced: whether counts are made consistent our way, or as published.
         keep_all: whether all children are kept at the root and where no deeper level follows, as CAC12 does; otherwise
             only those above the threshold.
     """
@@ -39,6 +40,7 @@ class Limits:
     max_length: int
     max_gram: int
     keep_all: bool
+    balanced: bool = False
 
 
 def explore(limits: Limits, sequences: Int32s, secret: "Secret", release: ReleaseRule = released_children) -> Tree:
@@ -64,7 +66,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Secret", release: Releas
         keys, counts = count_children(sequences, places, depth, width)
         level = release(limits, ledger, candidates, keys, counts, secret)
         if tree is None:
-            tree, nodes = plant(width, level), np.zeros(1, np.int32)
+            tree, nodes = plant(width, level, limits.balanced), np.zeros(1, np.int32)
         else:
             tree, nodes = grow(tree, level)
         opened = _open_next(limits, ledger, tree, candidates, nodes, depth)

@@ -10,6 +10,11 @@ SMALLEST_ALPHABET = 3
 """The threshold's logarithm of half the alphabet is 0 or less below this size, and would release everything."""
 
 
+def threshold_factor(alphabet: int) -> float:
+    """Return how many scales of its noise a count must exceed."""
+    return log(max(alphabet, SMALLEST_ALPHABET) / 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """What one node's histogram costs.
@@ -78,7 +83,7 @@ class Ledger:
 
     def threshold(self, number: int) -> float:
         """Return what a noisy count must exceed: half a false child per node on average (CAC12, 4.3.3)."""
-        return self.scale(number) * log(max(self.alphabet, SMALLEST_ALPHABET) / 2)
+        return self.scale(number) * threshold_factor(self.alphabet)
 
     def least(self, number: int) -> int:
         """Return the smallest whole number above the threshold."""

@@ -6,8 +6,8 @@ with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) t
     s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)),
 
 and the sum runs over released children only, since elsewhere zg has its neighbour's chance P_g. The deviation from
-s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - noise variance / squared length), the
-positive part of James and Stein's estimate; with much noise a beginning behaves like any other place.
+s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations / deviation)^2), the
+nonnegative garrote; with much noise a beginning behaves like any other place.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.kernels.backoff import look_up
 from voxpop.sequences.tree import Tree
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
+SIGNIFICANT = 3.0
+"""Standard deviations of noise below which a deviation is taken for noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,9 +86,14 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     singles = np.flatnonzero(tree.depths == 1)
     entries = np.arange(tree.starts[singles[0]], tree.starts[singles[-1] + 1]) if singles.size else np.empty(0, int)
     nodes = tree.node_of(entries)
-    known = tree.totals[nodes] * (tree.chances[entries] - tree.rest[nodes])
-    behind = _sums(tree.symbols[entries], known, end + 1)
-    behind += (tree.totals[singles] * tree.rest[singles]).sum()
+    unigrams = np.full(end + 1, tree.rest[0])
+    unigrams[tree.symbols[root]] = tree.chances[root]
+    falls = tree.rest[nodes] < 0.0
+    base = np.where(falls, tree.factor[nodes] * unigrams[tree.symbols[entries]], tree.rest[nodes])
+    behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
+    falls = tree.rest[singles] < 0.0
+    behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
+    behind += (tree.totals[singles] * np.where(falls, tree.factor[singles], 0.0)).sum() * unigrams
     closed = tree.child[root] < 0  # symbols whose followers nobody knows are taken to be followed by any
     behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
     sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
@@ -126,9 +132,10 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     spans = np.diff(tree.starts)[longer]
     entries = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[u], tree.starts[u + 1]) for u in longer)])
     shorter = tree.neighbour[np.repeat(longer, spans)]
-    deviation = -np.repeat(tree.totals[longer], spans) * (
-        tree.chances[entries] - _look_up(tree, shorter, tree.symbols[entries])
-    )
+    factor = np.where(tree.rest[longer] < 0.0, tree.factor[longer], 0.0)
+    fallen = np.repeat(factor, spans) * tree.chances_of(shorter, tree.symbols[entries])
+    deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
+    everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
     own = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[g], tree.starts[g + 1]) for g in nodes)])
     keys = np.concatenate(
         [
@@ -138,27 +145,19 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     )
     distinct, inverse = np.unique(keys, return_inverse=True)
     rows, symbols = np.divmod(distinct, tree.width)
-    raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size)
-    moved = raw * _trust(tree, nodes, row_of, longer, spans, rows, raw)[rows]
-    plain = _look_up(tree, nodes[rows], symbols.astype(np.int32))
-    weights = np.maximum(sizes[rows] * plain + moved, 0.0)
-    others = sizes * np.maximum(1.0 - _sums(rows, plain, nodes.size), 0.0)
-    sums = _sums(rows, weights, nodes.size) + others
+    plain = tree.chances_of(nodes[rows], symbols.astype(np.int32))
+    raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
+    noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
+    covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
+    noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]
+    trust = np.maximum(0.0, 1.0 - SIGNIFICANT**2 * noise / np.maximum(raw**2, 1e-9))
+    weights = np.maximum(sizes[rows] * plain + trust * raw, 0.0)
+    others = sizes
+    outside = np.maximum(1.0 - _sums(rows, plain, nodes.size), 0.0)
+    sums = _sums(rows, weights, nodes.size) + others * outside
     good = sums > 0.0
     sums = np.where(good, sums, 1.0)
-    return _Level(nodes, sizes, rows, symbols.astype(np.int32), weights / sums[rows], sizes / sums)
-
-
-def _trust(
-    tree: Tree, nodes: Int32s, row_of: Int64s, longer: Int64s, spans: Int64s, rows: Int64s, moved: Floats
-) -> Floats:
-    """Return by how much to shrink each opening's deviations."""
-    group = row_of[tree.neighbour[longer]]
-    noise = _sums(group, 2.0 * spans * tree.scales[longer] ** 2, nodes.size)
-    covered = _sums(group, tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1.0)
-    noise += covered**2 * np.bincount(rows, minlength=nodes.size) * 2.0 * tree.scales[nodes] ** 2
-    length = _sums(rows, moved**2, nodes.size)
-    return np.maximum(0.0, 1.0 - noise / np.maximum(length, 1e-300))
+    return _Level(nodes, sizes, rows, symbols.astype(np.int32), weights / sums[rows], others / sums)
 
 
 def _joined(levels: list[_Level], parents: list[Int64s], sequences: float) -> Openings:
@@ -191,7 +190,3 @@ def _entries_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Int64s:
     wanted = nodes.astype(np.int64) * tree.width + symbols
     at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
     return np.where(keys[at] == wanted, at, -1)
-
-
-def _look_up(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:
-    return look_up(nodes, symbols, tree.starts, tree.symbols, tree.chances, tree.neighbour, tree.rest)

@@ -69,7 +69,7 @@ class SequencePlan:
     def keeps_all(self) -> bool:
         """Whether every continuation is kept at the root and at the last level."""
         if self.mechanism.leaves == "auto":
-            return len(self.alphabet) <= FEW_SYMBOLS
+            return self.mechanism.consistency == "published" and len(self.alphabet) <= FEW_SYMBOLS
         return self.mechanism.leaves == "all"
 
     @property
@@ -89,7 +89,14 @@ class SequencePlan:
 
         mechanism = self.mechanism
         epsilon = Fraction(self.budget.epsilon)
-        return Limits(epsilon, len(self.alphabet), mechanism.max_length, mechanism.max_gram, self.keeps_all)
+        return Limits(
+            epsilon,
+            len(self.alphabet),
+            mechanism.max_length,
+            mechanism.max_gram,
+            keep_all=self.keeps_all,
+            balanced=mechanism.consistency == "balanced",
+        )
 
     def release(self, corpus: "Corpus", seed: int | None = None) -> "SequenceModel":
         """Run the plan on a corpus; see `Sequences.release`.

@@ -1,10 +1,10 @@
 """A noisy prefix tree, to compare with: after Chen, Fung, Desai and Sossou (KDD 2012), from memory of it.
 
 Each level of the tree counts the users whose sequence begins with each prefix, which one user changes by 1, with
-epsilon / height of the budget; prefixes whose noisy count passes two standard deviations of the noise are lengthened. Top
-down, children that add up to more than their parent are lowered evenly; what the children leave of their parent's count
-is the number of sequences that end there. The paper's isotonic smoothing along paths is left out, so this is a simpler
-estimate than the published one. (epsilon, 0)-private for one user added or removed.
+epsilon / height of the budget; prefixes whose noisy count passes two standard deviations of the noise are lengthened.
+Top down, children that add up to more than their parent are lowered evenly; what the children leave of
+their parent's count is the number of sequences that end there. The paper's isotonic smoothing along paths is left out,
+so this is a simpler estimate than the published one. (epsilon, 0)-private for one user added or removed.
 """
 
 from dataclasses import dataclass

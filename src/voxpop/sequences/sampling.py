@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.errors import InputError
-from voxpop.kernels.backoff import follow, look_up, sample_sequences
+from voxpop.kernels.backoff import follow, sample_sequences
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.openings import Openings, find_openings
 from voxpop.sequences.tree import Tree
@@ -72,9 +72,7 @@ class Sampler:
             by = np.array([symbol], np.int32)
             node = follow(node, by, tree.starts, tree.symbols, tree.child, tree.neighbour)
         every = np.arange(width, dtype=np.int32)
-        chances: Floats = look_up(
-            np.full(width, node[0]), every, tree.starts, tree.symbols, tree.chances, tree.neighbour, tree.rest
-        )
+        chances = tree.chances_of(np.full(width, node[0]), every)
         if opened >= 0:
             own = slice(int(openings.starts[opened]), int(openings.starts[opened + 1]))
             chances = chances * openings.factors[opened]
@@ -141,7 +139,10 @@ def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
     ending = min(1.0, sequences / followed) if followed > 0.0 else 0.0
     place = int(tree.starts[1])
     chances = tree.chances.copy()
-    chances[:place] *= 1.0 - ending
+    known = 1.0 - tree.rest[0]
+    chances[:place] *= (1.0 - ending) / known
+    rest = tree.rest.copy()
+    rest[0] *= (1.0 - ending) / known
     starts = tree.starts.copy()
     starts[1:] += 1
     parents = tree.parents + (tree.parents >= place)
@@ -156,8 +157,10 @@ def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
         depths=tree.depths,
         scales=tree.scales,
         neighbour=tree.neighbour,
-        rest=tree.rest,
+        rest=rest,
+        factor=tree.factor,
         totals=tree.totals,
+        balanced=tree.balanced,
     )
 
 

@@ -86,6 +86,7 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel
         columns["ends"].to_numpy(zero_copy_only=False).astype("int64"),
         columns["count"].to_numpy(),
         columns["scale"].to_numpy(),
+        bool(record["balanced"]),
     )
     guarantee = Guarantee.from_dict(record["guarantee"])
     return SequenceModel(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
@@ -128,6 +129,7 @@ def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
         "statement": str(model.guarantee),
         "guarantee": model.guarantee.to_dict(),
         "max_length": model.max_length,
+        "balanced": model.tree.balanced,
         "plan": model.plan.to_dict(),
         "checksums": {name: checksum(content) for name, content in files.items()},
     }

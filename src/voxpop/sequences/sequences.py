@@ -18,6 +18,7 @@ LONGEST = 10_000
 LONGEST_GRAM = 16
 MOST_KEPT = 10_000
 COMBINE = ("sample", "concatenate")
+CONSISTENCY = ("balanced", "published")
 LEAVES = ("auto", "all", "threshold")
 
 
@@ -38,9 +39,12 @@ class Sequences:
             "concatenate" joins them in order.
         alphabet: all tokens that may occur: distinct strings, or a release of items. Public: what is not in it is left
             out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data.
+        consistency: how noisy counts are reconciled with those of shorter grams: "published" is the paper's rule;
+            "balanced", ours, believes a count as far as it stands out from noise and shorter grams otherwise. Neither
+            costs anything.
         leaves: "all" keeps every continuation at the root and where no deeper level follows, as the paper does;
-            "threshold" keeps those above the threshold only, which a large alphabet needs; "auto" is "all" up to
-            1,000 symbols.
+            "threshold" keeps those above the threshold only, which a large alphabet needs; "auto" is "all" for
+            "published" consistency up to 1,000 symbols.
 
     Raises:
         InputError: for a field out of range.
@@ -62,6 +66,7 @@ class Sequences:
     max_gram: int = 5
     combine: Literal["sample", "concatenate"] = "sample"
     alphabet: "Iterable[str] | Release | None" = field(default=None, repr=False)
+    consistency: Literal["balanced", "published"] = "balanced"
     leaves: Literal["auto", "all", "threshold"] = "auto"
 
     def __post_init__(self) -> None:
@@ -70,6 +75,8 @@ class Sequences:
         _check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
         if self.combine not in COMBINE:
             raise InputError(f'`combine` must be "sample" or "concatenate", got {self.combine!r}.')
+        if self.consistency not in CONSISTENCY:
+            raise InputError(f'`consistency` must be "balanced" or "published", got {self.consistency!r}.')
         if self.leaves not in LEAVES:
             raise InputError(f'`leaves` must be "auto", "all" or "threshold", got {self.leaves!r}.')
         if self.alphabet is None:
@@ -122,6 +129,7 @@ class Sequences:
             "max_gram": self.max_gram,
             "combine": self.combine,
             "alphabet_size": None if self.alphabet is None else len(tuple(self.alphabet)),
+            "consistency": self.consistency,
             "leaves": self.leaves,
         }
 

@@ -53,7 +53,13 @@ def gram_symbols(tree: Tree) -> tuple[Int64s, Int64s]:
 
 
 def tree_of(
-    width: int, symbols: Int64s, sizes: Int64s, ends: Int64s, counts: Int64s, scales: NDArray[np.float64]
+    width: int,
+    symbols: Int64s,
+    sizes: Int64s,
+    ends: Int64s,
+    counts: Int64s,
+    scales: NDArray[np.float64],
+    balanced: bool,
 ) -> Tree:
     """Return the tree of a table.
 
@@ -64,6 +70,7 @@ def tree_of(
         ends: 1 where the end mark follows.
         counts: noisy.
         scales: of the noise.
+        balanced: how the tree is made consistent.
 
     Returns:
         The tree, settled.
@@ -81,7 +88,9 @@ def tree_of(
     if len(entry_of) != len(grams) or (np.diff(above * width + last) <= 0).any():
         raise ValueError("not distinct or not in order")
     single = lengths == 1
-    tree = plant(width, Rows(np.array([-1]), _scale(scales[single]), *_columns(above[single], last, counts, 0)))
+    tree = plant(
+        width, Rows(np.array([-1]), _scale(scales[single]), *_columns(above[single], last, counts, 0)), balanced
+    )
     for length in range(2, int(lengths.max(initial=1)) + 1):
         first, stop = np.searchsorted(lengths, [length, length + 1])
         parents, at = np.unique(above[first:stop], return_index=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.kernels.backoff import follow, likeliest, settle
+from voxpop.kernels.backoff import follow, likeliest, look_up, settle, settle_balanced
+from voxpop.sequences.ledger import threshold_factor
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -46,8 +47,10 @@ class Tree:
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its entries.
         neighbour: int32 by node, its Markov neighbour: the node of its gram's longest proper suffix that is one.
-        rest: float64 by node, the chance of a symbol without an entry; -1 where it is the neighbour's.
+        rest: float64 by node, the chance of a symbol without an entry; -1 where it is a multiple of the neighbour's.
+        factor: float64 by node, that multiple.
         totals: float64 by node, the consistent count of its gram.
+        balanced: whether counts are made consistent our way, or as published.
     """
 
     width: int
@@ -61,12 +64,23 @@ class Tree:
     scales: Floats
     neighbour: Int32s
     rest: Floats
+    factor: Floats
     totals: Floats
+    balanced: bool
 
     @property
     def nodes(self) -> int:
         """Number of nodes."""
         return int(self.depths.size)
+
+    @property
+    def back(self) -> tuple[Int32s, Floats, Floats]:
+        """How chances fall back: neighbour, rest and factor by node."""
+        return self.neighbour, self.rest, self.factor
+
+    def chances_of(self, nodes: Int32s, symbols: Int32s) -> Floats:
+        """Return the chance of each symbol at each node."""
+        return look_up(nodes, symbols, self.starts, self.symbols, self.chances, self.back)
 
     def node_of(self, entries: Int64s) -> Int64s:
         """Return the node that each entry belongs to."""
@@ -80,7 +94,7 @@ class Tree:
         """Return the largest chance of any symbol at each of the nodes."""
         wanted = np.zeros(self.nodes, np.bool_)
         wanted[nodes] = True
-        largest = likeliest(wanted, self.width, self.starts, self.symbols, self.chances, self.neighbour, self.rest)
+        largest = likeliest(wanted, self.width, self.starts, self.symbols, self.chances, self.back)
         return largest[nodes]
 
     def neighbours_of(self, entries: Int64s) -> Int32s:
@@ -91,17 +105,19 @@ class Tree:
         return np.where(above == 0, 0, reached).astype(np.int32)
 
 
-def plant(width: int, rows: Rows) -> Tree:
+def plant(width: int, rows: Rows, balanced: bool) -> Tree:
     """Return the tree of a root and its entries: the released single symbols.
 
     Args:
         width: number of symbols and the end mark.
         rows: one row.
+        balanced: how the tree is to be made consistent.
 
     Returns:
         The tree.
     """
-    total = float(rows.counts.sum())
+    # Balanced, one part in `width` of the root is kept for what has no entry there.
+    total = float(rows.counts.sum()) * (width / (width - 1) if balanced else 1.0)
     tree = Tree(
         width=width,
         starts=np.array([0, rows.symbols.size], np.int64),
@@ -114,7 +130,9 @@ def plant(width: int, rows: Rows) -> Tree:
         scales=rows.scales,
         neighbour=np.zeros(1, np.int32),
         rest=np.zeros(1),
+        factor=np.zeros(1),
         totals=np.array([total]),
+        balanced=balanced,
     )
     return _settled(tree, 0)
 
@@ -152,22 +170,19 @@ def grow(tree: Tree, level: Rows) -> tuple[Tree, Int32s]:
         scales=np.concatenate([tree.scales, level.scales[kept]]),
         neighbour=np.concatenate([tree.neighbour, neighbours]),
         rest=np.concatenate([tree.rest, np.zeros(parents.size)]),
+        factor=np.concatenate([tree.factor, np.zeros(parents.size)]),
         totals=np.concatenate([tree.totals, tree.totals[above] * tree.chances[parents]]),
+        balanced=tree.balanced,
     )
     return _settled(grown, tree.nodes), node
 
 
 def _settled(tree: Tree, first: int) -> Tree:
     """Fill in the chances of the nodes from `first` on."""
-    settle(
-        first,
-        tree.width,
-        tree.counts,
-        tree.totals,
-        tree.starts,
-        tree.symbols,
-        tree.chances,
-        tree.neighbour,
-        tree.rest,
-    )
+    arrays = (tree.counts, tree.totals, tree.starts, tree.symbols, tree.chances, tree.back)
+    if tree.balanced:
+        thresholds = np.floor(tree.scales * threshold_factor(tree.width - 1)) + 1
+        settle_balanced(first, tree.width, *arrays, tree.scales, thresholds)
+    else:
+        settle(first, tree.width, *arrays)
     return tree

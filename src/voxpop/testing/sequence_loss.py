@@ -62,6 +62,7 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
             max_length=int(rng.integers(1, 7)),
             max_gram=int(rng.integers(1, 6)),
             keep_all=bool(rng.integers(2)),
+            balanced=bool(rng.integers(2)),
         )
         users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
         extra = int(rng.integers(len(users)))
