@@ -90,7 +90,8 @@ def main() -> None:
     note = (
         f"MSNBC, max_length {MAX_LENGTH}, max_gram {MAX_GRAM}; one seeded run. Mean of |Q - Q'| / max(Q, 0.1 %) over "
     )
-    note += f"{QUERIES:,} queries of lengths uniform from 1; held: runs at random places of the data; uniform: random pages."
+    note += f"{QUERIES:,} queries of lengths uniform from 1; held: runs at random places of the data, uniform: "
+    note += "random pages."
     table("Relative error of count queries", error_rows, "sequences_msnbc_queries", note)
     note = (
         "Of the k sequential patterns (gaps allowed) that most sequences contain, how many are among the synthetic k; "

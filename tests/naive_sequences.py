@@ -118,8 +118,11 @@ def _children(node, nodes, bins, max_gram, depth):
         yield Node(gram, (1 - spent) / height, spent, height)
 
 
-def synthesize(counts, max_length):
-    """Theory A.5 on a dict of gram (END last where it ends) to whole count: sequences and how often."""
+def synthesize(counts, max_length, order):
+    """Theory A.5 on a dict of gram (END last where it ends) to whole count: sequences and how often.
+
+    `order` is a key by which grams are taken, the last first.
+    """
     counts = {gram: count for gram, count in counts.items() if count > 0}
     length = max(map(len, counts))
     while length < max_length:
@@ -136,7 +139,7 @@ def synthesize(counts, max_length):
         counts.update(longer)
         length += 1
     left, result = dict(counts), {}
-    for gram in sorted(counts, key=lambda gram: (len(gram), gram), reverse=True):
+    for gram in sorted(counts, key=order, reverse=True):
         many = left[gram]
         if gram[-1] == END or many <= 0:
             continue
