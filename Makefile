@@ -39,7 +39,7 @@ types: $(VENV)/.installed-test  ## mypy --strict
 check: lint types test  ## everything fast
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
-	for name in dpsu_table2 dpsu_table3 dpsu_figure12 speed_text speed_pairs speed_naive; do \
+	for name in dpsu_table2 dpsu_table3 dpsu_figure12 sequences_msnbc speed_sequences speed_text speed_pairs speed_naive; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, in an environment of their own
