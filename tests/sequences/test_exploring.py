@@ -45,7 +45,7 @@ def collections():
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     collections(),
     st.sampled_from([Fraction(1, 2), Fraction(5), Fraction(60), Fraction(0.1)]),

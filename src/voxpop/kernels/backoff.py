@@ -20,6 +20,7 @@ Words = NDArray[np.uint64]
 Back = tuple[Int32s, Floats, Floats]  # neighbour, rest, factor by node
 
 SIGNIFICANT = 16.0  # squared standard deviations of noise up to which a difference is taken for noise
+LEAST_OUTSIDE = 1e-3  # expected mass of symbols without an entry below which they are ruled out; bounds redraws
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -196,7 +197,7 @@ def settle_balanced(
         if node == 0:
             left = total / (width - 1)
             rest[node] = 1.0 / width / (width - held)
-        elif outside > 1e-9 and held < width:
+        elif outside > LEAST_OUTSIDE and held < width:
             left = _trusted(totals[node] - noisy, outside * totals[node], held * variance)
             left = min(max(left, 0.0), (width - held) * thresholds[node])
             rest[node] = -1.0
