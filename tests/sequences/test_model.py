@@ -43,6 +43,7 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
     assert short.probability(["nowhere"]) == 0
 
 
+@pytest.mark.jit
 def test_draws_follow_the_probabilities(model):
     """Each short sequence is drawn as often as the model says (false alarm below 1e-9)."""
     n = 200_000
@@ -58,6 +59,7 @@ def test_draws_follow_the_probabilities(model):
     assert lengths.max() <= 8
 
 
+@pytest.mark.jit
 def test_the_model_resembles_the_data(visits, model):
     """Numbers of users, beginnings and lengths come out of counts that mark none of them."""
     from voxpop.evaluate import as_sequences, private_length_distance, private_sequences
