@@ -17,6 +17,7 @@ LAYERS = {
     "evaluate": 5,
     "testing": 5,
     "ngrams": 4,
+    "sequences": 3,
     "hitters": 3,
     "union": 3,
     "corpus": 2,
@@ -24,7 +25,18 @@ LAYERS = {
 }
 RANDOMNESS = {"cryptography", "secrets", "random"}
 FORBIDDEN = ("partition", "bucket", "util", "helper", "manager", "processor")
-PUBLIC = ["Budget", "Corpus", "Guarantee", "HeavyHitters", "NGrams", "Release", "SetUnion", "Weighting"]
+PUBLIC = [
+    "Budget",
+    "Corpus",
+    "Guarantee",
+    "HeavyHitters",
+    "NGrams",
+    "Release",
+    "SequenceModel",
+    "Sequences",
+    "SetUnion",
+    "Weighting",
+]
 
 
 def part(path: Path) -> str:
@@ -117,7 +129,9 @@ def test_the_public_names_are_complete_and_sorted():
     assert dir(voxpop) == sorted(voxpop.__all__)
 
 
-@pytest.mark.parametrize("package", ["corpus", "hitters", "ngrams", "privacy", "release", "testing", "union"])
+@pytest.mark.parametrize(
+    "package", ["corpus", "hitters", "ngrams", "privacy", "release", "sequences", "testing", "union"]
+)
 def test_every_package_exports_what_it_lists(package):
     """Each name of a package's `__all__` exists."""
     module = importlib.import_module(f"voxpop.{package}")

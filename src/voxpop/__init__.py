@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.loading import load
     from voxpop.release.release import Release
+    from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.sequences import Sequences
     from voxpop.union.set_union import SetUnion
     from voxpop.union.weighting import Weighting
 
@@ -38,6 +40,8 @@ __all__ = [
     "HeavyHitters",
     "NGrams",
     "Release",
+    "SequenceModel",
+    "Sequences",
     "SetUnion",
     "Weighting",
     "__version__",
@@ -54,6 +58,8 @@ _HOMES = {
     "HeavyHitters": "voxpop.hitters.heavy_hitters",
     "NGrams": "voxpop.ngrams.ngrams",
     "Release": "voxpop.release.release",
+    "SequenceModel": "voxpop.sequences.model",
+    "Sequences": "voxpop.sequences.sequences",
     "SetUnion": "voxpop.union.set_union",
     "Weighting": "voxpop.union.weighting",
     "load": "voxpop.release.loading",

@@ -1,4 +1,4 @@
-"""The command line: `voxpop items`, `plan`, `show` and `demo`."""
+"""The command line: `voxpop items`, `sequences`, `plan`, `show` and `demo`."""
 
 from voxpop.cli.entry import main
 

@@ -9,6 +9,7 @@ from voxpop.cli.hitters import hitters
 from voxpop.cli.items import items
 from voxpop.cli.ngrams import ngrams
 from voxpop.cli.plan import plan
+from voxpop.cli.sequences import sequences
 from voxpop.cli.show import show
 
 app = typer.Typer(
@@ -37,5 +38,5 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, plan, show, demo):
+for command in (items, ngrams, hitters, sequences, plan, show, demo):
     app.command()(command)

@@ -1,0 +1,85 @@
+"""Kernels for chains of fixed memory: a context is the last `memory` symbols, read as a number in base `width`.
+
+Symbols are 0 to width - 2; `width - 1` is the end mark in what follows, and in contexts what lies before a beginning.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+
+
+@jit
+def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> None:
+    """Count (context, what follows) over all sequences, their ends included.
+
+    Args:
+        symbols: int32, sequences one behind the other, each with its end mark.
+        width: number of symbols and the end mark.
+        contexts: width to the power of the memory.
+        counts: int64 (contexts * width), added to.
+    """
+    context = contexts - 1
+    for position in range(symbols.size):
+        symbol = symbols[position]
+        counts[context * width + symbol] += 1
+        context = contexts - 1 if symbol == width - 1 else (context * width + symbol) % contexts
+
+
+@jit
+def _uniform(state: Words) -> Any:
+    """Return a number in [0, 1) and move the generator (splitmix64) on."""
+    state[0] += STEP
+    mixed = state[0]
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
+
+
+@jit
+def draw_chains(
+    seeds: Words, most: int, width: int, contexts: int, sums: NDArray[np.float64], symbols_out: Int32s, sizes: Int64s
+) -> int:
+    """Draw sequences from a chain.
+
+    Args:
+        seeds: uint64, one per sequence; overwritten.
+        most: most symbols of a sequence.
+        width: number of symbols and the end mark.
+        contexts: width to the power of the memory.
+        sums: float64 (contexts * width), running sums of chances within each context.
+        symbols_out: int32, written; room for `most` symbols per seed.
+        sizes: int64 by seed, written.
+
+    Returns:
+        How many symbols were written.
+    """
+    size = 0
+    for number in range(seeds.size):
+        state = seeds[number : number + 1]
+        context = contexts - 1
+        begin = size
+        while size - begin < most:
+            row = context * width
+            place = _uniform(state)
+            symbol = 0
+            while symbol < width - 1 and sums[row + symbol] <= place:
+                symbol += 1
+            if symbol == width - 1:
+                break
+            symbols_out[size] = symbol
+            size += 1
+            context = (context * width + symbol) % contexts
+        sizes[number] = size - begin
+    return size

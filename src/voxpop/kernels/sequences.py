@@ -1,0 +1,150 @@
+"""Kernels that cut one sequence per user and count the grams of the nodes of a tree, one symbol longer at a time.
+
+Symbols are 0 to end - 1, and `end` behind each sequence. `nodes` holds, for each position, the node whose gram starts
+there, or -1. Sequences lie one behind the other: as no node's gram holds `end`, a gram never runs into the next one.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HIGH = np.uint64(32)
+
+
+@jit
+def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents: Int64s) -> None:
+    """Count each user's documents that hold at least one symbol.
+
+    Args:
+        tokens: int32, -1 after each document.
+        user_start: int64 (users + 1).
+        names: int32 by token, its symbol, or -1.
+        documents: int64 (users), written.
+    """
+    for user in range(documents.size):
+        count = 0
+        held = False
+        for position in range(user_start[user], user_start[user + 1]):
+            token = tokens[position]
+            if token < 0:
+                count += held
+                held = False
+            elif names[token] >= 0:
+                held = True
+        documents[user] = count + held
+
+
+@jit
+def cut_sequences(
+    tokens: Int32s, user_start: Int64s, names: Int32s, chosen: Int64s, most: int, end: int, symbols: Int32s
+) -> int:
+    """Write the first `most` symbols of each user's one sequence, and `end` behind them.
+
+    Args:
+        tokens: int32, -1 after each document.
+        user_start: int64 (users + 1).
+        names: int32 by token, its symbol, or -1; tokens without one are left out first.
+        chosen: int64 (users), which of the documents that hold a symbol is the sequence; -1 joins them all.
+        most: most symbols of one user.
+        end: the end mark.
+        symbols: int32, written; room for (most + 1) times the users, or for all tokens and users.
+
+    Returns:
+        How much was written; users who hold no symbol leave nothing.
+    """
+    size = 0
+    for user in range(chosen.size):
+        document = 0
+        held = False
+        taken = 0
+        for position in range(user_start[user], user_start[user + 1]):
+            token = tokens[position]
+            if token < 0:
+                document += held
+                held = False
+                if chosen[user] >= 0 and document > chosen[user]:
+                    break
+            elif names[token] >= 0:
+                held = True
+                if chosen[user] < 0 or document == chosen[user]:
+                    symbols[size] = names[token]
+                    size += 1
+                    taken += 1
+                    if taken == most:
+                        break
+        if taken:
+            symbols[size] = end
+            size += 1
+    return size
+
+
+@jit
+def open_root(symbols: Int32s, end: int, nodes: Int32s) -> None:
+    """Put every symbol under the root, node 0, and no end mark."""
+    for position in range(symbols.size):
+        nodes[position] = -1 if symbols[position] == end else 0
+
+
+@jit
+def _slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
+    """Return the slot that holds a key, or the empty one where it belongs."""
+    mask = slots.size - 1
+    slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@jit
+def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tuple[Int64s, Int64s]:
+    """Count (node, next symbol) over all positions with a node, and number the pairs by first appearance.
+
+    Args:
+        symbols: int32.
+        nodes: int32, the node whose gram starts at each position, or -1; overwritten with the number of the pair.
+        depth: length of the nodes' grams.
+        width: number of symbols and the end mark.
+
+    Returns:
+        keys (node * width + symbol) and counts, by pair.
+    """
+    size = 1 << 12
+    slots = np.full(size, -1, np.int32)
+    keys = np.empty(size // 2, np.int64)
+    counts = np.empty(size // 2, np.int64)
+    found = 0
+    for position in range(nodes.size):
+        if nodes[position] < 0:
+            continue
+        key = np.int64(nodes[position]) * width + symbols[position + depth]
+        if 2 * found >= size:
+            size *= 4
+            slots = np.full(size, -1, np.int32)
+            keys = np.concatenate((keys, np.empty(size // 2 - keys.size, np.int64)))
+            counts = np.concatenate((counts, np.empty(size // 2 - counts.size, np.int64)))
+            for pair in range(found):
+                slots[_slot_of(keys[pair], keys, slots)] = pair
+        slot = _slot_of(key, keys, slots)
+        if slots[slot] < 0:
+            slots[slot] = found
+            keys[found] = key
+            counts[found] = 0
+            found += 1
+        counts[slots[slot]] += 1
+        nodes[position] = slots[slot]
+    return keys[:found], counts[:found]
+
+
+@jit
+def enter_children(nodes: Int32s, child: Int32s) -> None:
+    """Replace the number of each pair by its node, or -1 where it has none."""
+    for position in range(nodes.size):
+        if nodes[position] >= 0:
+            nodes[position] = child[nodes[position]]

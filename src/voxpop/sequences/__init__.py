@@ -1,0 +1,19 @@
+"""Whole sequences: a tree of released grams with noisy counts, and synthetic data from it (CAC12).
+
+| file | holds |
+|---|---|
+| `sequences.py`, `alphabet.py`, `plan.py` | `Sequences`, the public configuration, and what will run |
+| `cutting.py` | one sequence per user, in symbols of the alphabet |
+| `exploring.py`, `children.py`, `ledger.py` | from private counts to a public tree: the double line |
+| `tree.py`, `openings.py` | the public tree: consistent chances, and how sequences begin |
+| `model.py`, `sampling.py`, `synthesis.py`, `table.py`, `saving.py` | what a release is and does |
+| `composition.py` | what an alphabet and a model cost together |
+| `baselines.py`, `prefix_tree.py` | simpler models, to compare with |
+"""
+
+from voxpop.sequences.composition import spent_together
+from voxpop.sequences.model import SequenceModel
+from voxpop.sequences.plan import SequencePlan
+from voxpop.sequences.sequences import Sequences
+
+__all__ = ["SequenceModel", "SequencePlan", "Sequences", "spent_together"]

@@ -1,0 +1,138 @@
+"""The noisy children of one level's nodes: all of a small alphabet, of a large one those that show.
+
+Both ways have the same distribution of what is released. Children with no support have count 0, so of those only the
+ones whose noise passes the threshold matter, and `exceeding_zeros` draws these alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.privacy.discrete_laplace import exceeding_zeros, laplace_noise
+from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.tree import Rows
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Secret
+    from voxpop.sequences.exploring import Limits
+
+Int64s = NDArray[np.int64]
+Found = tuple[Int64s, Int64s, Int64s]
+
+DENSE = 1024
+"""Up to this many symbols every child is drawn."""
+AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The nodes of one level whose children are counted.
+
+    Attributes:
+        parents: int64, the entry of the tree that each continues, rising; -1 for the root.
+        shares: int64, the number of each one's share in the ledger.
+        heights: int64, how many levels each may still have; 1 spends what is left.
+        first: the number of candidates of all levels above, from which each has a number of its own.
+    """
+
+    parents: Int64s
+    shares: Int64s
+    heights: Int64s
+    first: int
+
+
+def released_children(
+    limits: "Limits", ledger: Ledger, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Secret"
+) -> Rows:
+    """Add noise to the children's counts and keep what may be said.
+
+    Args:
+        limits: public numbers.
+        ledger: what each candidate may spend.
+        candidates: the nodes.
+        keys: candidate * width + symbol of the children that occur, distinct: private.
+        counts: how often each occurs: private.
+        secret: source of the noise.
+
+    Returns:
+        The released children in canonical order: public.
+    """
+    width = limits.alphabet + 1
+    dense = width <= DENSE or limits.keep_all
+    order = np.argsort(keys)
+    rows, symbols = np.divmod(keys[order], width)
+    found: list[Found] = [(np.empty(0, np.int64),) * 3]
+    for share in np.unique(candidates.shares).tolist():
+        for mine in _runs(np.flatnonzero(candidates.shares == share), width if dense else DENSE):
+            first, stop = np.searchsorted(rows, mine[0]), np.searchsorted(rows, mine[-1], side="right")
+            own = first + np.flatnonzero(candidates.shares[rows[first:stop]] == share)
+            held = (rows[own], symbols[own], counts[order[own]])
+            draw = _every_child if dense else _children_that_show
+            found.append(draw(limits, ledger, candidates, mine, held, secret))
+    row, symbol, count = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.lexsort((symbol, row))
+    scales = np.array([ledger.scale(share) for share in candidates.shares.tolist()])
+    return Rows(candidates.parents, scales, row[order], symbol[order].astype(np.int32), count[order])
+
+
+def _runs(rows: Int64s, width: int) -> Iterator[Int64s]:
+    """Yield rows, few enough at a time that `width` numbers for each fit in memory."""
+    step = max(1, AT_ONCE // width)
+    for start in range(0, rows.size, step):
+        yield rows[start : start + step]
+
+
+def _every_child(
+    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Secret"
+) -> Found:
+    """Draw the noise of each possible child."""
+    share = int(candidates.shares[mine[0]])
+    bins = _bins(limits, candidates, mine)
+    noisy = np.zeros((mine.size, bins), np.int64)
+    noisy[np.searchsorted(mine, held[0]), held[1]] = held[2]
+    names = np.repeat(candidates.first + mine, bins)
+    symbols = np.tile(np.arange(bins), mine.size)
+    noise = laplace_noise(ledger.rate(share), secret, "sequences/noise", names, symbols)
+    noisy += noise.reshape(noisy.shape)
+    released = noisy >= ledger.least(share)
+    if limits.keep_all:
+        released |= ((candidates.heights[mine] <= 1) | (candidates.parents[mine] < 0))[:, None]
+    row, symbol = np.nonzero(released)
+    return mine[row], symbol, np.maximum(noisy[row, symbol], 0)
+
+
+def _children_that_show(
+    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Secret"
+) -> Found:
+    """Draw the noise of the children that occur, and of the others only where it passes the threshold."""
+    share = int(candidates.shares[mine[0]])
+    rate, least = ledger.rate(share), ledger.least(share)
+    rows, symbols, counts = held
+    noisy = counts + laplace_noise(rate, secret, "sequences/noise", candidates.first + rows, symbols)
+    shown = noisy >= least
+    supported = np.searchsorted(rows, mine, side="right") - np.searchsorted(rows, mine)
+    zeros = _bins(limits, candidates, mine) - supported
+    at, rank, value = exceeding_zeros(rate, least, zeros, secret, "sequences/zeros", candidates.first + mine)
+    starts = np.concatenate([[0], np.cumsum(supported)])
+    # Of a row's symbols s_0 < s_1 < ..., s_i has s_i - i symbols without support before it.
+    before = symbols - (np.arange(symbols.size) - np.repeat(starts[:-1], supported))
+    stride = limits.alphabet + 2
+    place = np.searchsorted(np.repeat(np.arange(mine.size), supported) * stride + before, at * stride + rank, "right")
+    unsupported = rank + place - starts[at]
+    return (
+        np.concatenate([rows[shown], mine[at]]),
+        np.concatenate([symbols[shown], unsupported]),
+        np.concatenate([noisy[shown], value]),
+    )
+
+
+def _bins(limits: "Limits", candidates: Candidates, mine: Int64s) -> int:
+    """Return how many children a node has: all symbols, and the end mark except at the root.
+
+    Counting the end mark at the root would let one user change max_length + 1 counts.
+    """
+    at_root = candidates.parents[mine[0]] < 0
+    return limits.alphabet + (0 if at_root else 1)

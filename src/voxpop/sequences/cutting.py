@@ -1,0 +1,57 @@
+"""One sequence per user, in symbols of the public alphabet, cut to the most symbols one user may have."""
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxpop.kernels.sequences import count_documents, cut_sequences
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.privacy.secret import Secret
+
+Combine = Literal["sample", "concatenate"]
+
+
+def one_sequence_each(
+    corpus: "Corpus", alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: "Secret"
+) -> NDArray[np.int32]:
+    """Return every user's one sequence, each followed by the end mark: private.
+
+    What a user's sequence is depends on the user's own documents, the alphabet and the secret alone. Tokens outside the
+    alphabet are left out before anything is counted or cut.
+
+    Args:
+        corpus: the private side.
+        alphabet: distinct, public.
+        max_length: most symbols of one user.
+        combine: "sample" draws one of a user's documents that hold a symbol, "concatenate" joins them in order.
+        secret: source of the draw.
+
+    Returns:
+        int32, numbers of alphabet symbols and `len(alphabet)` behind each sequence; users without a symbol are absent.
+    """
+    names = symbol_names(corpus, alphabet)
+    chosen = np.full(corpus.user_key.size, -1, np.int64)
+    if combine == "sample":
+        documents = np.zeros(corpus.user_key.size, np.int64)
+        count_documents(corpus.tokens, corpus.user_start, names, documents)
+        several = np.flatnonzero(documents > 1)
+        draws = secret.draws("sequences/sample", corpus.user_key[several], 0)[:, 0] >> np.uint64(32)
+        chosen[:] = 0
+        chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+    sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1
+    symbols = np.empty(int(sizes.sum()), np.int32)
+    end = len(alphabet)
+    size = cut_sequences(corpus.tokens, corpus.user_start, names, chosen, max_length, end, symbols)
+    return symbols[:size]
+
+
+def symbol_names(corpus: "Corpus", alphabet: tuple[str, ...]) -> NDArray[np.int32]:
+    """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
+    numbered = pl.DataFrame({"word": alphabet, "symbol": np.arange(len(alphabet), dtype=np.int32)})
+    words = pl.DataFrame({"word": pl.Series(values=corpus.vocabulary, dtype=pl.String)})
+    joined = words.join(numbered, on="word", how="left", maintain_order="left")
+    return joined["symbol"].fill_null(-1).to_numpy().astype(np.int32)

@@ -1,0 +1,90 @@
+"""Who has spent what of epsilon: exact fractions, one account per history of predicted heights."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor, log
+
+from voxpop.errors import InternalError
+
+SMALLEST_ALPHABET = 3
+"""The threshold's logarithm of half the alphabet is 0 or less below this size, and would release everything."""
+
+
+def threshold_factor(alphabet: int) -> float:
+    """Return how many scales of its noise a count must exceed."""
+    return log(max(alphabet, SMALLEST_ALPHABET) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one node's histogram costs.
+
+    Attributes:
+        before: fraction of epsilon that the histograms above it cost.
+        own: fraction of epsilon that it costs itself.
+    """
+
+    before: Fraction
+    own: Fraction
+
+    @property
+    def after(self) -> Fraction:
+        """Fraction of epsilon spent on the path down to and including this node."""
+        return self.before + self.own
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The shares of all nodes of a tree. Nodes with the same heights above them have the same share.
+
+    Attributes:
+        epsilon: the whole budget, exact.
+        max_length: most symbols of one sequence, which is the sensitivity.
+        alphabet: number of symbols.
+        shares: by number; 0 is the root's.
+
+    Example:
+        >>> ledger = Ledger(Fraction(1), max_length=5, alphabet=3)
+        >>> root = ledger.open_root(5)
+        >>> child = ledger.open(root, height=2)
+        >>> ledger.shares[child].own, ledger.shares[ledger.open(child, height=1)].after
+        (Fraction(2, 5), Fraction(1, 1))
+    """
+
+    epsilon: Fraction
+    max_length: int
+    alphabet: int
+    shares: list[Share] = field(default_factory=list)
+    _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def open_root(self, height: int) -> int:
+        """Return the number of the root's share: one level's worth of `height` levels."""
+        self.shares.append(Share(Fraction(0), Fraction(1, height)))
+        return 0
+
+    def open(self, above: int, height: int) -> int:
+        """Return the number of a child's share: what is left, spread over the levels it is predicted to have."""
+        if (above, height) not in self._numbers:
+            before = self.shares[above].after
+            share = Share(before, (1 - before) / height)
+            if share.own <= 0 or share.after > 1:
+                raise InternalError("a path of the tree would spend more than the budget; please report the call.")
+            self._numbers[above, height] = len(self.shares)
+            self.shares.append(share)
+        return self._numbers[above, height]
+
+    def rate(self, number: int) -> Fraction:
+        """Return epsilon over sensitivity of a node's noise, exact."""
+        return self.epsilon * self.shares[number].own / self.max_length
+
+    def scale(self, number: int) -> float:
+        """Return the scale of a node's noise: the inverse of its rate."""
+        return float(1 / self.rate(number))
+
+    def threshold(self, number: int) -> float:
+        """Return what a noisy count must exceed: half a false child per node on average (CAC12, 4.3.3)."""
+        return self.scale(number) * threshold_factor(self.alphabet)
+
+    def least(self, number: int) -> int:
+        """Return the smallest whole number above the threshold."""
+        return floor(self.threshold(number)) + 1

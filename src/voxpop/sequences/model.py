@@ -1,0 +1,178 @@
+"""A released model of sequences: grams with noisy counts, and what follows from them. All public."""
+
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, final
+
+from voxpop.errors import InputError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.release import Plan
+from voxpop.sequences.tree import Tree
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxpop.sequences.sampling import Sampler
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class SequenceModel:
+    """A model of whole sequences: which grams are frequent, and how often they occur, with noise.
+
+    Everything here is a function of the released noisy counts, so nothing that is done with a model costs budget.
+
+    Attributes:
+        alphabet: the public symbols, in order of their bytes.
+        tree: released grams with their noisy and consistent counts.
+        max_length: most symbols of a sequence.
+        plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
+        guarantee: what the release guarantees, or that it is not private.
+    """
+
+    alphabet: tuple[str, ...]
+    tree: Tree
+    max_length: int
+    plan: Plan
+    guarantee: Guarantee
+
+    @property
+    def sequences(self) -> float:
+        """The number of users with a sequence, estimated from the noisy counts of endings."""
+        return self._sampler.openings.sequences
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the released grams.
+
+        Returns:
+            Columns gram (list of str); ends, whether the end of the sequence follows; count, the noisy integer that was
+            released (raised to 0 where negative); estimate, made consistent with shorter grams; scale, of the count's
+            noise. In order of length and then of symbols.
+        """
+        from voxpop.sequences.table import table_of
+
+        return table_of(self)
+
+    def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
+        """Draw synthetic sequences.
+
+        Args:
+            n: how many, at least 1.
+            seed: draws the same ones again; it concerns nobody's privacy.
+
+        Returns:
+            Columns user (0 to n - 1) and sequence (list of str): what `voxpop.read` reads with sequence="sequence".
+            Each has at least one symbol and at most `max_length`.
+
+        Raises:
+            InputError: where n is out of range, or nothing was released.
+        """
+        from voxpop.sequences.sampling import sample_frame
+
+        return sample_frame(self, self._sampler, n, seed)
+
+    def probability(self, sequence: SequenceOf[str]) -> float:
+        """Return how likely `sample` draws exactly this sequence.
+
+        Args:
+            sequence: symbols.
+
+        Returns:
+            A probability; 0 for what can never be drawn.
+        """
+        return self._sampler.probability(self._symbols(sequence, known=False))
+
+    def next(self, prefix: SequenceOf[str] = ()) -> "pl.DataFrame":
+        """Return what comes next in a sequence that begins with `prefix`.
+
+        Args:
+            prefix: symbols; none for the beginning.
+
+        Returns:
+            Columns symbol (null for the end of the sequence) and probability, likeliest first; probabilities sum to 1.
+
+        Raises:
+            InputError: where the prefix holds a symbol that is not in the alphabet, or nothing was released.
+        """
+        from voxpop.sequences.sampling import next_frame
+
+        return next_frame(self, self._sampler, self._symbols(prefix, known=True))
+
+    def synthesize(self) -> "pl.DataFrame":
+        """Make the synthetic data set of the paper: long grams first, each as often as the counts allow.
+
+        Returns:
+            Columns sequence (list of str) and count, how often it occurs; the longest first. A function of the
+            released counts: no randomness. `sample` keeps lengths and beginnings better.
+        """
+        from voxpop.sequences.synthesis import synthetic_frame
+
+        return synthetic_frame(self)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Save to a folder, whole or not at all; an earlier model there is replaced in one step.
+
+        Args:
+            folder: where to; it may be new, empty, or hold a model.
+
+        Raises:
+            ReleaseError: if the folder holds anything else, or cannot be written.
+        """
+        from voxpop.sequences.saving import save_model
+
+        save_model(self, folder)
+
+    @staticmethod
+    def load(folder: str | PathLike[str]) -> "SequenceModel":
+        """Load a model that `save` saved.
+
+        Args:
+            folder: where it was saved.
+
+        Returns:
+            The model. Its plan shows the numbers that ran, and cannot run again.
+
+        Raises:
+            ReleaseError: if the folder is not a model or is damaged.
+        """
+        from voxpop.sequences.saving import load_model
+
+        return load_model(folder)
+
+    def __len__(self) -> int:
+        """Return the number of released grams."""
+        return int(self.tree.symbols.size)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the released grams and counts, the numbers that ran, and the guarantee."""
+        if not isinstance(other, SequenceModel):
+            return NotImplemented
+        mine = (self.alphabet, self.max_length, self.guarantee, self.plan.to_dict())
+        theirs = (other.alphabet, other.max_length, other.guarantee, other.plan.to_dict())
+        return mine == theirs and self.to_polars().equals(other.to_polars())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"SequenceModel({len(self):,} gram{'' if len(self) == 1 else 's'}, {self.guarantee})"
+
+    def _symbols(self, tokens: SequenceOf[str], *, known: bool) -> list[int]:
+        """Return the numbers of symbols; -1 for strangers, or a refusal."""
+        if isinstance(tokens, str):
+            raise InputError("a sequence is a list of symbols, got one string; put it in a list.")
+        numbers = [self._numbers.get(token, -1) for token in tokens]
+        if known and -1 in numbers:
+            raise InputError(f"the symbol at place {numbers.index(-1) + 1} of the prefix is not in the alphabet.")
+        return numbers
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {symbol: number for number, symbol in enumerate(self.alphabet)}
+
+    @cached_property
+    def _sampler(self) -> "Sampler":
+        from voxpop.sequences.sampling import Sampler
+
+        return Sampler.of(self.tree, self.max_length)

@@ -1,0 +1,192 @@
+"""How sequences begin, from counts that do not mark beginnings: post-processing of released grams, ours.
+
+A gram g occurs either at the beginning of a sequence or behind some symbol z, so the number of sequences that begin
+with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) the chance of y behind g,
+
+    s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)),
+
+and the sum runs over released children only, since elsewhere zg has its neighbour's chance P_g. The deviation from
+s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations / deviation)^2), the
+nonnegative garrote; with much noise a beginning behaves like any other place.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.sequences.tree import Tree
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+SIGNIFICANT = 3.0
+"""Standard deviations of noise below which a deviation is taken for noise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Openings:
+    """Grams that begin sequences, shortest first; 0 is the empty one.
+
+    Attributes:
+        starts: int64 (openings + 1), where each opening's entries begin.
+        symbols: int32 by entry, rising within an opening.
+        chances: float64 by entry: of that symbol to follow the opening.
+        child: int32 by entry, the opening it leads to, or -1.
+        factors: float64 by opening: what its node's chance is multiplied with for symbols without an entry.
+        sequences: estimated number of sequences.
+    """
+
+    starts: Int64s
+    symbols: Int32s
+    chances: Floats
+    child: Int32s
+    factors: Floats
+    sequences: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """Openings of one length: their nodes, how many sequences begin so, and their entries."""
+
+    nodes: Int32s
+    sizes: Floats
+    rows: Int64s
+    symbols: Int32s
+    chances: Floats
+    factors: Floats
+
+
+def find_openings(tree: Tree) -> Openings:
+    """Return how sequences of a tree begin.
+
+    Args:
+        tree: public.
+
+    Returns:
+        The openings, as long as the tree's counts tell them from other places.
+    """
+    first, sequences = _first_symbols(tree)
+    levels = [first]
+    parents: list[Int64s] = []
+    while True:
+        entries, nodes, sizes = _leading_on(tree, levels[-1])
+        if not entries.size:
+            break
+        levels.append(_what_follows(tree, nodes, sizes))
+        parents.append(entries)
+    return _joined(levels, parents, sequences)
+
+
+def _first_symbols(tree: Tree) -> tuple[_Level, float]:
+    """Return the empty opening, and the number of sequences: how often a sequence ends."""
+    end = tree.width - 1
+    root = slice(0, int(tree.starts[1]))
+    singles = np.flatnonzero(tree.depths == 1)
+    entries = np.arange(tree.starts[singles[0]], tree.starts[singles[-1] + 1]) if singles.size else np.empty(0, int)
+    nodes = tree.node_of(entries)
+    unigrams = np.full(end + 1, tree.rest[0])
+    unigrams[tree.symbols[root]] = tree.chances[root]
+    falls = tree.rest[nodes] < 0.0
+    base = np.where(falls, tree.factor[nodes] * unigrams[tree.symbols[entries]], tree.rest[nodes])
+    behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
+    falls = tree.rest[singles] < 0.0
+    behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
+    behind += (tree.totals[singles] * np.where(falls, tree.factor[singles], 0.0)).sum() * unigrams
+    closed = tree.child[root] < 0  # symbols whose followers nobody knows are taken to be followed by any
+    behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
+    sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
+    if sizes.sum() <= 0.0:
+        sizes = tree.counts[root].astype(np.float64)
+    total = max(float(sizes.sum()), 1e-300)
+    level = _Level(
+        np.zeros(1, np.int32),
+        np.array([total]),
+        np.zeros(sizes.size, np.int64),
+        tree.symbols[root],
+        sizes / total,
+        np.zeros(1),
+    )
+    return level, max(float(behind[end]), 0.0)
+
+
+def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
+    """Return the entries that lead to longer openings, their nodes, and how many sequences begin so."""
+    at = level.nodes[level.rows]
+    place = _entries_of(tree, at, level.symbols)
+    nodes = np.where(place >= 0, tree.child[place], -1)
+    sizes = level.sizes[level.rows] * level.chances
+    used = np.zeros(tree.nodes, np.bool_)
+    used[tree.neighbour[tree.depths[tree.neighbour] == tree.depths - 1]] = True
+    used[0] = False
+    wanted = np.flatnonzero((nodes >= 0) & used[nodes] & (sizes > 0.0))
+    return wanted, nodes[wanted].astype(np.int32), sizes[wanted]
+
+
+def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
+    """Return what follows each opening, from the deviations of all longer nodes that end in it."""
+    row_of = np.full(tree.nodes, -1, np.int64)
+    row_of[nodes] = np.arange(nodes.size)
+    longer = np.flatnonzero((row_of[tree.neighbour] >= 0) & (tree.depths[tree.neighbour] == tree.depths - 1))
+    spans = np.diff(tree.starts)[longer]
+    entries = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[u], tree.starts[u + 1]) for u in longer)])
+    shorter = tree.neighbour[np.repeat(longer, spans)]
+    factor = np.where(tree.rest[longer] < 0.0, tree.factor[longer], 0.0)
+    fallen = np.repeat(factor, spans) * tree.chances_of(shorter, tree.symbols[entries])
+    deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
+    everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
+    own = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[g], tree.starts[g + 1]) for g in nodes)])
+    keys = np.concatenate(
+        [
+            row_of[shorter] * tree.width + tree.symbols[entries],
+            row_of[tree.node_of(own)] * tree.width + tree.symbols[own],
+        ]
+    )
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    rows, symbols = np.divmod(distinct, tree.width)
+    plain = tree.chances_of(nodes[rows], symbols.astype(np.int32))
+    raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
+    noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
+    covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
+    noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]
+    trust = np.maximum(0.0, 1.0 - SIGNIFICANT**2 * noise / np.maximum(raw**2, 1e-9))
+    weights = np.maximum(sizes[rows] * plain + trust * raw, 0.0)
+    others = sizes
+    outside = np.maximum(1.0 - _sums(rows, plain, nodes.size), 0.0)
+    sums = _sums(rows, weights, nodes.size) + others * outside
+    good = sums > 0.0
+    sums = np.where(good, sums, 1.0)
+    return _Level(nodes, sizes, rows, symbols.astype(np.int32), weights / sums[rows], others / sums)
+
+
+def _joined(levels: list[_Level], parents: list[Int64s], sequences: float) -> Openings:
+    sizes = [np.bincount(level.rows, minlength=level.nodes.size) for level in levels]
+    child = [np.full(level.symbols.size, -1, np.int32) for level in levels]
+    first = 1
+    for number, entries in enumerate(parents):
+        child[number][entries] = np.arange(first, first + entries.size, dtype=np.int32)
+        first += entries.size
+    return Openings(
+        starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64),
+        symbols=np.concatenate([level.symbols for level in levels]),
+        chances=np.concatenate([level.chances for level in levels]),
+        child=np.concatenate(child),
+        factors=np.concatenate([level.factors for level in levels]),
+        sequences=sequences,
+    )
+
+
+def _sums(groups: NDArray[Any], values: Floats, size: int) -> Floats:
+    """Return the sum of the values of each group."""
+    return np.bincount(groups, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def _entries_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Int64s:
+    """Return the entry of each symbol at each node, or -1."""
+    keys = np.repeat(np.arange(tree.nodes), np.diff(tree.starts)) * tree.width + tree.symbols
+    if not keys.size:
+        return np.full(symbols.size, -1, np.int64)
+    wanted = nodes.astype(np.int64) * tree.width + symbols
+    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    return np.where(keys[at] == wanted, at, -1)

@@ -1,0 +1,158 @@
+"""A model on disk: three files in a folder, whole or not at all."""
+
+import json
+import os
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voxpop.errors import ReleaseError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.release.record import DAMAGED, checksum
+from voxpop.release.stored_plan import StoredPlan
+
+if TYPE_CHECKING:
+    from voxpop.sequences.model import SequenceModel
+
+FORMAT = "voxpop sequence model"
+FORMAT_VERSION = 1
+RECORD, GRAMS, ALPHABET = "model.json", "grams.parquet", "alphabet.parquet"
+REPLACEABLE = frozenset({RECORD, GRAMS, ALPHABET, "synthetic.parquet"})
+
+
+def save_model(model: "SequenceModel", folder: str | PathLike[str], extra: dict[str, bytes] | None = None) -> None:
+    """Write the files of a model, and others beside them; see `SequenceModel.save`."""
+    target = check_model_target(folder)
+    files = {GRAMS: _grams(model), ALPHABET: _alphabet(model), **(extra or {})}
+    try:
+        replace_folder(target, {**files, RECORD: _record(model, files)})
+    except OSError as error:
+        raise ReleaseError(
+            f"{folder} could not be saved: {error.strerror or error}. No half of a model was left behind; "
+            "put that right or give another folder, and save again."
+        ) from error
+
+
+def check_model_target(folder: str | PathLike[str]) -> Path:
+    """Return the absolute path of a folder that a model can be saved to, before anything is spent.
+
+    Raises:
+        ReleaseError: if it is a file, or holds anything but a model.
+    """
+    target = Path(folder).resolve()
+    if target.exists() and not target.is_dir():
+        raise ReleaseError(f"{folder} is a file. A model is saved to a folder: give another name.")
+    if target == Path.cwd():
+        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
+    source = folder_to_read(target)
+    names = set(os.listdir(source)) if source.exists() else set()
+    if names and (RECORD not in names or names - REPLACEABLE):
+        raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
+    nearest = next(each for each in (target.parent, *target.parent.parents) if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
+    return target
+
+
+def load_model(folder: str | PathLike[str]) -> "SequenceModel":
+    """Read the files of a model; see `SequenceModel.load`."""
+    source = folder_to_read(Path(folder))
+    record = _parsed(_read(source, RECORD, folder), folder)
+    contents = {name: _read(source, name, folder) for name in (GRAMS, ALPHABET)}
+    for name, content in contents.items():
+        if checksum(content) != record.get("checksums", {}).get(name):
+            raise ReleaseError(f"{folder}: {name} is not the file that was saved, its checksum differs. {DAMAGED}")
+    try:
+        return _model(record, contents)
+    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+        raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
+
+
+def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel":
+    from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.table import tree_of
+
+    words = pq.read_table(pa.BufferReader(contents[ALPHABET]))["symbol"].to_pylist()
+    table = pq.read_table(pa.BufferReader(contents[GRAMS]))
+    columns = {name: table[name].combine_chunks() for name in ("symbols", "ends", "count", "scale")}
+    tree = tree_of(
+        len(words) + 1,
+        columns["symbols"].flatten().to_numpy().astype("int64"),
+        columns["symbols"].value_lengths().to_numpy().astype("int64"),
+        columns["ends"].to_numpy(zero_copy_only=False).astype("int64"),
+        columns["count"].to_numpy(),
+        columns["scale"].to_numpy(),
+        bool(record["balanced"]),
+    )
+    guarantee = Guarantee.from_dict(record["guarantee"])
+    return SequenceModel(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
+
+
+def _grams(model: "SequenceModel") -> bytes:
+    """Return the grams as numbers of symbols, which a spelling that holds anything cannot disturb."""
+    import numpy as np
+
+    from voxpop.sequences.table import gram_symbols
+
+    tree = model.tree
+    symbols, sizes = gram_symbols(tree)
+    lists = pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)), pa.array(symbols.astype(np.int32))
+    )
+    scales = np.repeat(tree.scales, np.diff(tree.starts))
+    columns = {"symbols": lists, "ends": tree.symbols == tree.width - 1, "count": tree.counts, "scale": scales}
+    return _parquet(pa.table(columns))
+
+
+def _alphabet(model: "SequenceModel") -> bytes:
+    return _parquet(pa.table({"symbol": pa.array(model.alphabet, pa.string())}))
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
+    import voxpop
+
+    content = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "voxpop_version": voxpop.__version__,
+        "statement": str(model.guarantee),
+        "guarantee": model.guarantee.to_dict(),
+        "max_length": model.max_length,
+        "balanced": model.tree.balanced,
+        "plan": model.plan.to_dict(),
+        "checksums": {name: checksum(content) for name, content in files.items()},
+    }
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _parsed(content: bytes, folder: str | PathLike[str]) -> dict[str, Any]:
+    try:
+        parsed = json.loads(content)
+    except ValueError as error:
+        raise ReleaseError(f"{folder}: {RECORD} is not readable JSON; it may be truncated. {DAMAGED}") from error
+    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
+        raise ReleaseError(f"{folder} is not a sequence model that voxpop wrote.")
+    if parsed.get("format_version") != FORMAT_VERSION:
+        raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
+    return parsed
+
+
+def _read(source: Path, name: str, folder: str | PathLike[str]) -> bytes:
+    try:
+        return (source / name).read_bytes()
+    except OSError as error:
+        raise ReleaseError(
+            f"{folder} is not a sequence model: {name} cannot be read. Give the folder that `model.save(folder)` or "
+            "`voxpop sequences -o` made."
+        ) from error

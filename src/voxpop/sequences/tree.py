@@ -1,0 +1,188 @@
+"""The tree of released grams: public arrays, and the consistent chances that follow from noisy counts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels.backoff import follow, likeliest, look_up, settle, settle_balanced
+from voxpop.sequences.ledger import threshold_factor
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The released children of the nodes of one more level.
+
+    Attributes:
+        parents: int64 by row, the entry of the tree whose gram the row continues, rising; -1 for the root.
+        scales: float64 by row, the scale of the noise on its counts.
+        rows: int64 by released child, its row, rising.
+        symbols: int32 by released child, rising within a row; the end mark is the largest symbol.
+        counts: int64 by released child, noisy, at least 0.
+    """
+
+    parents: Int64s
+    scales: Floats
+    rows: Int64s
+    symbols: Int32s
+    counts: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """Released grams by node, shortest first; see `kernels/backoff.py` for how chances fall back.
+
+    Attributes:
+        width: number of symbols and the end mark, which is symbol `width - 1`.
+        starts: int64 (nodes + 1), where each node's entries begin.
+        symbols: int32 by entry, rising within a node.
+        counts: int64 by entry, noisy.
+        chances: float64 by entry, consistent.
+        child: int32 by entry, the node it leads to, or -1.
+        parents: int64 by node, the entry that leads to it; -1 for the root.
+        depths: int32 by node, the length of its gram.
+        scales: float64 by node, the scale of the noise on its entries.
+        neighbour: int32 by node, its Markov neighbour: the node of its gram's longest proper suffix that is one.
+        rest: float64 by node, the chance of a symbol without an entry; -1 where it is a multiple of the neighbour's.
+        factor: float64 by node, that multiple.
+        totals: float64 by node, the consistent count of its gram.
+        balanced: whether counts are made consistent our way, or as published.
+    """
+
+    width: int
+    starts: Int64s
+    symbols: Int32s
+    counts: Int64s
+    chances: Floats
+    child: Int32s
+    parents: Int64s
+    depths: Int32s
+    scales: Floats
+    neighbour: Int32s
+    rest: Floats
+    factor: Floats
+    totals: Floats
+    balanced: bool
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.depths.size)
+
+    @property
+    def back(self) -> tuple[Int32s, Floats, Floats]:
+        """How chances fall back: neighbour, rest and factor by node."""
+        return self.neighbour, self.rest, self.factor
+
+    def chances_of(self, nodes: Int32s, symbols: Int32s) -> Floats:
+        """Return the chance of each symbol at each node."""
+        return look_up(nodes, symbols, self.starts, self.symbols, self.chances, self.back)
+
+    def node_of(self, entries: Int64s) -> Int64s:
+        """Return the node that each entry belongs to."""
+        return np.searchsorted(self.starts, entries, side="right") - 1
+
+    def entry_totals(self) -> Floats:
+        """Return the consistent count of each entry's gram."""
+        return np.repeat(self.totals, np.diff(self.starts)) * self.chances
+
+    def largest_chances(self, nodes: Int32s) -> Floats:
+        """Return the largest chance of any symbol at each of the nodes."""
+        wanted = np.zeros(self.nodes, np.bool_)
+        wanted[nodes] = True
+        largest = likeliest(wanted, self.width, self.starts, self.symbols, self.chances, self.back)
+        return largest[nodes]
+
+    def neighbours_of(self, entries: Int64s) -> Int32s:
+        """Return the Markov neighbour of each entry's gram: drop the oldest symbols until a node is found."""
+        above = self.node_of(entries)
+        beside = self.neighbour[above]
+        reached = follow(beside, self.symbols[entries], self.starts, self.symbols, self.child, self.neighbour)
+        return np.where(above == 0, 0, reached).astype(np.int32)
+
+
+def plant(width: int, rows: Rows, balanced: bool) -> Tree:
+    """Return the tree of a root and its entries: the released single symbols.
+
+    Args:
+        width: number of symbols and the end mark.
+        rows: one row.
+        balanced: how the tree is to be made consistent.
+
+    Returns:
+        The tree.
+    """
+    # Balanced, one part in `width` of the root is kept for what has no entry there.
+    total = float(rows.counts.sum()) * (width / (width - 1) if balanced else 1.0)
+    tree = Tree(
+        width=width,
+        starts=np.array([0, rows.symbols.size], np.int64),
+        symbols=rows.symbols,
+        counts=rows.counts,
+        chances=np.zeros(rows.symbols.size),
+        child=np.full(rows.symbols.size, -1, np.int32),
+        parents=np.array([-1], np.int64),
+        depths=np.zeros(1, np.int32),
+        scales=rows.scales,
+        neighbour=np.zeros(1, np.int32),
+        rest=np.zeros(1),
+        factor=np.zeros(1),
+        totals=np.array([total]),
+        balanced=balanced,
+    )
+    return _settled(tree, 0)
+
+
+def grow(tree: Tree, level: Rows) -> tuple[Tree, Int32s]:
+    """Return the tree with one more level, settled, and the node of each row.
+
+    A row whose counts are all 0, or that has none, becomes a leaf: it gets no node (-1).
+
+    Args:
+        tree: with all shorter grams.
+        level: the rows to add.
+
+    Returns:
+        The tree and int32 by row.
+    """
+    sums = np.bincount(level.rows, weights=level.counts, minlength=level.parents.size)
+    kept = sums > 0
+    node = np.where(kept, tree.nodes - 1 + np.cumsum(kept), -1).astype(np.int32)
+    parents, mine = level.parents[kept], kept[level.rows]
+    sizes = np.bincount(level.rows[mine], minlength=level.parents.size)[kept]
+    neighbours, above = tree.neighbours_of(parents), tree.node_of(parents)
+    child = tree.child.copy()
+    child[parents] = node[kept]
+    fresh = np.zeros(int(mine.sum()))
+    grown = Tree(
+        width=tree.width,
+        starts=np.concatenate([tree.starts, tree.starts[-1] + np.cumsum(sizes)]),
+        symbols=np.concatenate([tree.symbols, level.symbols[mine]]),
+        counts=np.concatenate([tree.counts, level.counts[mine]]),
+        chances=np.concatenate([tree.chances, fresh]),
+        child=np.concatenate([child, np.full(fresh.size, -1, np.int32)]),
+        parents=np.concatenate([tree.parents, parents]),
+        depths=np.concatenate([tree.depths, tree.depths[above] + np.int32(1)]),
+        scales=np.concatenate([tree.scales, level.scales[kept]]),
+        neighbour=np.concatenate([tree.neighbour, neighbours]),
+        rest=np.concatenate([tree.rest, np.zeros(parents.size)]),
+        factor=np.concatenate([tree.factor, np.zeros(parents.size)]),
+        totals=np.concatenate([tree.totals, tree.totals[above] * tree.chances[parents]]),
+        balanced=tree.balanced,
+    )
+    return _settled(grown, tree.nodes), node
+
+
+def _settled(tree: Tree, first: int) -> Tree:
+    """Fill in the chances of the nodes from `first` on."""
+    arrays = (tree.counts, tree.totals, tree.starts, tree.symbols, tree.chances, tree.back)
+    if tree.balanced:
+        thresholds = np.floor(tree.scales * threshold_factor(tree.width - 1)) + 1
+        settle_balanced(first, tree.width, *arrays, tree.scales, thresholds)
+    else:
+        settle(first, tree.width, *arrays)
+    return tree

@@ -1,0 +1,92 @@
+"""`voxpop sequences`, from end to end."""
+
+import json
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+CALL = ["visits.parquet", "--user", "who", "--sequence", "pages"]
+BUDGET = ["--epsilon", 4]
+LETTERS = ["--alphabet", "a,b,c"]
+
+
+@pytest.fixture
+def visits(tmp_path):
+    """A table in the working folder: 900 users with short sequences of letters, one of whom holds a stranger."""
+    pages = [["a", "b"], ["a"], ["c", "a", "b", "b"]] * 299 + [["a"], ["b"], ["unheard"]]
+    pl.DataFrame({"who": range(900), "pages": pages}).write_parquet(tmp_path / "visits.parquet")
+
+
+def test_releases_saves_and_draws(voxpop, visits, tmp_path):
+    """A model with its guarantee, and as many synthetic sequences as asked for, which can be read again."""
+    code, out, err = voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--synthesize", 50, "-o", "model")
+    assert (code, err) == (0, "")
+    model = vp.SequenceModel.load(tmp_path / "model")
+    assert model.alphabet == ("a", "b", "c")
+    assert f"Released {len(model):,} grams" in out
+    assert "(4, 0)-DP, one user added or removed" in out
+    assert "unheard" not in out
+    drawn = pl.read_parquet(tmp_path / "model" / "synthetic.parquet")
+    assert drawn.shape == (50, 2)
+    vp.read(drawn, user="user", sequence="sequence")
+    assert voxpop("sequences", *CALL, *BUDGET, *LETTERS, "-o", "model").code == 0
+    assert not (tmp_path / "model" / "synthetic.parquet").exists()
+
+
+def test_json_holds_nothing_private(voxpop, visits, tmp_path):
+    """One object with the plan that ran and no number of users."""
+    options = ["--max-length", 3, "--max-gram", 2, "--combine", "concatenate", "--consistency", "published"]
+    content = voxpop("sequences", *CALL, *BUDGET, *LETTERS, *options, "-o", "model", "--json").json
+    mechanism = vp.Sequences(3, 2, "concatenate", ["a", "b", "c"], consistency="published")
+    assert content["plan"] == mechanism.plan(vp.Budget(4)).to_dict()
+    assert content["statement"] == "(4, 0)-DP, one user added or removed"
+    assert content["with_alphabet"] is None
+    assert "900" not in json.dumps({**content, "folder": ""})
+
+
+def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
+    """A file has one symbol per line; with a released alphabet the sum of both budgets is said."""
+    (tmp_path / "letters.txt").write_text("b\na\nc\n", encoding="utf-8")
+    assert voxpop("sequences", *CALL, *BUDGET, "--alphabet", "letters.txt", "-o", "one").code == 0
+    assert vp.SequenceModel.load(tmp_path / "one").alphabet == ("a", "b", "c")
+    items = ["visits.parquet", "--user", "who", "--items", "pages", "--epsilon", 2, "--delta", "1e-6", "-o", "words"]
+    assert voxpop("items", *items).code == 0
+    content = voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--json").json
+    assert content["with_alphabet"]["statement"] == "(6, 1e-06)-DP, one user added or removed"
+    assert "(6, 1e-06)-DP" in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two").out
+
+
+def test_a_seed_is_marked(voxpop, visits, tmp_path):
+    """The same seed gives the same files, and output and file say that they are not private."""
+    calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
+    assert all("NOT PRIVATE" in call.out for call in calls)
+    for name in ("grams.parquet", "model.json", "synthetic.parquet"):
+        assert (tmp_path / "x" / name).read_bytes() == (tmp_path / "y" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([*CALL, *BUDGET], ["alphabet", "public"]),
+        ([*CALL, *LETTERS], ["--epsilon is missing", "no delta"]),
+        ([*CALL[:3], *BUDGET, *LETTERS], ["--sequence, --text, --tokens"]),
+        ([*CALL, *BUDGET, *LETTERS, "--combine", "first"], ["combine"]),
+        ([*CALL, *BUDGET, "--alphabet", "a,a"], ["each symbol once"]),
+        (["nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS], ["nowhere.parquet"]),
+    ],
+)
+def test_wrong_calls_say_what_to_do(voxpop, visits, tmp_path, arguments, expected):
+    """A wrong call ends with code 2, one line that helps, and nothing saved."""
+    complaint = voxpop("sequences", *arguments, "-o", "model").complaint
+    assert all(word in complaint for word in expected)
+    assert not (tmp_path / "model").exists()
+
+
+def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
+    """A folder that holds something else is refused before the source is looked for."""
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    complaint = voxpop("sequences", "nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS, "-o", "full").complaint
+    assert "not replaced" in complaint

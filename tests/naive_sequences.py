@@ -1,0 +1,153 @@
+"""The sequence model again, as theory and paper say it: dicts, loops and fractions."""
+
+from collections import Counter
+from fractions import Fraction
+from math import ceil, floor, log
+
+END = "&"
+ROOT = ()
+
+
+def truncate(tokens, alphabet, max_length):
+    """Leave out strangers, then keep the first `max_length`."""
+    return [token for token in tokens if token in alphabet][:max_length]
+
+
+def count_grams(sequences, longest):
+    """Count every gram of up to `longest` symbols, the end mark last; the end mark alone is never counted."""
+    counts = Counter()
+    for sequence in sequences:
+        if not sequence:
+            continue
+        marked = [*sequence, END]
+        for start in range(len(sequence)):
+            for stop in range(start + 1, min(len(marked), start + longest) + 1):
+                counts[tuple(marked[start:stop])] += 1
+    return counts
+
+
+class Node:
+    """A gram whose continuations were counted with noise."""
+
+    def __init__(self, gram, share, spent, height):
+        self.gram, self.share, self.spent, self.height = gram, share, spent, height
+        self.noisy, self.released, self.count = {}, set(), {}
+
+    def chances(self):
+        total = sum(self.count.values())
+        return (
+            {symbol: value / total for symbol, value in self.count.items()} if total else dict.fromkeys(self.count, 0)
+        )
+
+
+def explore(sequences, alphabet, max_length, max_gram, epsilon, noise, keep_all=True, fixed_threshold=None):
+    """Return all nodes that released something, by gram: theory A.2 to A.4, level by level.
+
+    `noise(number, symbol number, share)` is what is added; nodes are numbered level by level in order of their grams.
+    """
+    bins = [*alphabet, END]
+    truth = count_grams(sequences, max_gram)
+    nodes, level, number = {}, [Node(ROOT, Fraction(1, max_gram), Fraction(0), max_gram)], 0
+    for depth in range(max_gram):
+        for node in level:
+            _add_noise(node, bins, truth, noise, number, max_length, epsilon, keep_all, fixed_threshold)
+            number += 1
+        level = [node for node in level if node.gram == ROOT or sum(node.noisy[x] for x in node.released) > 0]
+        nodes.update({node.gram: node for node in level})
+        for node in level:
+            _make_consistent(node, nodes, bins)
+        level = [child for node in level for child in _children(node, nodes, bins, max_gram, depth)]
+    return nodes
+
+
+def threshold(node, alphabet_size, max_length, epsilon):
+    return float(max_length / (epsilon * node.share)) * log(max(alphabet_size, 3) / 2)
+
+
+def _add_noise(node, bins, truth, noise, number, max_length, epsilon, keep_all, fixed_threshold):
+    node.theta = fixed_threshold or threshold(node, len(bins) - 1, max_length, epsilon)
+    for place, symbol in enumerate(bins):
+        if node.gram == ROOT and symbol == END:
+            continue
+        count = truth[(*node.gram, symbol)] + noise(number, place, node.share)
+        if (keep_all and (node.gram == ROOT or node.height <= 1)) or count >= floor(node.theta) + 1:
+            node.released.add(symbol)
+        node.noisy[symbol] = max(count, 0)
+
+
+def markov_neighbour(gram, nodes):
+    """Drop the oldest symbols until a node is found."""
+    for start in range(1, len(gram) + 1):
+        if gram[start:] in nodes:
+            return nodes[gram[start:]]
+    return nodes[ROOT]
+
+
+def _make_consistent(node, nodes, bins):
+    if node.gram == ROOT:
+        node.count = {x: node.noisy[x] if x in node.released else 0 for x in bins}
+        return
+    parent = nodes[node.gram[:-1]].count[node.gram[-1]]
+    near = markov_neighbour(node.gram, nodes)
+    total = sum(node.noisy[x] for x in node.released)
+    missing = [x for x in bins if x not in node.released]
+    value = {x: node.noisy[x] for x in node.released}
+    if near.gram != ROOT:
+        chances = near.chances()
+        mass = sum(chances[x] for x in node.released)
+        value.update({x: total * chances[x] / mass if mass else 0 for x in missing})
+    else:
+        value.update({x: (parent - total) / len(missing) if total < parent else 0 for x in missing})
+    whole = sum(value.values())
+    node.count = {x: parent * value[x] / whole for x in bins}
+
+
+def _children(node, nodes, bins, max_gram, depth):
+    if node.height <= 1:
+        return
+    for symbol in bins[:-1]:
+        if symbol not in node.released or node.noisy[symbol] <= node.theta:
+            continue
+        gram = (*node.gram, symbol)
+        largest = max(markov_neighbour(gram, nodes).chances().values())
+        most = max_gram - depth - 1
+        height = most
+        if largest < 1:
+            height = max(1, min(most, ceil(log(node.theta / node.noisy[symbol]) / log(largest))))
+        spent = node.spent + node.share
+        yield Node(gram, (1 - spent) / height, spent, height)
+
+
+def synthesize(counts, max_length, order):
+    """Theory A.5 on a dict of gram (END last where it ends) to whole count: sequences and how often.
+
+    `order` is a key by which grams are taken, the last first.
+    """
+    counts = {gram: count for gram, count in counts.items() if count > 0}
+    length = max(map(len, counts))
+    while length < max_length:
+        longest = [gram for gram in counts if len(gram) == length]
+        if len(longest) < 2:
+            break
+        longer = {}
+        for one in longest:
+            for other in longest:
+                if one[1:] == other[:-1] and one[-1] != END and counts.get(one[1:], 0) > 0:
+                    expected = floor(counts[one] * counts[other] / counts[one[1:]])
+                    if expected >= 1:
+                        longer[(*one, other[-1])] = expected
+        counts.update(longer)
+        length += 1
+    left, result = dict(counts), {}
+    for gram in sorted(counts, key=order, reverse=True):
+        many = left[gram]
+        if gram[-1] == END or many <= 0:
+            continue
+        parts = Counter(
+            gram[start : start + size] for size in range(1, len(gram)) for start in range(len(gram) - size + 1)
+        )
+        if all(left.get(part, 0) - many * times >= 0 for part, times in parts.items()):
+            result[gram] = many
+            for part, times in parts.items():
+                left[part] -= many * times
+    return result

@@ -1,0 +1,172 @@
+"""The public face: fields, alphabets, plans, one sequence per user, composition."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive_sequences as naive
+import voxpop as vp
+from voxpop.privacy.secret import Secret
+from voxpop.sequences import spent_together
+from voxpop.sequences.cutting import one_sequence_each
+
+PAGES = ["home", "news", "sport", "weather"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"max_length": 0}, "max_length"),
+        ({"max_length": True}, "max_length"),
+        ({"max_gram": 17}, "max_gram"),
+        ({"combine": "first"}, "combine"),
+        ({"leaves": "some"}, "leaves"),
+        ({"consistency": "none"}, "consistency"),
+        ({"alphabet": "abc"}, "list of strings"),
+        ({"alphabet": [1, 2]}, '"17" for 17'),
+        ({"alphabet": []}, "from 1 to"),
+        ({"alphabet": ["a", "b", "a"]}, "each symbol once"),
+        ({"alphabet": 3}, "list of strings"),
+        ({"alphabet": map(str, range(10_001)), "leaves": "all"}, "threshold"),
+    ],
+)
+def test_fields_out_of_range_are_refused(fields, words):
+    """Each refusal names the field and says what to do."""
+    with pytest.raises(vp.errors.InputError, match=words):
+        vp.Sequences(**fields)
+
+
+def test_a_missing_alphabet_is_refused_with_the_way_out(visits):
+    """The configuration alone is fine; planning and releasing say that the alphabet must be public."""
+    bare = vp.Sequences(max_length=20, max_gram=5)
+    for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
+        with pytest.raises(vp.errors.InputError, match="public") as refusal:
+            call()
+        assert "SetUnion" in str(refusal.value)
+        assert "home" in str(refusal.value)  # of the message's own example
+    assert bare.to_dict()["alphabet_size"] is None
+
+
+def test_the_order_of_the_alphabet_does_not_matter(visits):
+    """Symbols are numbered by their bytes, so two orders make one mechanism and one release."""
+    one, other = (vp.Sequences(4, 3, alphabet=order) for order in (PAGES, PAGES[::-1]))
+    assert one == other
+    assert one.release(visits, vp.Budget(1), seed=1) == other.release(visits, vp.Budget(1), seed=1)
+
+
+def test_an_alphabet_from_a_release_and_what_both_cost(visits):
+    """A set-union release is taken as it is, and the composed guarantee adds up both."""
+    words = vp.SetUnion(limit=4).release(visits, vp.Budget(1, 1e-6))
+    model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
+    assert list(model.alphabet) == PAGES
+    assert spent_together(words, model) == vp.Guarantee(3, 1e-6)
+    seeded = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2), seed=1)
+    assert not spent_together(words, seeded).private
+    with pytest.raises(vp.errors.InputError, match="none"):
+        spent_together()
+
+
+@given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=8))
+def test_sums_of_epsilons_never_come_out_below_the_truth(epsilons):
+    """Rounding is upwards."""
+    plans = [vp.Sequences(1, 1, alphabet=["a"]).plan(vp.Budget(epsilon)) for epsilon in epsilons]
+    assert Fraction(spent_together(*plans).epsilon) >= sum(map(Fraction, epsilons))
+
+
+def test_the_plan_states_the_numbers_before_any_data():
+    """Scale max_length * max_gram / epsilon, threshold by half the alphabet, a delta of 0 whatever the budget's."""
+    plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
+    assert plan.scale == 200
+    assert plan.threshold == pytest.approx(200 * np.log(17 / 2))
+    assert plan.guarantee == vp.Guarantee(0.5, 0.0)
+    assert plan.to_dict()["sensitivity"] == 20
+    assert "(0.5, 0)-DP" in str(plan)
+    assert "17 symbols" in str(plan)
+    assert str(vp.Sequences(alphabet=["secret"])).count("secret") == 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e5])
+def test_budgets_that_make_no_sense_are_refused(epsilon):
+    """Too small for integers of 64 bits, or too large to protect anybody."""
+    with pytest.raises(vp.errors.BudgetError, match="epsilon"):
+        vp.Sequences(alphabet=["a"]).plan(vp.Budget(epsilon))
+
+
+def test_items_have_no_order():
+    """A corpus of items is refused."""
+    corpus = vp.read(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
+    with pytest.raises(vp.errors.InputError, match="order"):
+        vp.Sequences(alphabet=["a"]).release(corpus, vp.Budget(1))
+
+
+def as_lists(symbols, end):
+    lists, current = [], []
+    for symbol in symbols.tolist():
+        if symbol == end:
+            lists.append(current)
+            current = []
+        else:
+            current.append("abcd"[symbol])
+    assert not current
+    return lists
+
+
+USERS = st.lists(
+    st.lists(st.lists(st.sampled_from("abcdz"), max_size=6), min_size=1, max_size=4), min_size=1, max_size=6
+)
+
+
+@given(USERS, st.integers(1, 8))
+def test_concatenated_sequences(users, most):
+    """All of a user's documents in order, strangers left out, then cut; users without a symbol are absent."""
+    rows = [(number, document) for number, documents in enumerate(users) for document in documents]
+    corpus = vp.read(
+        pl.DataFrame(rows, schema={"who": pl.Int64, "what": pl.List(pl.String)}, orient="row"),
+        user="who",
+        sequence="what",
+    )
+    joined = [naive.truncate([x for document in documents for x in document], "abcd", most) for documents in users]
+    found = one_sequence_each(corpus, tuple("abcd"), most, "concatenate", Secret.from_seed(0))
+    assert as_lists(found, 4) == [each for each in joined if each]
+
+
+@given(USERS, st.integers(1, 8), st.integers(0, 1000))
+def test_sampled_sequences(users, most, seed):
+    """One of a user's documents that hold a symbol, cut; other users do not change which."""
+    rows = [(number, document) for number, documents in enumerate(users) for document in documents]
+    schema = {"who": pl.Int64, "what": pl.List(pl.String)}
+    corpus = vp.read(pl.DataFrame(rows, schema=schema, orient="row"), user="who", sequence="what")
+    found = as_lists(one_sequence_each(corpus, tuple("abcd"), most, "sample", Secret.from_seed(seed)), 4)
+    choices = [[cut for each in documents if (cut := naive.truncate(each, "abcd", most))] for documents in users]
+    choices = [each for each in choices if each]
+    assert len(found) == len(choices)
+    assert all(one in own for one, own in zip(found, choices, strict=True))
+    alone = vp.read(
+        pl.DataFrame([row for row in rows if row[0] == 0], schema=schema, orient="row"), user="who", sequence="what"
+    )
+    first = as_lists(one_sequence_each(alone, tuple("abcd"), most, "sample", Secret.from_seed(seed)), 4)
+    assert first == found[: len(first)]
+
+
+def test_documents_are_sampled_evenly():
+    """Each of three documents is drawn by a third of 6,000 users (false alarm below 1e-11)."""
+    rows = [(user, [page]) for user in range(6000) for page in "abc"]
+    schema = {"who": pl.Int64, "what": pl.List(pl.String)}
+    corpus = vp.read(pl.DataFrame(rows, schema=schema, orient="row"), user="who", sequence="what")
+    found = one_sequence_each(corpus, tuple("abc"), 5, "sample", Secret.fresh())
+    assert np.abs(np.bincount(found[found < 3]) - 2000).max() < 7 * (6000 * 2 / 9) ** 0.5
+
+
+def test_a_large_alphabet_releases_words_and_costs_what_is_released(visits):
+    """Fifty thousand symbols of which four occur: the four come out, few false ones do."""
+    alphabet = PAGES + [f"word {number}" for number in range(50_000)]
+    model = vp.Sequences(8, 3, alphabet=alphabet).release(visits, vp.Budget(4), seed=1)
+    singles = model.to_polars().filter((pl.col("gram").list.len() == 1) & ~pl.col("ends"))
+    assert set(PAGES) <= {gram[0] for gram in singles["gram"]}
+    assert len(model) < 1000
+    assert model.next(["home"])["probability"].sum() == pytest.approx(1)
+    assert model.sample(100, seed=1).shape == (100, 2)

@@ -1,0 +1,108 @@
+"""What one user costs: an exact search, an audit of outputs, and broken twins that both must catch."""
+
+from fractions import Fraction
+from math import log
+
+import numpy as np
+import pytest
+from scipy.special import betaincinv
+
+from voxpop.privacy.discrete_laplace import laplace_noise
+from voxpop.privacy.secret import Secret
+from voxpop.sequences import children, exploring
+from voxpop.sequences.exploring import Limits, explore
+from voxpop.testing import pair_loss, search_sequence_loss
+
+ALARM = 1e-10  # probability that one bound of the audit errs
+RUNS = 1500
+
+
+def count_the_end_at_the_root(monkeypatch):
+    """The planted fault: the end mark becomes a child of the root."""
+
+    def open_everything(symbols, end, nodes):
+        nodes[:] = 0
+
+    monkeypatch.setattr(exploring, "open_root", open_everything)
+    monkeypatch.setattr(children, "_bins", lambda limits, candidates, mine: limits.alphabet + 1)
+
+
+def test_no_pair_of_neighbours_costs_more_than_epsilon():
+    """Along every tree of a random search the exact loss is at most the whole budget, and the worst one reaches it."""
+    worst = search_sequence_loss(pairs=500, seed=5)
+    assert worst.loss == 1
+
+
+@pytest.mark.slow
+def test_no_pair_of_a_long_search_costs_more_than_epsilon():
+    """The same over many more pairs."""
+    assert search_sequence_loss(pairs=40_000, seed=6).loss == 1
+
+
+def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
+    """With the end mark at the root one user changes max_length + 1 counts there, and the loss passes 1."""
+    count_the_end_at_the_root(monkeypatch)
+    worst = search_sequence_loss(pairs=300, seed=5)
+    assert worst.loss > 1
+    limits = Limits(Fraction(1), alphabet=2, max_length=3, max_gram=4, keep_all=True)
+    assert pair_loss(limits, [[0, 0, 0], [1]], 0, Secret.from_seed(0)) >= Fraction(1, 4) * Fraction(4, 3)
+
+
+def test_the_search_catches_a_sequence_cut_one_too_late():
+    """A user of one symbol more than max_length costs more than epsilon: so the cut is what bounds it."""
+    limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1, keep_all=True)
+    assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0)) == 1
+    late = Limits(Fraction(1), alphabet=1, max_length=4, max_gram=1, keep_all=True)
+    assert pair_loss(late, [[0] * 4, [0]], 0, Secret.from_seed(0)) * Fraction(4, 3) > 1
+
+
+def epsilon_shown(event, epsilon, users, extra, limits):
+    """A lower bound on epsilon from how often an event occurs with and without a user (errs with 2e-10)."""
+    with_user = sum(event(released(limits, [*users, extra])) for _ in range(RUNS))
+    without = sum(event(released(limits, users)) for _ in range(RUNS))
+    lower = betaincinv(with_user, RUNS - with_user + 1, ALARM) if with_user else 0.0
+    upper = betaincinv(without + 1, RUNS - without, 1 - ALARM) if without < RUNS else 1.0
+    return log(max(lower, 1e-300) / upper) / epsilon
+
+
+def released(limits, users):
+    flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
+    tree = explore(limits, np.array(flat, np.int32), Secret.fresh())
+    return dict(zip(tree.symbols[: tree.starts[1]].tolist(), tree.counts[: tree.starts[1]].tolist(), strict=True))
+
+
+LIMITS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1, keep_all=True)
+
+
+def all_present(counts):
+    return all(count >= 1 for count in counts.values())
+
+
+def test_the_audit_finds_no_violation():
+    """On the most telling event of the smallest case the real code shows nearly, and never more than, its epsilon."""
+    assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
+
+
+def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
+    """The broken twin shows more than its epsilon."""
+    count_the_end_at_the_root(monkeypatch)
+    assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.2
+
+
+def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
+    """So does one whose noise forgets half the sensitivity."""
+    monkeypatch.setattr(children, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
+    assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.2
+
+
+def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
+    """If every level took an even share of the whole budget again, long paths would pass epsilon."""
+    from voxpop.sequences import ledger
+
+    class Forgetful(ledger.Ledger):
+        def open(self, above, height):
+            self.shares.append(ledger.Share(Fraction(0), Fraction(1, height)))
+            return len(self.shares) - 1
+
+    monkeypatch.setattr(exploring, "Ledger", Forgetful)
+    assert search_sequence_loss(pairs=300, seed=5).loss > 1

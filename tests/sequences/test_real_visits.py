@@ -1,0 +1,29 @@
+"""MSNBC, as in the paper: 17 pages, 989,818 users."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.evaluate import as_sequences, private_length_distance, private_sequences
+
+PAGES = [str(page) for page in range(1, 18)]
+
+
+@pytest.mark.data
+@pytest.mark.jit
+def test_a_model_of_msnbc(data_dir):
+    """Single pages come out within the noise, users and lengths come out at all (false alarm below 1e-12)."""
+    corpus = vp.read(data_dir / "msnbc.parquet", user="user", sequence="sequence")
+    model = vp.Sequences(max_length=20, max_gram=5, alphabet=PAGES).release(corpus, vp.Budget(1))
+    truth = (
+        pl.read_parquet(data_dir / "msnbc.parquet")["sequence"].list.head(20).explode().cast(pl.String).value_counts()
+    )
+    counts = dict(truth.iter_rows())
+    singles = model.to_polars().filter((pl.col("gram").list.len() == 1) & ~pl.col("ends"))
+    for gram, count in singles.select("gram", "count").iter_rows():
+        assert abs(count - counts[gram[0]]) < 34 * model.plan.scale
+    assert model.sequences == pytest.approx(989_818, rel=0.02)
+    symbols, sizes = model._sampler.draw(np.arange(100_000, dtype=np.uint64))
+    drawn = as_sequences(symbols, sizes, 17)
+    assert private_length_distance(private_sequences(corpus, model.alphabet), drawn, 20) < 0.08
