@@ -32,4 +32,3 @@ __all__ = [
     "private_user_counts",
     "released_by_length",
 ]
-]
