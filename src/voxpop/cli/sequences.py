@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.items import Sequence, Sources, Text, Tokenizer, Tokens, User
-from voxpop.cli.options import Epsilon, Json, Seed
+from voxpop.cli.options import Epsilon, Json, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
