@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.options import Epsilon, Json, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
+from voxpop.cli.options import Epsilon, Json, Output, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
     from voxpop.sequences.model import SequenceModel
 
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
 Alphabet = Annotated[
     str | None,
     typer.Option(
