@@ -70,7 +70,7 @@ def sample(release: "Release") -> list[str]:
     """Return up to 20 grams, evenly spaced in canonical order."""
     number = len(release)
     places = range(number) if number <= SAMPLE else [number * place // SAMPLE for place in range(SAMPLE)]
-    return [printable(gram) for gram in release.grams["gram"].take(list(places)).to_pylist()]
+    return [printable(release.grams["gram"][place].as_py()) for place in places]
 
 
 def printable(gram: Any) -> str:

@@ -5,7 +5,7 @@
 | `read.py`, `sources.py`, `files.py` | tables and files as a stream of Arrow batches |
 | `tokenisers.py`, `interner.py`, `code_points.py` | from text to words and their ids |
 | `sentences.py` | texts cut into sentences |
-| `encode.py`, `users.py`, `arrow.py` | from rows to the corpus |
+| `encode.py`, `users.py`, `vocabulary.py`, `arrow.py` | from rows to the corpus |
 | `corpus.py`, `store.py` | the one data structure, in memory and as a folder |
 | `holdings.py`, `bound.py`, `weigh.py`, `histogram.py` | user first: bounded sets, then weights |
 | `levels.py`, `pages.py` | the same at every length of phrases, in place |

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.corpus.bound import in_order
 from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.vocabulary import merge_words
 from voxpop.kernels.group import (
     gather_documents,
     gather_items,
@@ -73,17 +73,7 @@ def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringAr
     used = [np.zeros(len(each), np.uint8) for each in words]
     for piece in pieces:
         mark_used(piece.ids, used[piece.interner])
-    lists = [pl.Series(values=each, dtype=pl.String) for each in words]
-    occurring = [each.filter(pl.Series(mask.view(np.bool_))) for each, mask in zip(lists, used, strict=True)]
-    empty = pl.Series(values=[], dtype=pl.String)
-    vocabulary = pl.concat([empty, *occurring]).unique().sort()
-    numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})
-    names = [
-        pl.DataFrame({"word": each}).join(numbered, on="word", how="left", maintain_order="left")["name"].fill_null(-1)
-        for each in lists
-    ]
-    sorted_words = vocabulary.to_arrow().cast(pa.large_string())
-    return sorted_words, [each.to_numpy().astype(np.int32, copy=False) for each in names]
+    return merge_words(words, [mask.view(np.bool_) for mask in used])
 
 
 def _all_ends(pieces: list[Piece], places: NDArray[np.int64]) -> NDArray[np.int64]:

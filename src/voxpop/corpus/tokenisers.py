@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import pyarrow as pa
 
 from voxpop.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Tokenise = Callable[[pa.Array], pa.Array]
 """From large_string texts to large_list<large_string>, one list per text."""
@@ -41,15 +43,19 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
 
 
 def _whitespace(texts: pa.Array) -> pa.Array:
+    import polars as pl
+
     return _lists(pl.Series(values=texts, dtype=pl.String).str.extract_all(r"\S+"))
 
 
 def _characters(texts: pa.Array) -> pa.Array:
+    import polars as pl
+
     series = pl.Series(values=texts, dtype=pl.String).str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
     return _lists(series.str.extract_all(r"\S"))
 
 
-def _lists(series: pl.Series) -> pa.Array:
+def _lists(series: "pl.Series") -> pa.Array:
     return series.to_arrow().cast(pa.large_list(pa.large_string()))
 
 

@@ -185,7 +185,9 @@ def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float, 
         sigma = least_sigma * (1 + math.exp(log_extra))
         return threshold(sigma, sampled, 0.0, 1e-9) + _NINE_IN_TEN * sigma
 
-    sigma = least_sigma * (1 + math.exp(lowest(cost, math.log(1e-7), 0.0)))
+    # With more to come the least noise is best, which all that comes shares.
+    log_extra = math.log(1e-7) if rest else lowest(cost, math.log(1e-7), 0.0)
+    sigma = least_sigma * (1 + math.exp(log_extra))
     guess = threshold(sigma, sampled, 0.0, 1e-12)
     certified = joint.certified_cases(novelty, sensitivity)
     # A case that holds at the guess holds above it, so only the others need to be looked at again.

@@ -1,0 +1,51 @@
+"""One sorted vocabulary from several lists of words."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+FEW = 10_000
+"""Up to this many words plain Python is done before polars is imported."""
+
+Merged = tuple[pa.LargeStringArray, list[NDArray[np.int32]]]
+
+
+def merge_words(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
+    """Return the distinct words in use, sorted by their bytes, and the place of each word of each list.
+
+    Args:
+        words: lists of strings, distinct within each.
+        used: which of them count.
+
+    Returns:
+        large_string, sorted; and int32 arrays, -1 for words that nobody uses.
+    """
+    if sum(len(each) for each in words) <= FEW:
+        return merge_few(words, used)
+    return merge_many(words, used)
+
+
+def merge_few(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
+    """Merge with sets: Python orders strings by code points, which is the order of their UTF-8 bytes."""
+    lists = [each.to_pylist() for each in words]
+    kept = {word for each, mask in zip(lists, used, strict=True) for word, use in zip(each, mask, strict=True) if use}
+    place = {word: number for number, word in enumerate(sorted(kept))}
+    names = [np.array([place.get(word, -1) for word in each], np.int32) for each in lists]
+    return pa.array(list(place), pa.large_string()), names
+
+
+def merge_many(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
+    """Merge with polars, which sorts and joins in parallel."""
+    import polars as pl
+
+    lists = [pl.Series(values=each, dtype=pl.String) for each in words]
+    occurring = [each.filter(pl.Series(mask)) for each, mask in zip(lists, used, strict=True)]
+    empty = pl.Series(values=[], dtype=pl.String)
+    vocabulary = pl.concat([empty, *occurring]).unique().sort()
+    numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})
+    names = [
+        pl.DataFrame({"word": each}).join(numbered, on="word", how="left", maintain_order="left")["name"].fill_null(-1)
+        for each in lists
+    ]
+    sorted_words = vocabulary.to_arrow().cast(pa.large_string())
+    return sorted_words, [each.to_numpy().astype(np.int32, copy=False) for each in names]
