@@ -1,6 +1,6 @@
 """`python -m voxpop` is the command line."""
 
-from voxpop.cli import main
+from voxpop.cli import console
 
 if __name__ == "__main__":
-    main()
+    console()

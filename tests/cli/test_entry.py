@@ -119,3 +119,12 @@ def test_a_reader_that_went_away_is_no_fault():
     with os.fdopen(writing, "w") as pipe:
         done = subprocess.run([sys.executable, "-c", program], stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["items"], 2), (["show", "nowhere"], 2)])
+def test_the_process_ends_with_the_code_of_the_command(arguments, code, tmp_path):
+    """`python -m voxpop` leaves at once, with everything written."""
+    call = [sys.executable, "-m", "voxpop", *arguments]
+    done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == code
+    assert (done.stdout if code == 0 else done.stderr).startswith("voxpop")

@@ -1,5 +1,5 @@
-"""The command line: `voxpop items`, `sequences`, `plan`, `show` and `demo`."""
+"""The command line: `voxpop items`, `ngrams`, `hitters`, `sequences`, `plan`, `show` and `demo`."""
 
-from voxpop.cli.entry import main
+from voxpop.cli.entry import console, main
 
-__all__ = ["main"]
+__all__ = ["console", "main"]

@@ -1,5 +1,6 @@
 """Arrow arrays as plain numpy arrays, without copies where that can be."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ def whole_numbers(array: pa.Array, missing: int = 0) -> NDArray[np.integer[Any]]
     if values is None or not len(array):
         return np.empty(0, kind)
     return np.frombuffer(values, kind, len(array), array.offset * kind.itemsize)
+
+
+def int64_array(numbers: Sequence[int]) -> pa.Array:
+    """Return an array of whole numbers; `pa.array` would import pandas first."""
+    exact = np.array(numbers, np.int64)
+    return pa.Array.from_buffers(pa.int64(), exact.size, [None, pa.py_buffer(exact)])
 
 
 def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:

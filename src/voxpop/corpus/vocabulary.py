@@ -4,6 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.corpus.arrow import int64_array
+
 FEW = 10_000
 """Up to this many words plain Python is done before polars is imported."""
 
@@ -26,12 +28,18 @@ def merge_words(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
 
 
 def merge_few(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
-    """Merge with sets: Python orders strings by code points, which is the order of their UTF-8 bytes."""
+    """Merge with dicts: Python orders strings by code points, which is the order of their UTF-8 bytes."""
+    if not words:
+        return pa.array([], pa.large_string()), []
+    any_use = np.concatenate(used)
     lists = [each.to_pylist() for each in words]
-    kept = {word for each, mask in zip(lists, used, strict=True) for word, use in zip(each, mask, strict=True) if use}
-    place = {word: number for number, word in enumerate(sorted(kept))}
+    every = [word for each in lists for word in each]
+    first = {word: number for number, word in enumerate(every) if any_use[number]}
+    ordered = sorted(first)
+    place = {word: number for number, word in enumerate(ordered)}
     names = [np.array([place.get(word, -1) for word in each], np.int32) for each in lists]
-    return pa.array(list(place), pa.large_string()), names
+    together = pa.concat_arrays([each.cast(pa.large_string()) for each in words])
+    return together.take(int64_array([first[word] for word in ordered])), names
 
 
 def merge_many(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
