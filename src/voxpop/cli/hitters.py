@@ -1,6 +1,6 @@
 """`voxpop hitters`: from a table of who wrote what to the words that many users hold."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from voxpop.cli.options import (
     User,
     budget_of,
 )
+from voxpop.cli.releasing import release_and_report
 
 MaxLength = Annotated[int, typer.Option(help="Most symbols of a word, its end mark counted.")]
 Unit = Annotated[int, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4.")]
@@ -54,24 +55,17 @@ def hitters(
 
     voxpop hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words
     """
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.report import report
-    from voxpop.cli.stages import stage
     from voxpop.hitters.heavy_hitters import HeavyHitters
-    from voxpop.release.saving import check_target
 
-    # All that can be wrong with the call comes before the data, and the data before the budget is spent.
     budget = budget_of(epsilon, delta)
-    folder = check_target(output)
-    fields = {"words": words, "sampling": sampling, "accounting": accounting, "alphabet": alphabet}
-    plan = HeavyHitters(max_length=max_length, unit=unit, **fields).plan(budget)  # type: ignore[arg-type]
-    columns = chosen_columns(source, user, text=text, tokens=tokens, items=items, sequence=sequence)
-    cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, **columns)
-    with stage("Releasing"):
-        release = plan.release(corpus, seed)
-    release.save(folder)
-    report(release, folder, as_json=json)
+    fields: dict[str, Any] = {"words": words, "sampling": sampling, "accounting": accounting, "alphabet": alphabet}
+    release_and_report(
+        lambda: HeavyHitters(max_length=max_length, unit=unit, **fields).plan(budget),
+        source,
+        output,
+        user,
+        {"text": text, "tokens": tokens, "items": items, "sequence": sequence},
+        tokenizer=tokenizer,
+        seed=seed,
+        json=json,
+    )

@@ -22,6 +22,7 @@ from voxpop.cli.options import (
     budget_of,
     set_union_of,
 )
+from voxpop.cli.releasing import release_and_report
 
 
 def items(
@@ -48,24 +49,15 @@ def items(
 
     voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words
     """
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.report import report
-    from voxpop.cli.stages import stage
-    from voxpop.release.saving import check_target
-
-    # All that can be wrong with the call comes before the data, and the data before the budget is spent.
     budget = budget_of(epsilon, delta)
-    folder = check_target(output)
-    plan = set_union_of(
-        limit=limit, weighting=weighting, noise=noise, alpha=alpha, rounds=rounds, accounting=accounting
-    ).plan(budget)
-    columns = chosen_columns(source, user, text=text, tokens=tokens, items=items, sequence=sequence)
-    cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, **columns)
-    with stage("Releasing"):
-        release = plan.release(corpus, seed)
-    release.save(folder)
-    report(release, folder, as_json=json)
+    fields = {"weighting": weighting, "noise": noise, "alpha": alpha, "rounds": rounds, "accounting": accounting}
+    release_and_report(
+        lambda: set_union_of(limit=limit, **fields).plan(budget),
+        source,
+        output,
+        user,
+        {"text": text, "tokens": tokens, "items": items, "sequence": sequence},
+        tokenizer=tokenizer,
+        seed=seed,
+        json=json,
+    )

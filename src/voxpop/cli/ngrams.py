@@ -30,6 +30,7 @@ from voxpop.cli.options import (
     budget_of,
     ngrams_of,
 )
+from voxpop.cli.releasing import release_and_report
 
 Sentences = Annotated[bool, typer.Option("--sentences", help="Cut texts into sentences; phrases stay within one.")]
 
@@ -63,34 +64,17 @@ def ngrams(
 
     voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases
     """
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.report import report
-    from voxpop.cli.stages import stage
-    from voxpop.release.saving import check_target
-
-    # All that can be wrong with the call comes before the data, and the data before the budget is spent.
     budget = budget_of(epsilon, delta)
-    folder = check_target(output)
-    plan = ngrams_of(
-        limit,
-        budgets,
-        max_length=max_length,
-        eta=eta,
-        weighting=weighting,
-        guide=guide,
-        pruning=pruning,
-        accounting=accounting,
-        alpha=alpha,
-        kappa=kappa,
-        measurement=measurement,
-    ).plan(budget)
-    columns = chosen_columns(source, user, text=text, tokens=tokens, sequence=sequence)
-    cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, sentences=sentences, **columns)
-    with stage("Releasing"):
-        release = plan.release(corpus, seed)
-    release.save(folder)
-    report(release, folder, as_json=json)
+    fields = {"weighting": weighting, "accounting": accounting, "alpha": alpha, "kappa": kappa}
+    shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning, "measurement": measurement}
+    release_and_report(
+        lambda: ngrams_of(limit, budgets, **shape, **fields).plan(budget),
+        source,
+        output,
+        user,
+        {"text": text, "tokens": tokens, "sequence": sequence},
+        tokenizer=tokenizer,
+        seed=seed,
+        json=json,
+        sentences=sentences,
+    )

@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.errors import InputError, UnsoundError
+from voxpop.arguments import check_choice, check_whole
+from voxpop.errors import UnsoundError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -69,12 +70,10 @@ class HeavyHitters:
 
     def __post_init__(self) -> None:
         """Check every field."""
-        _check_whole("max_length", self.max_length, 2, LONGEST, "the most symbols of a word with its end mark")
-        _check_whole("unit", self.unit, 1, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
+        check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
+        check_whole("unit", self.unit, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                listed = " or ".join(f'"{choice}"' for choice in choices)
-                raise InputError(f"`{name}` must be {listed}, got {getattr(self, name)!r}.")
+            check_choice(name, getattr(self, name), choices)
         if self.sampling == "fixed" and self.accounting == "exact":
             raise UnsoundError(
                 'sampling "fixed" with accounting "exact" is refused: in a batch of fixed size whoever is drawn takes '
@@ -120,8 +119,3 @@ class HeavyHitters:
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         return {"mechanism": "heavy hitters", **asdict(self)}
-
-
-def _check_whole(name: str, value: object, least: int, most: int, meaning: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(f"`{name}` must be a whole number from {least} to {most}, got {value!r}. It is {meaning}.")

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from voxpop.union.describe import table
+
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
     """Return the text of a plan from its public numbers."""
@@ -22,12 +24,6 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
     if plan["ran"]:
         lines += ["", "What ran", *table(_ran(plan["ran"]))]
     return "\n".join(lines)
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines, columns aligned to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def _limits(limit: Any) -> str:

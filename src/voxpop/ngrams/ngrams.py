@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, final
 
+from voxpop.arguments import check_choice, check_whole, check_within, is_real
 from voxpop.errors import InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 
@@ -75,19 +75,17 @@ class NGrams:
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
-        _check_whole("max_length", self.max_length, LONGEST, "most tokens in a phrase; 5 to 9 are usual")
+        check_whole("max_length", self.max_length, LONGEST, "most tokens in a phrase; 5 to 9 are usual")
         object.__setattr__(self, "limit", _checked_limit(self.limit, self.max_length))
         object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
-        _check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
-        _check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
-        _check_within("kappa", self.kappa, 0.0, 1000.0, "which forecasts are never pruned; 0.5 is usual")
-        _check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
+        check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
+        check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
+        check_within("kappa", self.kappa, 0.0, 1000.0, "which forecasts are never pruned; 0.5 is usual")
+        check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
         if not isinstance(self.guide, bool):
             raise InputError(f"`guide` must be True or False, got {self.guide!r}.")
-        if self.pruning not in ("both", "single"):
-            raise InputError(f'`pruning` must be "both" or "single", got {self.pruning!r}.')
-        if self.accounting not in ("joint", "published"):
-            raise InputError(f'`accounting` must be "joint" or "published", got {self.accounting!r}.')
+        check_choice("pruning", self.pruning, ("both", "single"))
+        check_choice("accounting", self.accounting, ("joint", "published"))
         _check_weighting(self.weighting)
 
     @property
@@ -165,9 +163,9 @@ def _checked_limit(limit: object, lengths: int) -> int | tuple[int, ...]:
         if len(limit) != lengths:
             raise InputError(f"`limit` must be one number or {lengths}, one for each length; got {len(limit)} of them.")
         for each in limit:
-            _check_whole("limit", each, LARGEST_LIMIT, meaning)
+            check_whole("limit", each, LARGEST_LIMIT, meaning)
         return tuple(limit)
-    _check_whole("limit", limit, LARGEST_LIMIT, meaning)
+    check_whole("limit", limit, LARGEST_LIMIT, meaning)
     return int(limit)  # type: ignore[call-overload, no-any-return]
 
 
@@ -177,24 +175,10 @@ def _checked_budgets(budgets: object, lengths: int) -> str | float | tuple[float
             raise InputError(f'`budgets` must be "auto", "equal", a ratio or a list of shares, got {budgets!r}.')
         return budgets
     if isinstance(budgets, Sequence):
-        if len(budgets) != lengths or not all(_is_real(share) and share > 0 for share in budgets):
+        if len(budgets) != lengths or not all(is_real(share) and share > 0 for share in budgets):
             raise InputError(
                 f"`budgets` must have {lengths} positive shares, one for each length, got {list(budgets)}."
             )
         return tuple(float(share) for share in budgets)
-    _check_within("budgets", budgets, 0.1, 10.0, "the ratio of sigma from one length to the next; 0.9 to 1.4 are usual")
+    check_within("budgets", budgets, 0.1, 10.0, "the ratio of sigma from one length to the next; 0.9 to 1.4 are usual")
     return float(budgets)  # type: ignore[arg-type]
-
-
-def _check_whole(name: str, value: object, most: int, meaning: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}. It is {meaning}.")
-
-
-def _check_within(name: str, value: object, least: float, most: float, meaning: str) -> None:
-    if not _is_real(value) or not least <= value <= most:  # type: ignore[operator]
-        raise InputError(f"`{name}` must be a number from {least:g} to {most:g}, got {value!r}. It is {meaning}.")
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

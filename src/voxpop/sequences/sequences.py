@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
+from voxpop.arguments import check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
@@ -71,8 +72,8 @@ class Sequences:
 
     def __post_init__(self) -> None:
         """Check every field, and put the alphabet in order."""
-        _check_whole("max_length", self.max_length, LONGEST, "the most symbols of one user that count; 20 is usual")
-        _check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
+        check_whole("max_length", self.max_length, LONGEST, "the most symbols of one user that count; 20 is usual")
+        check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
         if self.combine not in COMBINE:
             raise InputError(f'`combine` must be "sample" or "concatenate", got {self.combine!r}.')
         if self.consistency not in CONSISTENCY:
@@ -132,8 +133,3 @@ class Sequences:
             "consistency": self.consistency,
             "leaves": self.leaves,
         }
-
-
-def _check_whole(name: str, value: object, most: int, meaning: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}. It is {meaning}.")

@@ -10,10 +10,10 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {_noise(plan)}",
         f"{guarantee}; {plan['accounting']} accounting",
         "",
-        *_table(_round_rows(plan)),
+        *table(_round_rows(plan)),
         "",
         "Users who must hold an item for it to be released with probability",
-        *_table(_user_rows(plan)),
+        *table(_user_rows(plan)),
         "(each of those users holding that many items, all as rare as this one)",
     ]
     return "\n".join(lines)
@@ -46,6 +46,7 @@ def _user_rows(plan: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines, columns aligned to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

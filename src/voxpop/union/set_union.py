@@ -1,10 +1,9 @@
 """Set union: the items that many people share (DPSU, ICML 2020)."""
 
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.errors import InputError
+from voxpop.arguments import check_choice, check_whole, check_within
 from voxpop.privacy.budget import Budget
 from voxpop.union.cells import sound_sharing
 from voxpop.union.weighting import Weighting
@@ -62,14 +61,10 @@ class SetUnion:
 
     def __post_init__(self) -> None:
         """Check every field."""
-        _check_whole(
-            "limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start"
-        )
-        _check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
-        if not _is_real(self.alpha) or not 0.0 <= self.alpha <= 1000.0:
-            raise InputError(f"`alpha` must be a number from 0 to 1000, got {self.alpha!r}; 3 is the usual choice.")
-        if self.accounting not in ("joint", "published"):
-            raise InputError(f'`accounting` must be "joint" or "published", got {self.accounting!r}.')
+        check_whole("limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start")
+        check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
+        check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 3 is usual")
+        check_choice("accounting", self.accounting, ("joint", "published"))
         sound_sharing(self.weighting, self.noise)
 
     def plan(self, budget: Budget) -> "UnionPlan":
@@ -113,12 +108,3 @@ class SetUnion:
             "rounds": self.rounds,
             "accounting": self.accounting,
         }
-
-
-def _check_whole(name: str, value: object, most: int, meaning: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}. It is {meaning}.")
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

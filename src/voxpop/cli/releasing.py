@@ -1,0 +1,51 @@
+"""What every command that releases does, in the one order that spends nothing on a wrong call."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def release_and_report(
+    planned: Callable[[], Any],
+    source: list[str],
+    output: Path,
+    user: str | None,
+    contents: dict[str, str | None],
+    *,
+    tokenizer: str,
+    seed: int | None,
+    json: bool,
+    **reading: Any,
+) -> None:
+    """Check, plan, read, release, save and report.
+
+    All that can be wrong with the call comes before the data, and the data before the budget is spent.
+
+    Args:
+        planned: returns the plan, or refuses.
+        source: files, folders or patterns.
+        output: folder to save to.
+        user: column of users.
+        contents: column of contents, by kind; one of them is given.
+        tokenizer: how to cut text.
+        seed: for tests.
+        json: print one JSON object instead of words.
+        reading: further arguments of `voxpop.read`.
+    """
+    from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.report import report
+    from voxpop.cli.stages import stage
+    from voxpop.release.saving import check_target
+
+    folder = check_target(output)
+    plan = planned()
+    columns = chosen_columns(source, user, **contents)
+    cut = tokenizer_of(tokenizer)
+    with stage("Reading"):
+        from voxpop.corpus.read import read
+
+        corpus = read(source, tokenizer=cut, **columns, **reading)
+    with stage("Releasing"):
+        release = plan.release(corpus, seed)
+    release.save(folder)
+    report(release, folder, as_json=json)
