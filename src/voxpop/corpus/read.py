@@ -191,10 +191,13 @@ def _encode_texts(rows: Iterable[tuple[str, pa.Array]], tokenise: Tokenise, colu
 
 def _encode_lists(rows: Iterable[tuple[str, pa.Array]], column: str, kind: str) -> Encoded:
     """Encode lists of strings or numbers, or one item per row."""
-    encoded = []
-    for where, values in rows:
+
+    def encode(row: tuple[str, pa.Array]) -> tuple[pa.DictionaryArray, np.ndarray | None]:
+        where, values = row
         flat, starts = _flat(values, column, kind)
-        encoded.append((_dictionary(flat, where, column), starts))
+        return _dictionary(flat, where, column), starts
+
+    encoded = list(in_order(encode, rows))
     if not encoded:
         return [], []
     whole = pa.chunked_array([codes for codes, _ in encoded]).unify_dictionaries()
