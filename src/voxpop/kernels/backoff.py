@@ -196,7 +196,7 @@ def settle_balanced(
         factor[node] = 0.0
         if node == 0:
             left = total / (width - 1)
-            rest[node] = 1.0 / width / (width - held)
+            rest[node] = 1.0 / width / max(width - held, 1)
         elif outside > LEAST_OUTSIDE and held < width:
             left = _trusted(totals[node] - noisy, outside * totals[node], held * variance)
             left = min(max(left, 0.0), (width - held) * thresholds[node])
