@@ -51,6 +51,7 @@ bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, i
 
 federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
 	$(PYTHON) -m venv .venv-flower
+	.venv-flower/bin/python -m pip install --quiet --upgrade pip
 	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
 	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
 
