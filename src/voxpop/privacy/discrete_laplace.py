@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.errors import InternalError
-from voxpop.privacy.inversion import LARGEST, Tail, invert
+from voxpop.privacy.inversion import LARGEST, Tail, further_bits, invert
 from voxpop.privacy.secret import Secret
 
 Integers = NDArray[np.int64]
@@ -45,7 +45,7 @@ def laplace_noise(rate: Fraction, secret: Secret, purpose: str, first: Integers,
     draws = secret.draws(purpose, first.astype(np.uint64), second.astype(np.uint64))
     positive = draws[:, 0] >= _SIGN
     draws[positive] = ~draws[positive]  # count from the other end: X >= m is as likely as X <= -m
-    magnitude = invert(laplace_tail(rate), draws, _further(secret, purpose, first, second))
+    magnitude = invert(laplace_tail(rate), draws, further_bits(secret, purpose, first, second))
     return np.where(positive, magnitude, -magnitude)
 
 
@@ -77,7 +77,7 @@ def exceeding_zeros(
         names, turns = rows[active], np.full(active.size, turn, np.int64)
         occasion = f"{purpose}/gap"
         draws = secret.draws(occasion, names.astype(np.uint64), turns.astype(np.uint64))
-        gaps = invert(skips, draws, _further(secret, occasion, names, turns), most=most)
+        gaps = invert(skips, draws, further_bits(secret, occasion, names, turns), most=most)
         place = place + 1 + np.minimum(gaps, LARGEST >> 1)
         reached = place < zeros[active]
         active, place = active[reached], place[reached]
@@ -89,7 +89,7 @@ def exceeding_zeros(
     row, rank = row[order], rank[order]
     occasion = f"{purpose}/height"
     draws = secret.draws(occasion, rows[row].astype(np.uint64), rank.astype(np.uint64))
-    above = invert(heights, draws, _further(secret, occasion, rows[row], rank))
+    above = invert(heights, draws, further_bits(secret, occasion, rows[row], rank))
     return row, rank, least + above
 
 
@@ -133,14 +133,3 @@ def _exact_rate(rate: Fraction) -> Callable[[Any], tuple[Any, Any]]:
 
 def _number(context: Any, value: Fraction) -> Any:
     return context.mpf(value.numerator) / value.denominator
-
-
-def _further(secret: Secret, purpose: str, first: Integers, second: Integers) -> Callable[[int, int], int]:
-    """Return what draws 128 further bits for one of the pairs."""
-
-    def more(row: int, turn: int) -> int:
-        one, two = first[row : row + 1].astype(np.uint64), second[row : row + 1].astype(np.uint64)
-        words = secret.draws(f"{purpose}/more {turn}", one, two)[0]
-        return (int(words[0]) << 64) | int(words[1])
-
-    return more

@@ -15,6 +15,8 @@ import numpy as np
 from mpmath import MPContext
 from numpy.typing import NDArray
 
+from voxpop.privacy.secret import Secret
+
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
@@ -73,6 +75,27 @@ def invert(
     for row in np.flatnonzero(unsure | (high == 0)):
         values[row] = _invert_exactly(tail, (int(high[row]) << 64) | int(low[row]), int(row), more)
     return values
+
+
+def further_bits(secret: Secret, purpose: str, first: Integers, second: Integers) -> Callable[[int, int], int]:
+    """What `invert` draws further bits with.
+
+    Args:
+        secret: Where the bits come from.
+        purpose: That of the first 128 bits.
+        first: The first number of each pair that names a draw.
+        second: The second number of each pair.
+
+    Returns:
+        A function of a row and a round.
+    """
+
+    def more(row: int, turn: int) -> int:
+        one, two = first[row : row + 1].astype(np.uint64), second[row : row + 1].astype(np.uint64)
+        words = secret.draws(f"{purpose}/more {turn}", one, two)[0]
+        return (int(words[0]) << 64) | int(words[1])
+
+    return more
 
 
 def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int], int]) -> int:
