@@ -5,6 +5,7 @@ from voxpop.cli.options import (
     Alpha,
     Delta,
     Epsilon,
+    Focus,
     Items,
     Json,
     Limit,
@@ -41,6 +42,7 @@ def items(
     alpha: Alpha = 3.0,
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
+    focus: Focus = False,
     tokenizer: Tokenizer = "words",
     seed: Seed = None,
     json: Json = False,
@@ -50,7 +52,14 @@ def items(
     voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words
     """
     budget = budget_of(epsilon, delta)
-    fields = {"weighting": weighting, "noise": noise, "alpha": alpha, "rounds": rounds, "accounting": accounting}
+    fields = {
+        "weighting": weighting,
+        "noise": noise,
+        "alpha": alpha,
+        "rounds": rounds,
+        "accounting": accounting,
+        "focus": focus,
+    }
     release_and_report(
         lambda: set_union_of(limit=limit, **fields).plan(budget),
         source,

@@ -10,6 +10,7 @@ from voxpop.cli.options import (
     Delta,
     Epsilon,
     Eta,
+    Focus,
     Guide,
     Json,
     Limits,
@@ -25,6 +26,7 @@ from voxpop.errors import InputError
 
 if TYPE_CHECKING:
     from voxpop.ngrams.plan import NGramsPlan
+    from voxpop.union.focus.plan import FocusPlan
     from voxpop.union.plan import UnionPlan
 
 AnyAlpha = Annotated[
@@ -47,6 +49,7 @@ def plan(
     alpha: AnyAlpha = None,
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
+    focus: Focus = False,
     eta: Eta = 0.01,
     guide: Guide = True,
     pruning: Pruning = "both",
@@ -69,8 +72,8 @@ def plan(
     if alpha is not None:
         shared["alpha"] = alpha
     if max_length is None:
-        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, **shared)
-        planned: UnionPlan | NGramsPlan = items.plan(budget)
+        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, focus=focus, **shared)
+        planned: UnionPlan | FocusPlan | NGramsPlan = items.plan(budget)
     else:
         phrases = ngrams_of(limit, budgets, max_length=max_length, eta=eta, guide=guide, pruning=pruning, **shared)
         planned = phrases.plan(budget)

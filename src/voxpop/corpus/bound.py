@@ -4,15 +4,18 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.holdings import Holdings
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
+
+if TYPE_CHECKING:
+    from voxpop.corpus.corpus import Corpus
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -67,6 +70,17 @@ def bounded_sets(
         return _cut(holdings, items, starts, holdings.user_key[users], limit, secret, occasion)
 
     yield from in_order(bound, _batches(holdings, shuffle=shuffle))
+
+
+def bounded_corpus(
+    corpus: "Corpus", limit: int, candidates: NDArray[np.uint8], secret: Draws, occasion: str
+) -> "Corpus":
+    """Return the bounded sets as a corpus of items; see `Corpus.bounded`."""
+    holdings = Holdings(corpus.tokens, corpus.user_start, corpus.user_key, len(corpus.vocabulary))
+    sets = list(bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=False))
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(starts) for _, starts in sets)])
+    items = np.concatenate([np.empty(0, np.int32), *(items for items, _ in sets)])
+    return replace(corpus, tokens=items, user_start=np.cumsum(sizes), kind="items")
 
 
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:

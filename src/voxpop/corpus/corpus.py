@@ -50,6 +50,12 @@ class Corpus:
         holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), order)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)
 
+    def bounded(self, limit: int, candidates: NDArray[np.uint8], secret: "Draws", occasion: str) -> "Corpus":
+        """Return a corpus in which every user holds at most `limit` of its distinct candidates, drawn once."""
+        from voxpop.corpus.bound import bounded_corpus
+
+        return bounded_corpus(self, limit, candidates, secret, occasion)
+
     def levels(self) -> "Levels":
         """Return the walk from words to longer and longer grams.
 

@@ -12,11 +12,18 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "",
         *table(_round_rows(plan)),
         "",
+        *users_table(plan),
+    ]
+    return "\n".join(lines)
+
+
+def users_table(plan: dict[str, Any]) -> list[str]:
+    """Return how many users an item needs, as lines."""
+    return [
         "Users who must hold an item for it to be released with probability",
         *table(_user_rows(plan)),
         "(each of those users holding that many items, all as rare as this one)",
     ]
-    return "\n".join(lines)
 
 
 def _noise(plan: dict[str, Any]) -> str:

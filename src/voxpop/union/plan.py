@@ -130,10 +130,7 @@ class UnionPlan:
         """
         from voxpop.union.holders import users_needed
 
-        if not 0.0 < probability < 1.0:
-            raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
-        if isinstance(items, bool) or not isinstance(items, int) or items < 1:
-            raise InputError(f"`items` must be a whole number of at least 1, got {items!r}.")
+        check_holders(probability, items)
         return users_needed(self.rounds[-1], self.budget, probability, items)
 
     def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
@@ -169,3 +166,11 @@ class UnionPlan:
         from voxpop.union.describe import describe
 
         return describe(self.to_dict(), str(self.guarantee))
+
+
+def check_holders(probability: float, items: int) -> None:
+    """Refuse arguments of `holders` that are out of range."""
+    if not 0.0 < probability < 1.0:
+        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+    if isinstance(items, bool) or not isinstance(items, int) or items < 1:
+        raise InputError(f"`items` must be a whole number of at least 1, got {items!r}.")

@@ -13,6 +13,7 @@ from voxpop.release.grams import array_of
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus, Histogram
+    from voxpop.privacy.budget import Budget
     from voxpop.privacy.decide import Rule
     from voxpop.union.plan import RoundPlan, UnionPlan
 
@@ -22,16 +23,16 @@ def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Rele
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     remaining = np.ones(len(corpus.vocabulary), np.uint8)
     for number, round_plan in enumerate(plan.rounds):
-        released = _run_round(plan, round_plan, corpus, secret, remaining, f"round {number}/length 1")
+        released = run_round(round_plan, plan.budget, corpus, secret, remaining, f"round {number}/length 1")
         remaining[released] = 0
     items = corpus.vocabulary.take(array_of(np.flatnonzero(remaining == 0)))
     guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
     return Release.from_items(items, plan, guarantee)
 
 
-def _run_round(
-    plan: "UnionPlan",
+def run_round(
     round_plan: "RoundPlan",
+    budget: "Budget",
     corpus: "Corpus",
     secret: Secret,
     remaining: NDArray[np.uint8],
@@ -41,7 +42,7 @@ def _run_round(
     candidates = None if remaining.all() else remaining
     limit = round_plan.shares.setting.limit
     histogram = corpus.weigh(round_plan.shares, limit, candidates, secret, occasion)
-    return chosen(round_plan.rule(plan.budget), histogram, secret, occasion)
+    return chosen(round_plan.rule(budget), histogram, secret, occasion)
 
 
 def chosen(rule: "Rule", histogram: "Histogram", secret: Secret, occasion: str) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.arguments import check_choice, check_whole, check_within
+from voxpop.errors import InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 from voxpop.union.cells import sound_sharing
 from voxpop.union.weighting import Weighting
@@ -11,6 +12,7 @@ from voxpop.union.weighting import Weighting
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.release import Release
+    from voxpop.union.focus.plan import FocusPlan
     from voxpop.union.plan import UnionPlan
 
 MOST_ROUNDS = 16
@@ -35,6 +37,9 @@ class SetUnion:
         rounds: items released in one round are left out of the next, so users spend on the rest (DP-SIPS).
         accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
             delta/2 + delta/2. With limit=1 and one round, "joint" is the optimal mechanism for one item per user.
+        focus: run five rounds of our own instead: what is sure is released, what is hopeless is dropped, and users
+            spend on the rest; noisy weights add up over the rounds (docs/privacy/focus.md). It releases most, takes
+            about three times as long, and brings its own rounds, alpha and accounting.
 
     Raises:
         InputError: for a field out of range.
@@ -58,6 +63,7 @@ class SetUnion:
     alpha: float = 3.0
     rounds: int = 1
     accounting: Literal["joint", "published"] = "joint"
+    focus: bool = False
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -66,8 +72,23 @@ class SetUnion:
         check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 3 is usual")
         check_choice("accounting", self.accounting, ("joint", "published"))
         sound_sharing(self.weighting, self.noise)
+        if self.focus:
+            self._check_focus()
 
-    def plan(self, budget: Budget) -> "UnionPlan":
+    def _check_focus(self) -> None:
+        """Refuse what focused rounds replace or have no proof for."""
+        if self.noise != "gaussian" or not isinstance(self.weighting, str):
+            raise UnsoundError(
+                "`focus` is proved for Gaussian noise with count, weighted or l2-descent weighting; "
+                f"got {self.noise} noise with {self.to_dict()['weighting']} weighting."
+            )
+        if self.rounds != 1 or self.accounting != "joint" or self.limit < 2:
+            raise InputError(
+                "`focus` brings its own rounds and accounting and needs a limit of at least 2: leave `rounds` at 1 and "
+                f"`accounting` at joint; got rounds {self.rounds}, accounting {self.accounting}, limit {self.limit}."
+            )
+
+    def plan(self, budget: Budget) -> "UnionPlan | FocusPlan":
         """Fill in noise and threshold for a budget: no data needed.
 
         Args:
@@ -79,6 +100,10 @@ class SetUnion:
         Raises:
             BudgetError: where no threshold can meet the budget.
         """
+        if self.focus:
+            from voxpop.union.focus.planning import plan_focused
+
+            return plan_focused(self, budget)
         from voxpop.union.planning import plan_union
 
         return plan_union(self, budget)
@@ -107,4 +132,5 @@ class SetUnion:
             "alpha": self.alpha,
             "rounds": self.rounds,
             "accounting": self.accounting,
+            "focus": self.focus,
         }
