@@ -156,7 +156,7 @@ def _places(limit: int) -> NDArray[np.int64]:
 
 def _survivors(places: NDArray[np.int64], survival: float) -> Floats:
     """Return how likely each number of items leads to which number of survivors, this item always among them."""
-    others = (places - 1)[:, None].astype(np.float64)
-    fewer = np.append(places[1:] - 2, places[-1]).astype(np.float64)[None, :]
-    below = np.where(fewer >= others, 1.0, bdtr(np.minimum(fewer, others), others, survival))
+    others = (places - 1)[:, None]
+    fewer = np.append(places[1:] - 2, places[-1])[None, :]
+    below = np.where(fewer >= others, 1.0, bdtr(np.minimum(fewer, others).astype(np.float64), others, survival))
     return np.asarray(np.diff(below, axis=1, prepend=0.0))

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 CELLS_IN_SIGMA = 2**10
 COARSE, FINE = 1 / 40, 1 / 150
 """Steps of the grids of evidence: to search with, and to promise with."""
-ATTEMPTS = 20
-CLOSE = 0.06
+CORRECTIONS, SPARED = 2, 0.02
+"""How often a fine grid corrects what a coarse one found, and what it leaves of the logarithm of the bound."""
 
 
 def plan_focused(union: "SetUnion", budget: Budget, schedule: Schedule = SCHEDULE) -> FocusPlan:
@@ -100,7 +100,8 @@ def _evidence(
 ) -> EvidenceRounds:
     """Return how evidence is added up, thresholds just high enough for what novelty may spend.
 
-    The bound falls with the threshold about as a normal tail does, which says how far to correct what a coarse grid found.
+    A coarse grid finds about where, from above, since it bounds more loosely. The bound falls with the threshold about as
+    a normal tail does, which tells how much lower a fine grid allows.
     """
     goal = target * schedule.novelty * (1 - schedule.opening_novelty)
     mus = tuple(sensitivity / each.sigma for each in later)
@@ -118,9 +119,7 @@ def _evidence(
 
     least = sqrt(-2 * log(goal))
     last = crossing(lambda value: excess(value, COARSE), least - 2.0, least + 4.0, 0.01)
-    for _ in range(ATTEMPTS):
-        missed = excess(last, FINE)
-        if -CLOSE <= missed <= 0:
-            return at(last)
-        last += (missed + CLOSE / 2) / last
-    raise InternalError("no threshold was found for the evidence; please report the parameters of the call.")
+    for _ in range(CORRECTIONS):
+        lower = last + (excess(last, FINE) + SPARED) / last
+        last = lower if lower < last and excess(lower, FINE) <= 0 else last
+    return at(last)
