@@ -70,7 +70,7 @@ def _about(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) -
     if not known:
         return "–", "nothing was released"
     span = whole(known[0]) if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
-    return span, f"for 90 %, by length, each holding {each} as rare"
+    return span, "for 90 %, by length"
 
 
 def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) -> Grid:
@@ -82,8 +82,8 @@ def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) 
         "Holders that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
         rows,
-        f"Each holder holding {each} phrases of that length, all as rare as this one. A user with fewer gives each more "
-        "weight, one with more gives each less.",
+        f"Each holder holding {each} phrases of that length, all as rare as this one. A user with fewer gives each "
+        "more weight, one with more gives each less.",
     )
 
 
@@ -132,6 +132,6 @@ def _ran(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
         "What ran, length by length",
         ["tokens", "released", "candidates", "sigma", "threshold", "sigma of the forecast", "of the budget"],
         rows,
-        "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates are "
-        "phrases whose parts were released; they and all later numbers follow from what was released before.",
+        "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
+        "are phrases whose parts were released; they and all later numbers follow from what was released before.",
     )

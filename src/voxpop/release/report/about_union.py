@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from voxpop.release.report.chances import Chance, curve, optimal_chance, share_of, threshold_chance
+from voxpop.release.report.chances import Chance, curve, optimal_chance, share_of, threshold_chance, users_for
 from voxpop.release.report.story import Grid, Story
 from voxpop.release.report.words import plain, whole
 
 OTHERS = 10
+SHOWN = 12
 
 
 def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -23,7 +24,7 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         noun=("item", "items"),
         title="that many people share",
         kicker="Set union",
-        proof="docs/privacy/optimal-selection.md" if last["noise"] == "optimal" else "docs/privacy/set-union.md",
+        proof=f"docs/privacy/{_page(plan, last)}.md",
         values={"limit": plan["limit"], "optimal": last["noise"] == "optimal", "rounds": len(plan["round_plans"])},
         needed=_needed(plan),
         about=_about(plan),
@@ -47,6 +48,12 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     return curve(chance)
 
 
+def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
+    if last["noise"] == "optimal":
+        return "optimal-selection"
+    return "rounds" if len(plan["round_plans"]) > 1 else "set-union"
+
+
 def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
     rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
     return whole(rows[0]["users"]), f"for 90 %, each holding {OTHERS} as rare"
@@ -66,11 +73,15 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
 
 
 def _rounds(plan: Mapping[str, Any]) -> Grid:
-    rows = []
-    for number, each in enumerate(plan["round_plans"], start=1):
-        if each["noise"] == "optimal":
-            rows.append([str(number), "optimal selection by number of users", "–", "–", "–"])
-        else:
-            rows.append([str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))])
+    if plan["round_plans"][-1]["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"])
+        likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
+        shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
+        note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
+        return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
+    rows = [
+        [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]
+        for number, each in enumerate(plan["round_plans"], start=1)
+    ]
     head = ["round", "noise", "sigma" if plan["noise"] == "gaussian" else "scale b", "threshold", "weight stops at"]
     return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")

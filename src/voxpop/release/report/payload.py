@@ -53,7 +53,8 @@ def _planes(numbers: NDArray[Any]) -> bytes:
 
 def _steps(tokens: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return tokens less the one before, but whole where a parent's first child stands."""
-    steps = np.diff(tokens.astype(np.int64), prepend=0)
+    whole = tokens.astype(np.int64)
+    steps: NDArray[np.int64] = whole - np.concatenate([np.zeros(1, np.int64), whole])[:-1]
     firsts = starts[:-1][np.diff(starts) > 0]
     steps[firsts] = tokens[firsts]
     return steps

@@ -1,7 +1,7 @@
 """Numbers as the report writes them. What is a bound is never rounded to the wrong side."""
 
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
-from math import exp, floor, log10
+from math import ceil, exp, floor, log10
 from typing import Any
 
 LARGEST_EXPONENT = 700.0
@@ -29,6 +29,8 @@ def at_most(number: float, digits: int = 3) -> str:
         return "0"
     if number == int(number) and number < 1e15:
         return f"{int(number):,}"
+    if number >= 1000:
+        return f"{ceil(number):,}"
     rounded = Context(prec=digits, rounding=ROUND_CEILING).create_decimal_from_float(number)
     exponent = floor(log10(number))
     return f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}" if -4 <= exponent < 15 else f"{rounded:.{digits}g}"

@@ -26,7 +26,7 @@ function draw(id, make) {
 function lengthsChart(width) {
   const top = Math.max(...FACTS.lengths.map((each) => each.released));
   return Plot.plot({
-    className: CLASS, width, height: 280, marginLeft: 58, marginTop: 26, style: { fontSize: "12px" },
+    className: CLASS, width, height: 290, marginLeft: 58, marginTop: 26, marginBottom: 42, style: { fontSize: "12px" },
     x: { label: "tokens", type: "band", tickSize: 0, padding: 0.25 },
     y: { label: null, grid: true, domain: [0, top * 1.05], ticks: 5, tickFormat: (n) => many(n), tickSize: 0 },
     marks: [
@@ -45,7 +45,7 @@ function costsChart(width) {
     return { name, share };
   });
   return Plot.plot({
-    className: CLASS, width, height: 280, marginLeft: 58, marginTop: 26, style: { fontSize: "12px" },
+    className: CLASS, width, height: 290, marginLeft: 58, marginTop: 26, marginBottom: 42, style: { fontSize: "12px" },
     x: { label: "tokens", domain: names, tickSize: 0, padding: 0.25 },
     y: { label: null, grid: true, ticks: 5, tickFormat: (share) => `${Math.round(100 * share)} %`, tickSize: 0 },
     marks: [
@@ -62,16 +62,13 @@ function curvesChart(width) {
   const points = FACTS.curves.flatMap(({ name, points: each }, place) =>
     each.map(([holders, chance]) => ({ name, place, holders: Math.max(1, holders), chance })));
   const least = Math.min(...points.map((each) => each.holders)), most = Math.max(...points.map((each) => each.holders));
-  const wide = most / least > 12;
-  const start = wide ? least : Math.max(0, least - (most - least) * 0.04);
-  const colour = (place) =>
-    `color-mix(in oklab, var(--bar), var(--second) ${FACTS.curves.length < 2 ? 0 : Math.round((100 * place) / (FACTS.curves.length - 1))}%)`;
-  const labels = FACTS.curves.map((each, place) => {
-    const near = each.points.reduce((best, point) => (Math.abs(point[1] - 0.5) < Math.abs(best[1] - 0.5) ? point : best));
-    return { name: each.name, place, holders: near[0], chance: near[1] };
-  });
+  const colour = (place) => `oklch(var(--curve) 0.13 ${178 + Math.round((222 * place) / Math.max(8, FACTS.curves.length - 1))})`;
+  const labels = FACTS.curves.map((_, place) => nearest(place, 0.5));
+  const middles = labels.map((each) => Math.max(1, each.holders));
+  const wide = Math.max(...middles) / Math.min(...middles) > 8;
+  const start = wide ? least : 0;
   return Plot.plot({
-    className: CLASS, width, height: 330, marginLeft: 50, marginRight: 18, marginTop: 30, marginBottom: 42,
+    className: CLASS, width, height: 330, marginLeft: 50, marginRight: labelled(), marginTop: 30, marginBottom: 42,
     style: { fontSize: "12px" },
     x: { label: "users who hold it", type: wide ? "log" : "linear", domain: [start, most], ticks: width < 460 ? 5 : 8, tickFormat: (n) => many(n), grid: true },
     y: { label: "released", domain: [0, 1], ticks: 5, tickFormat: (share) => `${Math.round(100 * share)} %`, grid: true },
@@ -79,7 +76,7 @@ function curvesChart(width) {
       Plot.ruleY([0]),
       Plot.ruleY([0.5], { stroke: "var(--soft)", strokeDasharray: "3 4" }),
       Plot.lineY(points, { x: "holders", y: "chance", z: "place", stroke: (each) => colour(each.place), strokeWidth: 2.2, clip: true }),
-      ...legend(labels, colour),
+      ...(labels.length > 3 ? legend(labels, colour) : besideCurves(labels, colour)),
       Plot.tip(points, Plot.pointerX({
         x: "holders", y: "chance", fill: "var(--card)", stroke: "var(--line)",
         title: (each) => `${each.name}\n${many(each.holders)} users: ${percent(each.chance)}`,
@@ -88,9 +85,29 @@ function curvesChart(width) {
   });
 }
 
-// Names in a column at the left top, where no curve passes.
+function nearest(place, chance) {
+  const { name, points } = FACTS.curves[place];
+  const near = points.reduce((best, point) => (Math.abs(point[1] - chance) < Math.abs(best[1] - chance) ? point : best));
+  return { name, place, holders: Math.max(1, near[0]), chance: near[1] };
+}
+
+// Room for the names beside curves.
+function labelled() {
+  return FACTS.curves.length > 3 ? 18 : 96;
+}
+
+// A few names stand beside their curves.
+function besideCurves(labels, colour) {
+  return labels.map((each, place) => Plot.text([nearest(each.place, [0.8, 0.5, 0.2][place])], {
+    x: "holders", y: "chance", text: "name", textAnchor: "start", dx: 9, dy: 8, fill: colour(each.place), fontWeight: 600,
+    stroke: "var(--paper)", strokeWidth: 4,
+  }));
+}
+
+// Names in a column at the right bottom, below the curves.
 function legend(labels, colour) {
   return labels.map((each, place) => Plot.text([each.name], {
-    frameAnchor: "top-left", dx: 8, dy: 4 + 16 * place, text: (name) => `— ${name}`, fill: colour(each.place), fontWeight: 600,
+    frameAnchor: "bottom-right", dx: -8, dy: -8 - 15 * (labels.length - 1 - place), text: (name) => `${name} ●`,
+    fill: colour(each.place), fontWeight: 600, stroke: "var(--paper)", strokeWidth: 4,
   }));
 }

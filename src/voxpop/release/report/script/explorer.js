@@ -6,15 +6,15 @@ const NOUN = (number) => FACTS.nouns[number === 1 ? 0 : 1];
 class Explorer {
   constructor(rows) {
     this.rows = rows;
-    this.state = { query: "", match: "contains", lengths: new Set(), first: -1, sort: "length", turned: false };
+    this.state = { query: "", match: "contains", lengths: new Set(), first: -1, sort: FACTS.lengths.length > 1 ? "length" : "text", turned: false };
     this.found = { nodes: new Uint32Array(0), wanted: "" };
     this.total = rows.tree.released.reduce((sum, each) => sum + each, 0);
     byId("explorer-panel").hidden = false;
-    byId("explorer-panel").classList.toggle("counted", rows.tree.counts !== null);
     this.list = new VirtualList(byId("list"), (item, place) => this.draw(item, this.found.nodes[place]), {
       onPick: (place) => this.picked(this.found.nodes[place]),
       onEnter: (place) => this.copyOne(this.found.nodes[place]),
     });
+    if (this.total < 12) byId("list").style.height = `${36 * Math.max(4, this.total) + 2}px`;
     this.lengths();
     this.firsts();
     this.listen();
@@ -54,6 +54,7 @@ class Explorer {
     const phrase = item.appendChild(element("bdi", "phrase"));
     this.write(phrase, node, this.found.wanted);
     if (this.rows.tree.counts) item.append(element("span", "number", many(this.rows.tree.counts[node])));
+    if (FACTS.lengths.length < 2) return;
     item.append(element("span", "number", String(this.rows.tree.length[node])));
     const longer = this.rows.longer(node);
     item.append(element("span", "number", longer ? many(longer) : "–"));
