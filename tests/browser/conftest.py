@@ -121,11 +121,10 @@ class Opened:
 
     def offers(self) -> list[tuple[str, str, int]]:
         """Return what the completions box offers: context, token, number."""
-        script = (
-            "all => all.map(e => [e.querySelector('.before')?.textContent || '', "
-            "e.querySelector('.token').textContent, Number(e.querySelector('.number').textContent.replaceAll(',', ''))])"
-        )
-        return [tuple(each) for each in self.page.eval_on_selector_all("#offers li[data-place]", script)]
+        parts = "['.before', '.token', '.number']"
+        script = f"all => all.map(e => {parts}.map(part => e.querySelector(part)?.textContent || ''))"
+        rows = self.page.eval_on_selector_all("#offers li[data-place]", script)
+        return [(before, token, int(number.replace(",", ""))) for before, token, number in rows]
 
 
 @pytest.fixture
