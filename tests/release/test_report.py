@@ -292,6 +292,17 @@ def test_a_hundred_thousand_phrases_stay_small():
     assert len(page) < 2_000_000
 
 
+def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
+    """Beyond a limit the page holds the first grams, and says so; headings count all of them."""
+    from voxpop.release.report import page
+
+    monkeypatch.setattr(page, "MOST_SHOWN", 2)
+    text = page_of(release_of([("a",), ("b",), ("a", "b")], PLANS["ngrams.html"]))
+    assert "up to the first 2 in order of length" in text
+    assert "3 phrases <span>" in text
+    assert "up to the first" not in page_of(release_of([("a",), ("b",)], PLANS["ngrams.html"]))
+
+
 def test_chart_library_is_the_one_that_was_reviewed():
     """The vendored file has the checksum that its notes state."""
     content = ASSETS.joinpath("vendor/plot.min.js").read_bytes()
