@@ -38,7 +38,7 @@ def opened(browser, page, scheme, width=1280, height=900):
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     tab = context.new_page()
     tab.goto(page.as_uri())
-    tab.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+    tab.wait_for_selector("html[data-ready=yes]", state="attached")
     tab.fill("#search", "thank you")
     tab.click("#list .item >> nth=11")
     tab.fill("#prompt", "thank you for")

@@ -139,7 +139,7 @@ def opened(chromium: Any, reports: dict[str, Path]) -> Iterator[Any]:
         opened = Opened(context.new_page())
         pages.append(opened)
         opened.page.goto(reports[name].as_uri())
-        opened.page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+        opened.page.wait_for_selector("html[data-ready=yes]", state="attached")
         return opened
 
     yield open_report

@@ -127,7 +127,7 @@ def test_keyboard(opened):
     assert chosen is not None
     assert page.inner_text("#picked-phrase") == shown[1]
     page.keyboard.press("Enter")
-    page.wait_for_function("document.getElementById('told').textContent === 'Copied.'")
+    page.wait_for_selector("#told:text-is('Copied.')", state="attached")
     assert page.evaluate("navigator.clipboard.readText()") == shown[1]
     page.keyboard.press("End")
     assert page.inner_text("#picked-phrase") == shown[-1]
