@@ -16,7 +16,9 @@ class Completions {
     });
     // The index is built when the box comes into view or is asked, not when the page opens.
     const watcher = new IntersectionObserver((seen) => {
-      if (seen.some((each) => each.isIntersecting)) { watcher.disconnect(); this.update(); }
+      if (!seen.some((each) => each.isIntersecting)) return;
+      watcher.disconnect();
+      if (!this.found) this.update(); // else somebody was quicker, and may have chosen already
     });
     watcher.observe(byId("completions"));
   }
