@@ -1,6 +1,6 @@
 """How likely something that so many users hold is released, from the numbers that a plan states."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from math import erfc, exp, sqrt
 from typing import Any
 
@@ -90,9 +90,3 @@ def curve(chance: Chance) -> list[tuple[int, float]]:
     first = max(0, first - 1)
     places = sorted({round(first + (last - first) * step / (POINTS - 1)) for step in range(POINTS)})
     return [(holders, round(chance(holders), 5)) for holders in places]
-
-
-def steepest_span(curves: Sequence[Sequence[tuple[int, float]]]) -> tuple[int, int]:
-    """Return the least and the greatest number of holders that curves show, at least 1."""
-    holders = [place for points in curves for place, _ in points]
-    return max(1, min(holders)), max(holders)
