@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench bench-peers federation clean
+.PHONY: help demo test check lint types bench bench-peers federation browser clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -27,7 +27,7 @@ demo: $(STAMP)  ## release a private vocabulary from the text of Python's own st
 	$(BIN)/voxpop demo
 
 test: $(VENV)/.installed-test  ## run the test suite
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
 
 lint: $(VENV)/.installed-test  ## ruff
 	$(BIN)/ruff check src tests benchmarks
@@ -54,6 +54,13 @@ federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loop
 	.venv-flower/bin/python -m pip install --quiet --upgrade pip
 	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
 	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
+
+$(VENV)/.installed-browser: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --group browser
+	touch $@
+
+browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get install chromium, or VOXPOP_CHROMIUM=path)
+	$(BIN)/python -m pytest -q -m browser tests/browser
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -35,7 +35,7 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
     if len(release):
         typer.echo(indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)))
     typer.echo(promise(release.guarantee, user))
-    typer.echo(f"\nSaved to {folder}")
+    typer.echo(f"\nSaved to {folder}; report.html there is for whoever signs it off.")
 
 
 def summary(release: "Release", folder: Path) -> dict[str, Any]:

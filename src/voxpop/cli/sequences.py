@@ -140,4 +140,4 @@ def _report(model: "SequenceModel", folder: Path, spent: Any, *, as_json: bool, 
     typer.echo(promise(model.guarantee))
     if together is not None:
         typer.echo(f"\nWith the release that the alphabet came from, if from the same users: {together}")
-    typer.echo(f"\nSaved to {folder}")
+    typer.echo(f"\nSaved to {folder}; report.html there is for whoever signs it off.")

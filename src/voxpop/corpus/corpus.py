@@ -25,6 +25,8 @@ class Corpus:
         user_key: uint64 (users), a function of the user's id alone, from which the user's random draws follow.
         vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
         kind: "text", "tokens", "items" or "sequence".
+        reading: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
+            "characters", "regex:PATTERN"), else the kind; "" where it is not known.
     """
 
     tokens: NDArray[np.int32]
@@ -32,6 +34,7 @@ class Corpus:
     user_key: NDArray[np.uint64]
     vocabulary: pa.LargeStringArray
     kind: str
+    reading: str = ""
 
     def weigh(
         self,

@@ -1,6 +1,7 @@
 """Read a table of who wrote what."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -14,7 +15,7 @@ from voxpop.corpus.encode import Piece, build_corpus
 from voxpop.corpus.interner import WordInterner
 from voxpop.corpus.sentences import each_sentence
 from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, open_source
-from voxpop.corpus.tokenisers import Tokenise, list_tokeniser
+from voxpop.corpus.tokenisers import Tokenise, list_tokeniser, tokeniser_name
 from voxpop.corpus.users import encode_users
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.group import lay_documents
@@ -84,7 +85,8 @@ def read(
         pieces, words = _encode_lists(rows, column, kind)
     if not users:
         raise SourceError("the source holds no rows; check that it is the one you meant.")
-    return build_corpus(pieces, words, encode_users(users), kind)
+    corpus = build_corpus(pieces, words, encode_users(users), kind)
+    return replace(corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
 
 
 def _content(**columns: str | None) -> tuple[str, str]:

@@ -67,7 +67,7 @@ def _write(corpus: Corpus, folder: Path) -> None:
     for name in ARRAYS:
         with _private(folder / f"{name}.npy") as file:
             np.save(file, getattr(corpus, name))
-    _write_words(corpus.vocabulary, corpus.kind, folder)
+    _write_words(corpus.vocabulary, {"kind": corpus.kind, "reading": corpus.reading}, folder)
 
 
 def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
@@ -84,7 +84,7 @@ def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, fo
     for name, array in (("user_start", user_start), ("user_key", np.arange(user_start.size - 1, dtype=np.uint64))):
         with _private(folder / f"{name}.npy") as file:
             np.save(file, array)
-    _write_words(vocabulary, kind, folder)
+    _write_words(vocabulary, {"kind": kind}, folder)
 
 
 def _write_header(file: Any, size: int) -> None:
@@ -92,12 +92,12 @@ def _write_header(file: Any, size: int) -> None:
     np.lib.format.write_array_header_1_0(file, header)
 
 
-def _write_words(vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
+def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, str], folder: Path) -> None:
     table = pa.table({"token": vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     with _private(folder / META) as file:
-        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, "kind": kind}).encode())
+        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, **notes}).encode())
 
 
 def _private(path: Path) -> Any:
@@ -141,14 +141,15 @@ def load_corpus(folder: str | Path) -> Corpus:
         Corpus(kind='text', private)
     """
     path = Path(folder)
-    kind = _kind(path)
+    meta = _meta(path)
     try:
         arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         with pa.memory_map(str(path / VOCABULARY)) as source:
             vocabulary = pa.ipc.open_file(source).read_all().column("token").combine_chunks()
     except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
         raise _damaged(path) from None
-    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind)
+    kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
+    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading)
     if not _fits(corpus):
         raise _damaged(path)
     return corpus
@@ -160,7 +161,7 @@ def _large(vocabulary: pa.Array) -> pa.LargeStringArray:
     return vocabulary
 
 
-def _kind(path: Path) -> str:
+def _meta(path: Path) -> dict[str, Any]:
     try:
         meta = json.loads((path / META).read_bytes())
     except OSError:
@@ -169,7 +170,7 @@ def _kind(path: Path) -> str:
         raise _damaged(path) from None
     if not isinstance(meta, dict) or meta.get("version") != VERSION:
         raise SourceError(f"{path} was saved by another version of voxpop; read the source again and save it.")
-    return str(meta.get("kind"))
+    return meta
 
 
 def _fits(corpus: Corpus) -> bool:

@@ -42,6 +42,14 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     )
 
 
+def tokeniser_name(tokenizer: Any) -> str:
+    """Return how a release names the tokeniser that its texts were cut by: "" where only its caller knows it."""
+    if isinstance(tokenizer, re.Pattern):
+        plain = isinstance(tokenizer.pattern, str) and tokenizer.flags == re.UNICODE
+        return f"regex:{tokenizer.pattern}" if plain else ""
+    return tokenizer if isinstance(tokenizer, str) else ""
+
+
 def _whitespace(texts: pa.Array) -> pa.Array:
     import polars as pl
 

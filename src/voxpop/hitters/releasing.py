@@ -22,16 +22,18 @@ def release_hitters(plan: "HittersPlan", corpus: "Corpus", seed: int | None) -> 
     spelling = spell(corpus, plan.mechanism.alphabet, plan.rules)
     electorate = Electorate.of(spelling, corpus.user_key, plan.rules)
     found = simulate(spelling, electorate, plan.rules, secret)
-    return release_of(grams_of(found, spelling, corpus.vocabulary), plan, private=secret.private)
+    grams = grams_of(found, spelling, corpus.vocabulary)
+    return release_of(grams, plan, private=secret.private, reading=corpus.reading)
 
 
-def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool) -> Release:
+def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "") -> Release:
     """Return the release of grams in canonical order.
 
     Args:
         grams: what was found: lists of tokens.
         plan: the plan that ran.
         private: whether the secret was one that nobody knows.
+        reading: how the words were made, where that is known.
     """
     columns = [pa.array(grams, SCHEMA.field("gram").type), pa.array([len(gram) for gram in grams], pa.int32())]
-    return Release(pa.Table.from_arrays(columns, schema=SCHEMA), plan, plan.promise(private=private))
+    return Release(pa.Table.from_arrays(columns, schema=SCHEMA), plan, plan.promise(private=private), reading)

@@ -54,7 +54,7 @@ def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Re
     walk.run()
     guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
     table = table_of_grams(walk.vocabulary, walk.released, single=plan.mechanism.pruning == "single")
-    return Release(table, plan.after(tuple(walk.ran)), guarantee)
+    return Release(table, plan.after(tuple(walk.ran)), guarantee, corpus.reading)
 
 
 class _Walk:

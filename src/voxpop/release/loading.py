@@ -50,7 +50,7 @@ def load(folder: str | PathLike[str]) -> Release:
 def _release(record: Record, table: bytes, folder: str | PathLike[str]) -> Release:
     try:
         guarantee = Guarantee.from_dict(record.guarantee)
-        return Release(from_parquet(table), StoredPlan(record.plan), guarantee)
+        return Release(from_parquet(table), StoredPlan(record.plan), guarantee, record.reading)
     except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
         raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
 

@@ -24,6 +24,7 @@ class Record:
     plan: dict[str, Any]
     guarantee: dict[str, Any]
     checksum: str
+    reading: str = ""
 
 
 def write_record(release: "Release", table: bytes) -> bytes:
@@ -37,6 +38,7 @@ def write_record(release: "Release", table: bytes) -> bytes:
         "statement": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
         "plan": release.plan.to_dict(),
+        **({"reading": release.reading} if release.reading else {}),
         "checksums": {TABLE: checksum(table)},
     }
     return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -56,7 +58,8 @@ def read_record(content: bytes, where: str) -> Record:
             "Use the version of voxpop that saved it, or a newer one."
         )
     try:
-        record = Record(dict(parsed["plan"]), dict(parsed["guarantee"]), str(parsed["checksums"][TABLE]))
+        numbers, promise, reading = dict(parsed["plan"]), dict(parsed["guarantee"]), str(parsed.get("reading", ""))
+        record = Record(numbers, promise, str(parsed["checksums"][TABLE]), reading)
     except (KeyError, TypeError, ValueError) as error:
         raise ReleaseError(f"{where} is incomplete. {DAMAGED}") from error
     return record

@@ -1,6 +1,6 @@
 """What may leave the building: a set of grams, the plan that ran, and what it guarantees."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -14,6 +14,8 @@ from voxpop.release.grams import check_canonical, table_of_items
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from voxpop.release.completing import Completer, Completion
 
 ROWS_AT_ONCE = 65_536
 
@@ -38,6 +40,7 @@ class Release:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: what the release guarantees, or that it is not private.
+        reading: how tokens were made: the tokeniser of texts, or "items", "tokens", "sequence"; "" if not known.
 
     Example:
         >>> import pyarrow as pa
@@ -56,19 +59,21 @@ class Release:
     grams: pa.Table
     plan: Plan
     guarantee: Guarantee
+    reading: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a table in any form but the canonical one."""
         check_canonical(self.grams)
 
     @staticmethod
-    def from_items(items: Any, plan: Plan, guarantee: Guarantee) -> "Release":
+    def from_items(items: Any, plan: Plan, guarantee: Guarantee, reading: str = "") -> "Release":
         """Make the release of single items.
 
         Args:
             items: pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
             plan: the plan that ran.
             guarantee: what it guarantees.
+            reading: how tokens were made, where that is known.
 
         Returns:
             The release.
@@ -76,7 +81,7 @@ class Release:
         Raises:
             InternalError: if the items are not distinct and sorted.
         """
-        return Release(table_of_items(items), plan, guarantee)
+        return Release(table_of_items(items), plan, guarantee, reading)
 
     def to_arrow(self) -> pa.Table:
         """Return the grams as a pyarrow table with the columns `gram` and `length`."""
@@ -96,11 +101,43 @@ class Release:
 
         return pd.DataFrame({"gram": self.grams["gram"].to_pylist(), "length": self.grams["length"].to_numpy()})
 
+    def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
+        """Return how released grams go on from here: what comes next, by the longest context, with back-off.
+
+        The longest end of the prompt that a released gram extends is looked up first, then shorter ones, down to the
+        last token. Within one context the tokens that most released grams go on with come first; ties go to
+        what the shorter context prefers, then to the order of bytes. Nothing of it depends on how many users held what.
+
+        Args:
+            prompt: a text, cut as the texts of the release were (where that is known), or a list of tokens. The last
+                word of a text may be a beginning: it is completed where it was not released, where no released gram
+                has it behind the word before it, or where nothing follows. An empty prompt asks how grams begin.
+            limit: most continuations.
+
+        Returns:
+            At most `limit` continuations of different tokens, best first; none where nothing fits.
+
+        Raises:
+            InputError: for a prompt that is neither a text nor a list of strings, or a limit below 1.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> table = pl.DataFrame({"who": range(3000), "what": ["Thank you very much", "thank you for it"] * 1500})
+            >>> corpus = vp.read(table, user="who", text="what")
+            >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+            >>> [(each.token, each.context) for each in phrases.complete("I thank you")]
+            [('for', ('thank', 'you')), ('very', ('thank', 'you'))]
+            >>> [each.token for each in phrases.complete("Thank you v")]
+            ['very']
+        """
+        return self._completer.complete(prompt, limit)
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Save to a folder, whole or not at all; an earlier release there is replaced in one step.
 
-        The folder gets `release.parquet` (the grams) and `release.json` (plan and guarantee). Their bytes depend on the
-        release alone. `voxpop.load` reads them back.
+        The folder gets `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`, a page for
+        whoever signs the release off. Their bytes depend on the release alone. `voxpop.load` reads them back.
 
         Args:
             folder: where to; it may be new, empty, or hold a release.
@@ -128,8 +165,8 @@ class Release:
         """Compare the set, the numbers that ran, and the guarantee."""
         if not isinstance(other, Release):
             return NotImplemented
-        same_words = self.guarantee == other.guarantee and self.plan.to_dict() == other.plan.to_dict()
-        return same_words and bool(self.grams.equals(other.grams))
+        mine, theirs = (self.guarantee, self.reading), (other.guarantee, other.reading)
+        return mine == theirs and self.plan.to_dict() == other.plan.to_dict() and bool(self.grams.equals(other.grams))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -139,3 +176,9 @@ class Release:
     @cached_property
     def _members(self) -> frozenset[tuple[str, ...]]:
         return frozenset(self)
+
+    @cached_property
+    def _completer(self) -> "Completer":
+        from voxpop.release.completing import Completer
+
+        return Completer(self.grams, self.reading)

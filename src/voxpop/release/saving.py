@@ -1,4 +1,4 @@
-"""Save a release: two files in a folder, whole or not at all."""
+"""Save a release: table, record and report in a folder, whole or not at all."""
 
 import os
 from os import PathLike
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
 from voxpop.release.folder import folder_to_read, replace_folder
-from voxpop.release.record import RECORD, TABLE, is_record, write_record
+from voxpop.release.record import RECORD, TABLE, checksum, is_record, write_record
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -18,10 +18,13 @@ REPLACEABLE = frozenset({TABLE, RECORD, "report.html"})
 def save_release(release: "Release", folder: str | PathLike[str]) -> None:
     """Write the files of a release; see `Release.save`."""
     from voxpop.release.grams import to_parquet
+    from voxpop.release.report import REPORT, report_of
 
     target = check_target(folder)
     table = to_parquet(release.grams)
-    files = {TABLE: table, RECORD: write_record(release, table)}
+    record = write_record(release, table)
+    page = report_of(release, {TABLE: checksum(table), RECORD: checksum(record)})
+    files = {TABLE: table, RECORD: record, REPORT: page}
     try:
         replace_folder(target, files)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A model on disk: three files in a folder, whole or not at all."""
+"""A model on disk: grams, alphabet, record and report in a folder, whole or not at all."""
 
 import json
 import os
@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 FORMAT = "voxpop sequence model"
 FORMAT_VERSION = 1
 RECORD, GRAMS, ALPHABET = "model.json", "grams.parquet", "alphabet.parquet"
-REPLACEABLE = frozenset({RECORD, GRAMS, ALPHABET, "synthetic.parquet"})
+REPORT = "report.html"
+REPLACEABLE = frozenset({RECORD, GRAMS, ALPHABET, REPORT, "synthetic.parquet"})
 
 
 def save_model(model: "SequenceModel", folder: str | PathLike[str], extra: dict[str, bytes] | None = None) -> None:
     """Write the files of a model, and others beside them; see `SequenceModel.save`."""
+    from voxpop.sequences.reporting import report_of_model
+
     target = check_model_target(folder)
     files = {GRAMS: _grams(model), ALPHABET: _alphabet(model), **(extra or {})}
+    files[RECORD] = _record(model, files)
+    files[REPORT] = report_of_model(model, {name: checksum(content) for name, content in files.items()})
     try:
-        replace_folder(target, {**files, RECORD: _record(model, files)})
+        replace_folder(target, files)
     except OSError as error:
         raise ReleaseError(
             f"{folder} could not be saved: {error.strerror or error}. No half of a model was left behind; "

@@ -27,7 +27,7 @@ def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Rele
         remaining[released] = 0
     items = corpus.vocabulary.take(array_of(np.flatnonzero(remaining == 0)))
     guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
-    return Release.from_items(items, plan, guarantee)
+    return Release.from_items(items, plan, guarantee, corpus.reading)
 
 
 def run_round(

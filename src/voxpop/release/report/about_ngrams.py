@@ -1,0 +1,137 @@
+"""The story of an n-gram extraction."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from voxpop.release.report.chances import Chance, curve, share_of, threshold_chance, users_for
+from voxpop.release.report.story import Grid, Story
+from voxpop.release.report.words import percent, plain, whole
+
+PHRASES_OF_EACH = 10
+PROBABILITIES = (0.5, 0.9, 0.99)
+
+
+def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+    """Return the story of an extraction from its plan's numbers and how many grams each length released."""
+    runs = plan["ran"]
+    chances = {run["length"]: _chance(plan, run) for run in runs}
+    each = min(PHRASES_OF_EACH, *_limits(plan))
+    longest = max(sizes, default=1)
+    curves = [
+        {"name": f"length {length}", "points": curve(chance)}
+        for length, chance in chances.items()
+        if length <= longest and users_for(chance, PROBABILITIES[-1])
+    ]
+    return Story(
+        words="ngrams.html",
+        noun=("phrase", "phrases"),
+        title="that many people share",
+        kicker=f"Phrases of 1 to {plan['max_length']} tokens",
+        proof="docs/privacy/ngrams.md",
+        values={
+            "max_length": plan["max_length"],
+            "limits": _limits(plan),
+            "eta": plan["eta"],
+            "spurious": _spurious(plan, sizes),
+            "longest": longest,
+            "both": plan["pruning"] == "both",
+            "each": each,
+        },
+        needed=_needed(chances, sizes, each),
+        about=_about(chances, sizes, each),
+        curves=curves,
+        curves_note=f"One line for each length, with the noise and threshold that ran; its parts are taken to be "
+        f"released, and each holder to hold {each} phrases as rare as this one.",
+        costs=_costs(plan),
+        grids=[_ran(plan, sizes)],
+    )
+
+
+def _limits(plan: Mapping[str, Any]) -> list[int]:
+    limit = plan["limit"]
+    return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
+
+
+def _chance(plan: Mapping[str, Any], run: Mapping[str, Any]) -> Chance:
+    limits = _limits(plan)
+    limit = limits[run["length"] - 1]
+    share = share_of(plan["weighting"], "gaussian", limit, min(PHRASES_OF_EACH, *limits))
+    if share is None:
+        raise ValueError("a weighting of another version")
+    cutoff = max(run["threshold"] + plan["alpha"] * run["sigma"], 1.0) if plan["weighting"] == "l2-descent" else None
+    numbers = {"noise": "gaussian", "scale": run["sigma"], "threshold": run["threshold"], "cutoff": cutoff}
+    return threshold_chance(numbers, share)
+
+
+def _about(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) -> tuple[str, str]:
+    """Return the least and the greatest number of holders that a length with releases needed."""
+    needed = [users_for(chance, 0.9) for length, chance in chances.items() if sizes.get(length)]
+    known = [users for users in needed if users is not None]
+    if not known:
+        return "–", "nothing was released"
+    span = whole(known[0]) if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
+    return span, "for 90 %, by length"
+
+
+def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) -> Grid:
+    rows = [
+        [str(length), f"{sizes.get(length, 0):,}", *(whole(users_for(chance, wanted)) for wanted in PROBABILITIES)]
+        for length, chance in chances.items()
+    ]
+    return Grid(
+        "Holders that a phrase needed",
+        ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
+        rows,
+        f"Each holder holding {each} phrases of that length, all as rare as this one. A user with fewer gives each "
+        "more weight, one with more gives each less.",
+    )
+
+
+def _spurious(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> float:
+    """Bound how many released phrases are expected to be held by nobody: eta of those one shorter, length by length."""
+    expected = 0.0
+    for run in plan["ran"]:
+        if run["length"] > 1:
+            expected += plan["eta"] * min(run["candidates"], sizes.get(run["length"] - 1, 0))
+    return expected
+
+
+def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each pass's part of the budget: of 1 / sigma^2, which adds up."""
+    first = plan["ran"][0]["sigma"] ** -2
+    later = float(plan["mu_squared_later"])
+    parts = [{"length": 1, "part": "vote", "square": first}]
+    for run in plan["ran"][1:]:
+        if run["measurement_sigma"] is not None:
+            parts.append({"length": run["length"], "part": "forecast", "square": run["measurement_sigma"] ** -2})
+        parts.append({"length": run["length"], "part": "vote", "square": run["sigma"] ** -2})
+    left = later - sum(part["square"] for part in parts[1:])
+    if left > 1e-3 * later:
+        parts.append({"length": None, "part": "not used", "square": left})
+    total = sum(part["square"] for part in parts)
+    return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
+
+
+def _ran(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
+    shares: dict[Any, float] = {}
+    for cost in _costs(plan):
+        shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
+    rows = [
+        [
+            str(run["length"]),
+            f"{sizes.get(run['length'], 0):,}",
+            "–" if run["candidates"] is None else f"{run['candidates']:,}",
+            plain(run["sigma"]),
+            plain(run["threshold"]),
+            plain(run["measurement_sigma"]),
+            percent(shares[run["length"]]),
+        ]
+        for run in plan["ran"]
+    ]
+    return Grid(
+        "What ran, length by length",
+        ["tokens", "released", "candidates", "sigma", "threshold", "sigma of the forecast", "of the budget"],
+        rows,
+        "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
+        "are phrases whose parts were released; they and all later numbers follow from what was released before.",
+    )

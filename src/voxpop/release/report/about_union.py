@@ -1,0 +1,87 @@
+"""The story of a set union."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from voxpop.release.report.chances import Chance, curve, optimal_chance, share_of, threshold_chance, users_for
+from voxpop.release.report.story import Grid, Story
+from voxpop.release.report.words import plain, whole
+
+OTHERS = 10
+SHOWN = 12
+
+
+def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+    """Return the story of a set union from its plan's numbers."""
+    last = plan["round_plans"][-1]
+    curves = [
+        {"name": f"{size:,} item{'' if size == 1 else 's'} each", "points": points}
+        for size in sorted({1, min(OTHERS, plan["limit"]), plan["limit"]})
+        if (points := curve_of(plan, last, size))
+    ]
+    return Story(
+        words="union.html",
+        noun=("item", "items"),
+        title="that many people share",
+        kicker="Set union",
+        proof=f"docs/privacy/{_page(plan, last)}.md",
+        values={"limit": plan["limit"], "optimal": last["noise"] == "optimal", "rounds": len(plan["round_plans"])},
+        needed=_needed(plan),
+        about=_about(plan),
+        curves=curves,
+        curves_note="One line for each number of items that every holder holds, all as rare as this one: whoever holds "
+        "many gives each of them less weight.",
+        grids=[_rounds(plan)],
+    )
+
+
+def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
+    """Return how likely an item is released, by its holders, who hold `size` items each; empty where unknown."""
+    chance: Chance
+    if last["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"])
+    else:
+        share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
+        if share is None:
+            return []
+        chance = threshold_chance(last, share)
+    return curve(chance)
+
+
+def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
+    if last["noise"] == "optimal":
+        return "optimal-selection"
+    return "rounds" if len(plan["round_plans"]) > 1 else "set-union"
+
+
+def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
+    rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
+    return whole(rows[0]["users"]), f"for 90 %, each holding {OTHERS} as rare"
+
+
+def _needed(plan: Mapping[str, Any]) -> Grid:
+    users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
+    probabilities = sorted({probability for _, probability in users})
+    sizes = sorted({size for size, _ in users})
+    return Grid(
+        "Holders that an item needs",
+        ["items of each holder", *(f"{100 * probability:g} %" for probability in probabilities)],
+        [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
+        "Each holder holding that many items, all as rare as this one."
+        + (" In the last round alone: earlier rounds can only help." if len(plan["round_plans"]) > 1 else ""),
+    )
+
+
+def _rounds(plan: Mapping[str, Any]) -> Grid:
+    if plan["round_plans"][-1]["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"])
+        likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
+        shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
+        note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
+        return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
+    rows = [
+        [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]
+        for number, each in enumerate(plan["round_plans"], start=1)
+    ]
+    head = ["round", "noise", "sigma" if plan["noise"] == "gaussian" else "scale b", "threshold", "weight stops at"]
+    return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")

@@ -1,0 +1,29 @@
+// Cut what is typed as the texts of the release were cut: the same rules as cutting.py.
+const URLS = /(?:https?:\/\/|www\.)\S+/gu;
+const folded = (text) => text.normalize("NFC").toLowerCase().normalize("NFC");
+
+function cutPrompt(text, reading, numbers) {
+  if (reading === "items") return { tokens: text ? [text] : [], open: text !== "" };
+  const tokens = cutText(text, reading, numbers);
+  const last = tokens[tokens.length - 1];
+  const open = tokens.length > 0 && reading !== "characters" && !/\s$/u.test(text) && folded(text).endsWith(folded(last));
+  return { tokens, open };
+}
+
+function cutText(text, reading, numbers) {
+  if (reading === "words") return folded(text).replace(URLS, " ").match(/[\p{L}\p{M}\p{N}']+/gu) || [];
+  if (reading === "characters") return Array.from(folded(text)).filter((letter) => !/\s/u.test(letter));
+  const pattern = reading.startsWith("regex:") ? patternOf(reading.slice(6)) : null;
+  if (pattern) return (text.match(pattern) || []).filter((token) => token);
+  const parts = text.split(/\s+/u).filter((part) => part);
+  if (reading === "whitespace") return parts;
+  return parts.map((part) => (!numbers.has(part) && numbers.has(folded(part)) ? folded(part) : part));
+}
+
+function patternOf(source) {
+  try {
+    return new RegExp(source, "gu");
+  } catch {
+    return null; // written for Python in a way that browsers do not read: white space parts tokens instead
+  }
+}

@@ -1,0 +1,69 @@
+"""The report of a model: the page of a release, with noisy counts beside the grams."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.release.grams import SCHEMA
+
+if TYPE_CHECKING:
+    from voxpop.sequences.model import SequenceModel
+
+END = "⟨end⟩"
+
+
+def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> bytes:
+    """Return the page of a model; equal models give equal bytes.
+
+    Args:
+        model: to be signed off.
+        checksums: of the files beside the page.
+    """
+    from voxpop.release.report.about_sequences import about_sequences
+    from voxpop.release.report.page import MOST_SHOWN, page_of
+    from voxpop.release.report.payload import payload_of
+    from voxpop.release.trie import GramTrie
+
+    end = _end_mark(set(model.alphabet))
+    rows = _rows(model, end)
+    sizes: dict[int, int] = {}
+    scales: dict[int, tuple[float, float]] = {}
+    for gram, _, scale in rows:
+        sizes[len(gram)] = sizes.get(len(gram), 0) + 1
+        low, high = scales.get(len(gram), (scale, scale))
+        scales[len(gram)] = (min(low, scale), max(high, scale))
+    shown = rows[:MOST_SHOWN]
+    columns = [pa.array([gram for gram, *_ in shown], SCHEMA.field("gram").type)]
+    lengths = pa.array([len(gram) for gram, *_ in shown], pa.int32())
+    trie = GramTrie.of(pa.Table.from_arrays([*columns, lengths], schema=SCHEMA))
+    counts = np.minimum(np.array([count for _, count, _ in shown], np.int64), 2**32 - 1)
+    shape, packed = payload_of(trie, counts)
+    shape |= {"reading": "sequence", "shown": len(shown)}
+    plan = model.plan.to_dict()
+    story = about_sequences(plan, sizes, scales, end)
+    return page_of(story, model.guarantee, plan, sizes, (shape, packed), checksums)
+
+
+def _rows(model: "SequenceModel", end: str) -> list[tuple[list[str], int, float]]:
+    """Return gram, noisy count and scale of each entry in canonical order: every beginning is an entry itself."""
+    table = model.to_polars()
+    ends = table["ends"].to_list()
+    grams = [[*gram, end] if closed else gram for gram, closed in zip(table["gram"].to_list(), ends, strict=True)]
+    rows: list[tuple[list[str], int, float]] = list(
+        zip(grams, table["count"].to_list(), table["scale"].to_list(), strict=True)
+    )
+    return sorted(rows, key=_canonical)
+
+
+def _canonical(row: tuple[list[str], Any, Any]) -> tuple[int, list[bytes]]:
+    return len(row[0]), [token.encode() for token in row[0]]
+
+
+def _end_mark(symbols: set[str]) -> str:
+    """Return how the end is written: like no symbol."""
+    mark = END
+    while mark in symbols:
+        mark = f"⟨{mark}⟩"
+    return mark

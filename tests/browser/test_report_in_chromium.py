@@ -1,0 +1,286 @@
+"""The report in a real browser: search, order, downloads, keyboard, themes, completions, and no network.
+
+The fixture `opened` fails a test whose page logged anything or asked for anything but its own file.
+"""
+
+import csv
+import json
+import time
+
+import pytest
+
+import voxpop as vp
+
+pytestmark = pytest.mark.browser
+
+
+def count(opened):
+    return opened.page.inner_text("#count")
+
+
+def test_everything_released_is_listed(opened, reports):
+    """The list holds the release in its order, and says how many there are."""
+    report = opened("phrases")
+    release = vp.load(reports["phrases"].parent)
+    assert count(report) == f"{len(release)} phrases"
+    assert report.rows()[:5] == [" ".join(gram) for gram in release][:5]
+    assert report.page.inner_text("h1").startswith(f"{len(release)} phrases")
+
+
+@pytest.mark.parametrize(
+    ("button", "typed", "fits"),
+    [
+        ("anywhere", "You F", lambda text: "you f" in text),
+        ("at the start", "you ", lambda text: text.startswith("you ")),
+        ("whole tokens", "you  for", lambda text: " you for " in f" {text} "),
+        ("anywhere", "ÉTÉ", lambda text: "été" in text),
+        ("anywhere", "nowhere to be found", lambda _: False),
+    ],
+)
+def test_search(opened, reports, button, typed, fits):
+    """What is typed is found, as the chosen way of matching says, and the number of hits is told."""
+    report = opened("phrases")
+    expected = [" ".join(gram) for gram in vp.load(reports["phrases"].parent) if fits(" ".join(gram))]
+    report.page.click(f"text={button}")
+    report.page.fill("#search", typed)
+    assert report.rows() == expected[: len(report.rows())]
+    assert count(report).startswith(f"{len(expected)} of ")
+    assert report.page.eval_on_selector("#count", "e => e.getAttribute('aria-live')") == "polite"
+    if not expected:
+        assert "says nothing" in report.page.inner_text("#list")
+
+
+def test_lengths_and_first_tokens_filter(opened, reports):
+    """Chosen lengths and a first token narrow the list, and are taken back."""
+    report = opened("phrases")
+    grams = list(vp.load(reports["phrases"].parent))
+    report.page.click("#lengths button:text-is('3')")
+    assert report.rows() == [" ".join(gram) for gram in grams if len(gram) == 3]
+    report.page.click("#first-list .item:has-text('you')")
+    assert report.rows() == [" ".join(gram) for gram in grams if len(gram) == 3 and gram[0] == "you"]
+    report.page.click("#chosen-first")
+    report.page.click("text=all lengths")
+    assert count(report) == f"{len(grams)} phrases"
+
+
+def test_sorting(opened, reports):
+    """A to Z is the order of tokens; again turns it round; phrases that begin most come first."""
+    report = opened("phrases")
+    grams = list(vp.load(reports["phrases"].parent))
+    ordered = [" ".join(gram) for gram in sorted(grams, key=lambda gram: [token.encode() for token in gram])]
+    report.page.click("[data-sort=text]")
+    assert report.rows() == ordered[: len(report.rows())]
+    report.page.click("[data-sort=text]")
+    assert report.rows() == ordered[::-1][: len(report.rows())]
+    report.page.click("[data-sort=longer]")
+    begun = {gram: sum(other[: len(gram)] == gram for other in grams) - 1 for gram in grams}
+    assert report.rows()[0] == " ".join(max(grams, key=lambda gram: begun[gram]))
+
+
+def test_downloads(opened, reports, tmp_path):
+    """What is shown is saved: CSV that spreadsheets do not compute, JSON and text to the letter."""
+    report = opened("items")
+    items = [gram[0] for gram in vp.load(reports["items"].parent)]
+    saved = {}
+    for name in ("csv", "json", "text"):
+        with report.page.expect_download() as download:
+            report.page.click(f"#save-{name}")
+        saved[name] = tmp_path / download.value.suggested_filename
+        download.value.save_as(saved[name])
+    assert [path.name for path in saved.values()] == ["items.csv", "items.json", "items.txt"]
+    with saved["csv"].open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["phrase"] for row in rows] == [f"'{item}" if item.startswith("=") else item for item in items]
+    content = json.loads(saved["json"].read_text(encoding="utf-8"))
+    assert content["grams"] == [[item] for item in items]
+    assert content["statement"] == "(4, 1e-07)-DP, one user added or removed"
+    assert saved["text"].read_text(encoding="utf-8").split("\n") == items
+    report.page.fill("#search", "tea")
+    with report.page.expect_download() as download:
+        report.page.click("#save-json")
+    download.value.save_as(tmp_path / "one.json")
+    assert json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))["grams"] == [["tea"]]
+
+
+def test_nothing_hides_and_nothing_runs(opened):
+    """Markup is text, and marks that turn a line around are written out."""
+    report = opened("items")
+    assert "<img src=x onerror=alert(1)>" in report.rows()
+    assert "evilU+202Etxt" in report.rows()
+    assert report.page.locator("#list img").count() == 0
+
+
+def test_keyboard(opened):
+    """The slash searches, arrows walk, Enter copies, Escape clears; the first stop of Tab skips to the report."""
+    report = opened("phrases", permissions=["clipboard-read", "clipboard-write"])
+    page = report.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.type("thank you")
+    shown = report.rows()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.id") == "list"
+    page.keyboard.press("ArrowDown")
+    chosen = page.eval_on_selector("#list", "e => document.getElementById(e.getAttribute('aria-activedescendant'))")
+    assert chosen is not None
+    assert page.inner_text("#picked-phrase") == shown[1]
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#told:text-is('Copied.')", state="attached")
+    assert page.evaluate("navigator.clipboard.readText()") == shown[1]
+    page.keyboard.press("End")
+    assert page.inner_text("#picked-phrase") == shown[-1]
+    page.focus("#search")
+    page.keyboard.press("Escape")
+    assert page.input_value("#search") == ""
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_themes(opened, system):
+    """Colours follow the system until somebody chooses, and the choice is kept."""
+    page = opened("phrases", color_scheme=system).page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light, dark = "rgb(252, 251, 248)", "rgb(20, 23, 26)"
+    assert page.evaluate(ground) == {"light": light, "dark": dark}[system]
+    seen = []
+    for _ in range(3):
+        page.click("#theme")
+        seen.append((page.inner_text("#theme span"), page.evaluate(ground)))
+    assert seen[:2] == [("light", light), ("dark", dark)]
+    assert seen[2][0] == "auto"
+    page.click("#theme")
+    page.reload()
+    assert page.inner_text("#theme span") == "light"
+
+
+PROMPTS = [
+    "thank you",
+    "",
+    "Thank you FOR",
+    "thank you fo",
+    "you f",
+    "zebra",
+    "zebra you",
+    "see you so",
+    "été à ",
+    "v",
+    "𝔘 ",
+]
+
+
+def test_completions_are_those_of_the_library(opened, reports):
+    """The box offers what `Release.complete` gives: tokens, contexts, numbers and order."""
+    report = opened("phrases")
+    release = vp.load(reports["phrases"].parent)
+    for prompt in PROMPTS:
+        report.page.fill("#prompt", prompt)
+        expected = [(" ".join(each.context), each.token, each.phrases) for each in release.complete(prompt, 12)]
+        assert report.offers() == expected, prompt
+
+
+def test_completions_of_many_are_those_of_the_library(opened, reports):
+    """The same on a hundred thousand phrases."""
+    report = opened("many")
+    release = vp.load(reports["many"].parent)
+    grams = list(release)
+    for gram in grams[:: len(grams) // 25]:
+        for prompt in (" ".join(gram), " ".join(gram)[:-2], f"{gram[0]} {gram[-1]}"):
+            report.page.fill("#prompt", prompt)
+            expected = [(" ".join(each.context), each.token, each.phrases) for each in release.complete(prompt, 12)]
+            assert report.offers() == expected, prompt
+
+
+def test_completions_are_taken(opened):
+    """Enter takes the first, arrows choose another, Tab takes it, and a begun word is finished."""
+    page = opened("phrases").page
+    page.fill("#prompt", "Thank y")
+    page.press("#prompt", "Enter")
+    assert page.input_value("#prompt") == "thank you "
+    page.press("#prompt", "ArrowDown")
+    page.press("#prompt", "ArrowDown")
+    assert page.eval_on_selector("#offer-1", "e => e.getAttribute('aria-selected')") == "true"
+    page.press("#prompt", "Tab")
+    assert page.input_value("#prompt") == "thank you very "
+    page.click("#offer-0")
+    assert page.input_value("#prompt") == "thank you very much "
+    page.fill("#search", "you for")
+    page.click("#list .item >> nth=0")
+    page.click("#complete-one")
+    assert page.input_value("#prompt") == "you for "
+    assert page.evaluate("document.activeElement.id") == "prompt"
+
+
+@pytest.mark.parametrize("name", ["phrases", "items", "sequences", "seeded", "empty"])
+def test_pages_fit_their_width(opened, name):
+    """No kind of report scrolls sideways, down to the narrowest phone; every button and field has a name."""
+    page = opened(name).page
+    for width in (1280, 768, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_timeout(50)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    named = "all => all.every(e => !e.offsetParent || e.getAttribute('aria-label') || e.textContent.trim())"
+    assert page.eval_on_selector_all("button", named)
+    assert page.eval_on_selector_all("input", "all => all.every(e => e.labels.length > 0)")
+
+
+def test_charts_are_drawn(opened):
+    """Bars for every length, parts of the budget, and one line for each length."""
+    page = opened("phrases").page
+    page.wait_for_selector("#chart-curves svg g[aria-label=line]", state="attached")
+    assert page.locator("#chart-lengths svg g[aria-label=bar] > *").count() == 5
+    assert page.locator("#chart-costs svg g[aria-label=bar] > *").count() >= 9
+    assert page.locator("#chart-curves svg g[aria-label=line] path").count() == 5
+    assert page.locator(".chart[role=img][aria-label]").count() == 3
+
+
+def test_a_seeded_release_cannot_be_overlooked(opened):
+    """The alarm stands on top, and in the title of the window."""
+    page = opened("seeded").page
+    assert page.title().startswith("NOT PRIVATE")
+    assert page.get_by_role("alert").bounding_box()["y"] < 100
+
+
+def test_sequences_show_noisy_counts(opened):
+    """A model's grams stand with their counts, and no completions are offered."""
+    page = opened("sequences").page
+    page.click("[data-sort=count]")
+    first = page.eval_on_selector("#list .item[data-place='0']", "e => [...e.children].map(c => c.textContent)")
+    assert first[0] == "home"
+    assert 2500 < int(first[1].replace(",", "")) < 3500
+    assert page.locator("#completions").count() == 0
+
+
+def test_the_policy_holds(opened):
+    """A script that got into the page could send nothing, and none can be added."""
+    report = opened("phrases")
+    sent = report.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
+    assert sent == "refused"
+    report.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))"
+    )
+    assert report.page.evaluate("window.ran") is None
+    assert len(report.complaints) >= 2
+    assert all("Content Security Policy" in each or "Fetch API" in each for each in report.complaints)
+    report.complaints.clear()
+    report.requests[:] = [url for url in report.requests if url.startswith("file:")]
+
+
+def test_a_hundred_thousand_open_and_answer_at_once(opened, reports):
+    """A report of 100,000 phrases opens in about a second, a search takes milliseconds; the alarm is ten times that."""
+    begun = time.perf_counter()
+    report = opened("many")
+    took = time.perf_counter() - begun
+    search = """typed => {
+        const box = document.getElementById("search"), begun = performance.now();
+        box.value = typed;
+        box.dispatchEvent(new Event("input"));
+        document.getElementById("list").clientHeight;
+        return performance.now() - begun;
+    }"""
+    answers = [report.page.evaluate(search, typed) for typed in ("w", "wa", "w1f", "zzz", "")]
+    size = reports["many"].stat().st_size
+    print(f"{size:,} bytes; open and ready {took:.2f} s; searches {', '.join(f'{each:.0f} ms' for each in answers)}")
+    assert size < 4_000_000
+    assert took < 20
+    assert max(answers) < 1000

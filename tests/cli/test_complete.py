@@ -1,0 +1,41 @@
+"""`voxpop complete`."""
+
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.release.grams import SCHEMA
+from voxpop.release.stored_plan import StoredPlan
+
+
+@pytest.fixture
+def saved(tmp_path):
+    rows = [["thank"], ["y\x1bou"], ["you"], ["thank", "y\x1bou"], ["thank", "you"]]
+    table = pa.table({"gram": rows, "length": [len(row) for row in rows]}, schema=SCHEMA)
+    vp.Release(table, StoredPlan({}), vp.Guarantee(4, 1e-7), "words").save(tmp_path / "phrases")
+    return tmp_path / "phrases"
+
+
+def test_for_people(voxpop, saved):
+    """One phrase a line, with nothing that a terminal would obey."""
+    assert voxpop("complete", saved, "Thank") == (0, "  thank y\\x1bou\n  thank you\n", "")
+    assert voxpop("complete", saved, "--limit", 1).out == "  thank\n"
+
+
+def test_for_machines(voxpop, saved):
+    """One object, with context and number of phrases."""
+    assert voxpop("complete", saved, "thank you", "--json").json["completions"] == [
+        {"token": "you", "context": ["thank"], "phrases": 1}
+    ]
+
+
+def test_nothing_fits(voxpop, saved):
+    """No continuation is said, and is no error."""
+    assert voxpop("complete", saved, "zebra") == (0, "Nothing released goes on from there.\n", "")
+    assert voxpop("complete", saved, "zebra", "--json").json["completions"] == []
+
+
+def test_wrong_calls(voxpop, saved):
+    """A missing folder and a limit of 0 are refused in one line."""
+    assert "does not exist" in voxpop("complete", "nowhere", "thank").complaint
+    assert "`limit` must be a whole number" in voxpop("complete", saved, "thank", "--limit", 0).complaint

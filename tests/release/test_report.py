@@ -1,0 +1,332 @@
+"""`report.html`: a function of the release, true to its plan, safe whatever the grams hold."""
+
+import json
+import re
+import zlib
+from base64 import b64encode
+from fractions import Fraction
+from hashlib import sha256
+from html.parser import HTMLParser
+from importlib.resources import files
+from math import exp
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.ngrams.plan import LengthRun
+from voxpop.release.grams import SCHEMA
+from voxpop.release.report import about_ngrams, about_union, report_of, words
+from voxpop.release.report.chances import optimal_chance, share_of, threshold_chance, users_for, voting_chance
+from voxpop.release.report.page import json_for_html
+from voxpop.release.report.stories import story_of
+from voxpop.release.stored_plan import StoredPlan
+
+BUDGET = vp.Budget(4, 1e-7)
+NASTY = ["</script><script>alert(1)</script>", "<!--", "a\"'&b", "\u202eevil", "\x00", "]]>", "{{ 7 * 7 }}", "\u2028"]
+ASSETS = files("voxpop.release.report")
+
+
+def release_of(grams, plan, guarantee=None):
+    rows = sorted(grams, key=lambda gram: (len(gram), [token.encode() for token in gram]))
+    table = pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
+    return vp.Release(table, plan, guarantee or plan.guarantee)
+
+
+def ngrams_plan(**fields):
+    plan = vp.NGrams(max_length=3, **fields).plan(BUDGET)
+    runs = (LengthRun(1, plan.first.scale, None, None, plan.first.threshold), LengthRun(2, 3.5, 20.0, 400, 9.25))
+    return plan.after(runs)
+
+
+def page_of(release):
+    return report_of(release, {"release.parquet": "sha256:0"}).decode()
+
+
+class Parsed(HTMLParser):
+    """Elements, their attributes and the text of scripts and styles, as a browser would cut the page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.raw, self.policy, self.text, self._open = [], [], "", [], None
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.elements.append((tag, attrs))
+        if attrs.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attrs["content"]
+        if tag in ("script", "style"):
+            self._open = (tag, attrs, [])
+
+    def handle_data(self, data):
+        (self._open[2] if self._open else self.text).append(data)
+
+    def handle_endtag(self, tag):
+        if self._open and tag == self._open[0]:
+            self.raw.append((tag, self._open[1], "".join(self._open[2])))
+            self._open = None
+
+
+UNIONS = [
+    vp.SetUnion(limit=100),
+    vp.SetUnion(limit=30, weighting="weighted", accounting="published"),
+    vp.SetUnion(limit=20, weighting="count"),
+    vp.SetUnion(limit=20, weighting="weighted", noise="laplace", rounds=2),
+    vp.SetUnion(limit=20, weighting="l1-descent", noise="laplace", alpha=0.5),
+    vp.SetUnion(limit=20, weighting="count", noise="laplace"),
+]
+
+
+@pytest.mark.parametrize("union", UNIONS, ids=str)
+@pytest.mark.parametrize("size", [1, 10, 20])
+def test_chances_of_set_union_are_the_plans(union, size):
+    """The report's own formula needs as many holders as the plan does."""
+    plan = union.plan(BUDGET)
+    numbers = plan.to_dict()
+    last = numbers["round_plans"][-1]
+    chance = threshold_chance(last, share_of(numbers["weighting"], last["noise"], numbers["limit"], size))
+    for probability in (0.001, 0.2, 0.5, 0.9, 0.99):
+        assert users_for(chance, probability) == plan.holders(probability, size)
+
+
+def test_chances_of_optimal_selection_are_the_plans():
+    """One item each: the optimal rule, at the plan's own delta."""
+    plan = vp.SetUnion(limit=1).plan(BUDGET)
+    chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
+    assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.holders(p) for p in (0.01, 0.5, 0.999)]
+
+
+def test_chances_of_ngrams_are_the_plans():
+    """With the planned noise in place of what ran, the report needs as many holders as the plan."""
+    plan = vp.NGrams(max_length=4, limit=50, weighting="l2-descent").plan(BUDGET)
+    from voxpop.ngrams.planning import threshold_for
+
+    for each in plan.lengths[1:]:
+        threshold = threshold_for(plan.mechanism.eta, each.sigma, 1, 10)
+        exact = plan.round_of(each.length, each.sigma, threshold).threshold
+        run = {"length": each.length, "sigma": each.sigma, "threshold": exact}
+        chance = about_ngrams._chance(plan.to_dict(), run)
+        for probability in (0.1, 0.5, 0.9):
+            assert users_for(chance, probability) == plan.holders(each.length, probability)
+
+
+def test_chances_of_heavy_hitters_are_the_plans():
+    """The worst case that the plan states."""
+    plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
+    chance = voting_chance(plan.sampling_rate, plan.theta, plan.rounds)
+    assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.holders(p) for p in (0.1, 0.5, 0.9)]
+
+
+def test_a_cutoff_too_low_is_never_enough():
+    """Where weight stops below the threshold, no number of holders is invented."""
+    numbers = {"noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
+    assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
+    assert about_union.curve_of({"weighting": "weighted", "limit": 3}, numbers, 1) == []
+
+
+PLANS = {
+    "union.html": vp.SetUnion(limit=10).plan(BUDGET),
+    "ngrams.html": ngrams_plan(limit=[10, 20, 30]),
+    "hitters.html": vp.HeavyHitters(max_length=6).plan(BUDGET),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_mechanism_has_its_story(name):
+    """A plan that ran and the same plan loaded from a file give one page, with the words of the mechanism."""
+    plan = PLANS[name]
+    grams = [("tea",), ("milk",)] + ([("milk", "tea")] if name == "ngrams.html" else [])
+    assert story_of(plan.to_dict(), {1: 2, 2: 1}).words == name
+    page = page_of(release_of(grams, plan))
+    loaded = StoredPlan(json.loads(json.dumps(plan.to_dict())))
+    assert page == page_of(release_of(grams, loaded, plan.guarantee))
+
+
+@pytest.mark.parametrize("numbers", [{}, {"mechanism": "set union"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
+def test_unknown_plans_have_a_general_story(numbers):
+    """Numbers that are not those of a mechanism of ours are shown, and nothing is claimed about them."""
+    page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
+    assert "not one whose numbers this version" in page
+    assert "How many people it took" not in page
+
+
+def test_page_is_saved_and_depends_on_the_release_alone(tmp_path):
+    """Saving, loading and saving again give the same page; it names the checksums of the files beside it."""
+    release = release_of([("tea",), ("milk",)], PLANS["union.html"])
+    release.save(tmp_path / "once")
+    vp.load(tmp_path / "once").save(tmp_path / "again")
+    page = (tmp_path / "once" / "report.html").read_bytes()
+    assert page == (tmp_path / "again" / "report.html").read_bytes()
+    for name in ("release.parquet", "release.json"):
+        assert sha256((tmp_path / "once" / name).read_bytes()).hexdigest() in page.decode()
+
+
+def test_nothing_of_the_grams_reaches_the_markup():
+    """Tokens that are markup stay inside the packed list, and the page has the elements it has without them."""
+    plan = PLANS["union.html"]
+    page, plain = (Parsed(page_of(release_of(grams, plan))) for grams in ([(each,) for each in NASTY], [("tea",)]))
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
+    assert "alert(1)" not in "".join(page.text)
+    assert "7 * 7" not in "".join(page.text)
+
+
+def test_numbers_of_a_plan_are_escaped():
+    """A plan or promise from a file cannot bring markup into the page."""
+    numbers = {"mechanism": "<img src=x>", "note": "</script><b>", "table": [{"<i>": "<i>"}]}
+    guarantee = vp.Guarantee(4, 1.0, private=False, unproved="</script><script>alert(2)</script>")
+    page = Parsed(page_of(release_of([("tea",)], StoredPlan(numbers), guarantee)))
+    plain = Parsed(page_of(release_of([("tea",)], StoredPlan({"mechanism": "x", "note": "y"}), guarantee)))
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
+    assert all("alert(2)" not in text for tag, attrs, text in page.raw if attrs.get("type") is None)
+
+
+@given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), lambda each: st.lists(each)))
+def test_json_in_the_page_is_inert(content):
+    """No text can end a script element, and it reads back as it was."""
+    text = json_for_html(content)
+    assert text.isascii()
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == content
+
+
+def test_policy_allows_these_scripts_and_no_network():
+    """Every script and style that runs is allowed by its hash, nothing else is, and nothing may be loaded."""
+    page = Parsed(page_of(release_of([("tea",)], PLANS["union.html"])))
+    policy = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))
+    assert policy["default-src"] == "'none'"
+    assert "unsafe" not in page.policy
+    assert "http" not in page.policy
+    for tag, attrs, text in page.raw:
+        if attrs.get("type") is None:
+            digest = b64encode(sha256(text.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy[f"{tag}-src"]
+    for tag, attrs in page.elements:
+        assert not {"src", "srcset", "action", "style", "onclick"} & attrs.keys(), tag
+        assert attrs.get("href", "#").startswith("#")
+
+
+def test_a_release_that_is_not_private_says_so_everywhere():
+    """In the title, in an alert, in the statement, and without the promises of a private one."""
+    plan = PLANS["union.html"]
+    grams = [("tea",)]
+    private = page_of(release_of(grams, plan))
+    seeded = page_of(release_of(grams, plan, vp.Guarantee(4, 1e-7, private=False)))
+    unproved = page_of(release_of(grams, plan, vp.Guarantee(4, 1.0, private=False, unproved="batches have no proof")))
+    for page in (seeded, unproved):
+        assert "<title>NOT PRIVATE" in page
+        assert 'role="alert"' in page
+        assert "54.6 times" not in page
+    assert "made with a seed" in seeded
+    assert "batches have no proof" in unproved
+    assert "54.6 times" in private
+    assert "NOT PRIVATE" not in private
+    assert 'role="alert"' not in private
+
+
+def test_page_states_the_numbers_of_an_extraction():
+    """Holders, spurious phrases and the parts of the budget are those of what ran."""
+    plan = ngrams_plan(limit=20, eta=0.02)
+    sizes = {1: 300, 2: 50}
+    story = story_of(plan.to_dict(), sizes)
+    assert story.values["spurious"] == pytest.approx(0.02 * 300)
+    assert sum(cost["share"] for cost in story.costs) == pytest.approx(1.0)
+    parts = {(cost["length"], cost["part"]): cost["share"] for cost in story.costs}
+    assert parts[2, "vote"] / parts[2, "forecast"] == pytest.approx((20.0 / 3.5) ** 2)
+    whole = 1 / plan.first.scale**2 + plan.later
+    assert parts[1, "vote"] == pytest.approx(1 / plan.first.scale**2 / whole)
+    assert [row[1] for row in story.needed.rows] == ["300", "50"]
+
+
+@given(st.floats(1e-300, 1e300))
+def test_bounds_are_rounded_up(number):
+    """A bound in words is never below the bound, and not far above."""
+    shown = Fraction(words.at_most(number).replace(",", ""))
+    assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
+
+
+@given(st.floats(0, 1))
+def test_shares_are_rounded_up(share):
+    """A share in per cent is never below the share, and 100 % only where nothing is excluded."""
+    shown = words.percent_at_most(share)
+    if shown.startswith("just"):
+        assert share < 1
+    else:
+        # 0.1 is a little more than a tenth as a double, and 10 % all the same.
+        assert Fraction(shown.removesuffix(" %")) >= Fraction(share) * 100 * (1 - Fraction(1, 10**14))
+        assert shown != "100 %" or share == 1
+
+
+@given(st.floats(0.01, 8), st.floats(0, 0.2), st.floats(0, 1))
+def test_detection_bound_is_that_of_the_worst_mechanism(epsilon, delta, alarms):
+    """The bound is reached by the four outcomes that dominate every (epsilon, delta)-private mechanism."""
+    kept = (1 - delta) / (1 + exp(epsilon))
+    # (probability with the user, without), the most telling outcome first.
+    outcomes = [(delta, 0.0), (kept * exp(epsilon), kept), (kept, kept * exp(epsilon)), (0.0, delta)]
+    found = left = 0.0
+    left = alarms
+    for with_user, without in outcomes:
+        part = 1.0 if without <= left else left / without
+        found, left = found + part * with_user, left - part * without
+    assume(abs(left) < 2)
+    assert words.most_detected(epsilon, delta, alarms) == pytest.approx(found, abs=1e-9)
+
+
+@given(st.floats(0.01, 8), st.floats(0, 0.2))
+def test_accuracy_bound_is_the_best_of_all_tests(epsilon, delta):
+    """Half of what is found and half of what is rightly left, at the best rate of false alarms."""
+    rates = [step / 4000 for step in range(4001)] + [(1 - delta) / (1 + exp(epsilon))]
+    best = max((words.most_detected(epsilon, delta, rate) + 1 - rate) / 2 for rate in rates)
+    assert words.most_accurate(epsilon, delta) == pytest.approx(best, abs=1e-9)
+
+
+def test_a_hundred_thousand_phrases_stay_small():
+    """A page of 100,000 phrases stays far below 4 MB."""
+    tokens = [f"{number * 2654435761 % 2**32:x}" for number in range(9000)]
+    grams = {(token,) for token in tokens}
+    grams |= {(tokens[i % 9000], tokens[i * i * 31 % 9000]) for i in range(60_000)}
+    grams |= {(tokens[i % 9000], tokens[i * i * 31 % 9000], tokens[i * 7 % 9000]) for i in range(50_000)}
+    page = page_of(release_of(grams, PLANS["union.html"]))
+    print(f"{len(grams):,} phrases: {len(page):,} bytes")
+    assert len(page) < 2_000_000
+
+
+def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
+    """Beyond a limit the page holds the first grams, and says so; headings count all of them."""
+    from voxpop.release.report import page
+
+    monkeypatch.setattr(page, "MOST_SHOWN", 2)
+    text = page_of(release_of([("a",), ("b",), ("a", "b")], PLANS["ngrams.html"]))
+    assert "up to the first 2 in order of length" in text
+    assert "3 phrases <span>" in text
+    assert "up to the first" not in page_of(release_of([("a",), ("b",)], PLANS["ngrams.html"]))
+
+
+def test_chart_library_is_the_one_that_was_reviewed():
+    """The vendored file has the checksum that its notes state."""
+    content = ASSETS.joinpath("vendor/plot.min.js").read_bytes()
+    assert sha256(content).hexdigest() in ASSETS.joinpath("vendor/README.md").read_text()
+    assert b"</script" not in content
+    assert len(zlib.compress(content)) < 150_000
+
+
+def luminance(colour):
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_stands_out(theme):
+    """Every pair of text and ground has a contrast of at least 4.5 (WCAG AA), in both themes."""
+    style = ASSETS.joinpath("template/style.css").read_text()
+    block = style.split(":root {")[1] if theme == "light" else style.split(':root[data-theme="dark"] {')[1]
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block.split("}")[0]))
+    grounds = ("paper", "card", "sunk", "wash")
+    pairs = [(ink, ground) for ink in ("ink", "soft", "accent") for ground in grounds]
+    pairs += [("accent-ink", "accent"), ("bad", "bad-wash"), ("bad", "card"), ("mark-ink", "mark")]
+    for ink, ground in pairs:
+        light, dark = sorted((luminance(colours[ink]), luminance(colours[ground])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground)
