@@ -7,8 +7,8 @@
 | `console` | each `$ voxpop ...` runs; lines below it are what it prints; `...` stands for any text |
 | `sh` | commands of other programs, which do not run here; no `voxpop` among them |
 
-A block after `<!-- not run: reason -->` does not run. A page that `<!-- needs: file -->` finds this file of the real data
-in its folder, or is skipped.
+A block after `<!-- not run: reason -->` does not run. A page that says `<!-- needs: file -->` finds this file of the
+real data in its folder, or is skipped.
 """
 
 import contextlib
@@ -30,9 +30,10 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *SITE]
-PAGES += sorted((ROOT / "examples").rglob("*.md")) + [ROOT / "benchmarks" / "README.md"]
+PAGES += [*sorted((ROOT / "examples").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
 BLOCK = re.compile(
-    r"^(?:<!-- not run: (?P<reason>.*?) -->\n+)?```(?P<language>[\w-]*)[^\n]*\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+    r"^(?:<!-- not run: (?P<reason>.*?) -->\n+)?```(?P<language>[\w-]*)[^\n]*\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
 )
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]*))?\)")
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -116,9 +117,12 @@ def test_examples_run(page, tmp_path, monkeypatch, request):
 )
 def test_a_wrong_page_is_caught(page, broken):
     """Each kind of block can fail."""
+    *before, last = BLOCK.finditer(page)
+    reader = Reader("a page")
+    for block in before:
+        reader.follow(block["language"], block["text"])
     with pytest.raises(broken):
-        for block in BLOCK.finditer(page):
-            Reader("a page").follow(block["language"], block["text"])
+        reader.follow(last["language"], last["text"])
 
 
 def test_untagged_blocks_hide_no_command():
@@ -136,6 +140,31 @@ def test_links_lead_somewhere(page):
         path = (page.parent / target) if target else page
         assert path.exists(), target
         assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_files_that_are_named_exist(page):
+    """A page names tests, results and examples as paths from the root of the repository, or as kinds of files."""
+    for path in re.findall(r"`((?:tests|benchmarks|examples|docs|src)/[\w./*-]*)`", page.read_text()):
+        assert list(ROOT.glob(path.rstrip("/"))), path
+
+
+PROOFS = [page for page in (DOCS / "privacy").glob("*.md") if "**Claim" in page.read_text()]
+
+
+def test_what_proves_nothing_is_known_by_name():
+    """Every other page of docs/privacy is a list, or refuses something."""
+    assert {page.stem for page in {*(DOCS / "privacy").glob("*.md")} - {*PROOFS}} == {"README", "errata", "algorithm-8"}
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=ident)
+def test_every_proof_is_complete(page):
+    """Whoever opens it finds the claim, the neighbours, why it holds, what rounding changes, and the tests."""
+    text = page.read_text()
+    assert page.stem == "randomness" or "eighbours" in text
+    for heading in ("roof", "integers|doubles|arithmetic|numer", "ests"):
+        assert re.search(f"^##+ .*({heading})", text, re.MULTILINE), heading
+    assert re.search(r"`tests/[\w/]+(\.py)?/?`", text)
 
 
 def anchors(page):
@@ -183,9 +212,7 @@ def numbers(text):
 
 def test_pictures_are_drawn_by_the_script():
     """Each picture of the pages is one that docs/pictures/draw.py draws, and each that it draws is shown."""
-    shown = {
-        Path(target).name for page in PAGES for target in re.findall(r"pictures/([\w-]+\.svg)", page.read_text())
-    }
+    shown = {Path(target).name for page in PAGES for target in re.findall(r"pictures/([\w-]+\.svg)", page.read_text())}
     drawn = set(re.findall(r'"([\w-]+\.svg)"', (DOCS / "pictures" / "draw.py").read_text()))
     assert shown == drawn == {path.name for path in (DOCS / "pictures").glob("*.svg")}
 

@@ -93,7 +93,9 @@ def bars(plot: Axes, weights: dict[str, float], chances: dict[str, float], plan:
     words = list(weights)
     colors = [OURS if chances[word] > 0.5 else OTHER for word in words]
     noise = {"ecolor": ACCENT, "lw": 1.6, "capsize": 3}
-    plot.barh(words[::-1], list(weights.values())[::-1], color=colors[::-1], height=0.62, xerr=plan.sigma, error_kw=noise)
+    plot.barh(
+        words[::-1], list(weights.values())[::-1], color=colors[::-1], height=0.62, xerr=plan.sigma, error_kw=noise
+    )
     plot.axvline(plan.threshold, color=ACCENT, ls=(0, (4, 2.5)), lw=2)
     plot.text(plan.threshold + 0.5, -0.35, f"threshold {plan.threshold:.2f}", color=ACCENT, size=8.5, va="center")
     plot.set_xlabel("weight, and the spread of its noise", size=8.5)
@@ -135,7 +137,9 @@ def users_needed() -> plt.Figure:
         plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
         users = [plan.holders(float(chance), items=10) for chance in chances]
         plot.plot(users, chances, color=color, lw=2.4, label=f"epsilon {epsilon}")
-    plot.set(xlabel="users who hold the item, each with nine others as rare", ylabel="probability of release", xlim=(0, 140))
+    plot.set(
+        xlabel="users who hold the item, each with nine others as rare", ylabel="probability of release", xlim=(0, 140)
+    )
     plot.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
     plot.grid(axis="y", alpha=0.25)
     plot.legend(loc="lower right", fontsize=9.5)
@@ -180,7 +184,12 @@ def weightings() -> plt.Figure:
         "l2-descent, joint (default)": "l2-descent, Gaussian (default)",
     }
     found = {row["limit"]: number(row["100"]) for row in results("dpsu_table2")}
-    return lying_bars(list(names.values())[::-1], [found[n] for n in names][::-1], "{:,.0f}", "words released from 500,000 posts, limit 100")
+    return lying_bars(
+        list(names.values())[::-1],
+        [found[n] for n in names][::-1],
+        "{:,.0f}",
+        "words released from 500,000 posts, limit 100",
+    )
 
 
 def lying_bars(labels: list[str], values: list[float], form: str, caption: str) -> plt.Figure:
