@@ -4,6 +4,9 @@ import inspect
 import re
 from pathlib import Path
 
+from pygments.lexer import RegexLexer, bygroups, using
+from pygments.lexers.shell import BashLexer
+from pygments.token import Generic
 from sphinx.application import Sphinx
 
 import voxpop
@@ -23,6 +26,7 @@ exclude_patterns = ["_static", "**/.ipynb_checkpoints"]
 # Pages read the same here and on a code host: headings are link targets, and files outside docs/ can be linked.
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
+nb_merge_streams = True
 nb_execution_mode = "off"  # a test runs the notebook where the data are; the site shows what it printed
 
 # A link that leads nowhere is a fault of the page. Types of other libraries and inner names have no page here.
@@ -30,11 +34,9 @@ nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!voxpop\.\w+$).*")]
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
+python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
-napoleon_use_ivar = True
-napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
 default_role = "code"
 add_module_names = False
 python_use_unqualified_type_names = True
@@ -57,6 +59,18 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1d5f8a", "color-brand-content": "#1d5f8a"},
     "dark_css_variables": {"color-brand-primary": "#7fbfe6", "color-brand-content": "#7fbfe6"},
 }
+
+
+class ConsoleLexer(RegexLexer):
+    """Commands after `$ `, going on after a backslash; everything else is what they print, brackets and all."""
+
+    name = "Voxpop console"
+    tokens = {  # noqa: RUF012
+        "root": [
+            (r"(\$ )((?:[^\n]*\\\n)*[^\n]*\n?)", bygroups(Generic.Prompt, using(BashLexer))),
+            (r"[^\n]*\n|[^\n]+", Generic.Output),
+        ]
+    }
 
 
 def list_public_names(app: Sphinx, page: str, source: list[str]) -> None:
@@ -90,5 +104,6 @@ def _first_line(value: object) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the table of public names."""
+    """Connect the table of public names, and a lexer that takes no output for a prompt."""
+    app.add_lexer("console", ConsoleLexer)
     app.connect("source-read", list_public_names)

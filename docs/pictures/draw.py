@@ -73,11 +73,11 @@ def overview() -> plt.Figure:
     bars(figure.add_axes((0.385, 0.13, 0.375, 0.69)), weights, chances, plan)
     page.add_patch(FancyArrowPatch((8.08, 1.75), (8.48, 1.75), arrowstyle="-|>", mutation_scale=16, color=INK, lw=1.6))
     page.text(8.6, 3.38, "What may leave", weight="bold", size=11)
-    page.text(8.6, 3.14, "public: which words, no counts", size=9, color="#5b6874")
+    page.text(8.6, 3.14, "public: which, not how many", size=8.5, color="#5b6874")
     released = [word for word, chance in chances.items() if chance > 0.5]
     card(page, 8.6, 0.62, 1.65, 2.3, OURS)
     for place, word in enumerate(sorted(released)):
-        page.text(9.42, 2.58 - 0.36 * place, word, size=10.5, color="white", ha="center", weight="bold")
+        page.text(9.42, 2.42 - 0.36 * place, word, size=10.5, color="white", ha="center", weight="bold")
     page.text(9.42, 0.36, str(plan.guarantee).split(", one")[0], size=9, ha="center", color=INK)
     return figure
 
@@ -135,8 +135,8 @@ def users_needed() -> plt.Figure:
     chances = ndtr(np.linspace(-3.5, 3.2, 45))
     for epsilon, color in zip((8, 4, 2, 1), SHADES[::-1], strict=True):
         plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
-        users = [plan.holders(float(chance), items=10) for chance in chances]
-        plot.plot(users, chances, color=color, lw=2.4, label=f"epsilon {epsilon}")
+        reached = {plan.holders(float(chance), items=10): chance for chance in chances}  # whole users: the best of each
+        plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
         xlabel="users who hold the item, each with nine others as rare", ylabel="probability of release", xlim=(0, 140)
     )
