@@ -36,6 +36,7 @@ nitpick_ignore_regex = [(r"py:.*", r"(?!voxpop\.\w+$).*")]
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
+napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 default_role = "code"
 add_module_names = False
