@@ -8,13 +8,15 @@
 | `sh` | commands of other programs, which do not run here; no `voxpop` among them |
 
 A block after `<!-- not run: reason -->` does not run. A page that says `<!-- needs: file -->` finds this file of the
-real data in its folder, or is skipped.
+real data in its folder, or is skipped. `VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes what was printed into
+the pages, for somebody to read before it is committed.
 """
 
 import contextlib
 import doctest
 import importlib
 import io
+import os
 import pkgutil
 import re
 import shlex
@@ -48,6 +50,14 @@ def ident(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+class DifferenceError(AssertionError):
+    """A page shows one thing, and another was printed."""
+
+    def __init__(self, shown, printed):
+        super().__init__(f"the page shows\n{shown}\nbut this was printed:\n{printed}")
+        self.shown, self.printed = shown.strip("\n"), printed.strip("\n")
+
+
 @dataclass
 class Reader:
     """Somebody who types what a page says, in one Python session and one folder."""
@@ -61,12 +71,14 @@ class Reader:
         if language == "python":
             self.printed = printed_by(lambda: exec(compile(text, self.name, "exec"), self.namespace))[1]
         elif language == "output":
-            assert matches(self.printed, text), f"{self.name} shows\n{text}\nbut this was printed:\n{self.printed}"
+            if not matches(self.printed, text):
+                raise DifferenceError(text, self.printed)
         elif language == "console":
             for command, shown in calls(text):
                 code, printed = printed_by(lambda command=command: main(shlex.split(command)[1:]))
                 assert code == 0, f"{command}: {printed}"
-                assert not shown or matches(printed, shown), f"{command} is shown as\n{shown}\nbut gave\n{printed}"
+                if shown and not matches(printed, shown):
+                    raise DifferenceError(shown, printed)
         else:
             assert language != "sh" or not re.search(r"^(\$ )?voxpop ", text, re.MULTILINE), text
 
@@ -102,7 +114,17 @@ def test_examples_run(page, tmp_path, monkeypatch, request):
         if block["reason"]:
             print(f"not run in {page.name}: {block['reason']}")
         else:
-            reader.follow(block["language"], block["text"])
+            follow_or_rewrite(reader, page, block)
+
+
+def follow_or_rewrite(reader, page, block):
+    """Follow one block; where somebody asked for it, put what was printed into the page."""
+    try:
+        reader.follow(block["language"], block["text"])
+    except DifferenceError as found:
+        if not os.environ.get("VOXPOP_REWRITE_DOCS"):
+            raise
+        page.write_text(page.read_text().replace(found.shown, found.printed, 1))
 
 
 @pytest.mark.parametrize(
