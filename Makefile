@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench bench-peers federation browser clean
+.PHONY: help demo docs pictures notebook test check lint types bench bench-peers federation browser clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -23,15 +23,30 @@ $(VENV)/.installed-bench: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
+$(VENV)/.installed-docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 demo: $(STAMP)  ## release a private vocabulary from the text of Python's own standard library
 	$(BIN)/voxpop demo
 
 test: $(VENV)/.installed-test  ## run the test suite
 	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
 
+docs: $(VENV)/.installed-docs  ## build the documentation site into out/site, warnings as errors
+	rm -rf out/site
+	$(BIN)/sphinx-build -q -W --keep-going -d out/doctrees docs out/site
+	@echo "out/site/index.html"
+
+pictures: $(VENV)/.installed-docs  ## draw the pictures of the documentation again
+	$(BIN)/python docs/pictures/draw.py
+
+notebook: $(VENV)/.installed-docs  ## run the notebook of the documentation again; needs the real data
+	$(BIN)/python docs/notebooks/run.py
+
 lint: $(VENV)/.installed-test  ## ruff
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs
+	$(BIN)/ruff format --check src tests benchmarks docs
 
 types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy

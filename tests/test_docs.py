@@ -1,46 +1,249 @@
-"""Every example runs: Python blocks of the README and the docs, and the examples in docstrings."""
+"""Every example runs, every link leads somewhere, and every figure is one that was measured.
 
+| block of a page | what happens to it |
+|---|---|
+| `python` | runs, in one namespace a page, in an empty folder |
+| `output` | is what the `python` block before it printed |
+| `console` | each `$ voxpop ...` runs; lines below it are what it prints; `...` stands for any text |
+| `sh` | commands of other programs, which do not run here; no `voxpop` among them |
+
+A block after `<!-- not run: reason -->` does not run. A page that says `<!-- needs: file -->` finds this file of the
+real data in its folder, or is skipped. `VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes what was printed into
+the pages, for somebody to read before it is committed.
+"""
+
+import contextlib
 import doctest
 import importlib
+import io
+import os
 import pkgutil
 import re
+import shlex
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 import voxpop
+from voxpop.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"(<!-- not run: (?P<reason>.*?) -->\n+)?```python\n(?P<code>.*?)```", re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+DOCS = ROOT / "docs"
+SITE = sorted(DOCS.rglob("*.md"))
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *SITE]
+PAGES += [*sorted((ROOT / "examples").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.*?) -->\n+)?```(?P<language>[\w-]*)[^\n]*\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]*))?\)")
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
+NEEDS = re.compile(r"<!-- needs: (.*?) -->")
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_python_blocks_run(page, tmp_path, monkeypatch):
+def ident(page: Path) -> str:
+    """Name a page in test reports."""
+    return str(page.relative_to(ROOT))
+
+
+class DifferenceError(AssertionError):
+    """A page shows one thing, and another was printed."""
+
+    def __init__(self, shown, printed):
+        super().__init__(f"the page shows\n{shown}\nbut this was printed:\n{printed}")
+        self.shown, self.printed = shown.strip("\n"), printed.strip("\n")
+
+
+@dataclass
+class Reader:
+    """Somebody who types what a page says, in one Python session and one folder."""
+
+    name: str
+    namespace: dict[str, object] = field(default_factory=dict)
+    printed: str = ""
+
+    def follow(self, language: str, text: str) -> None:
+        """Run one block, or compare it with what was printed."""
+        if language == "python":
+            self.printed = printed_by(lambda: exec(compile(text, self.name, "exec"), self.namespace))[1]
+        elif language == "output":
+            if not matches(self.printed, text):
+                raise DifferenceError(text, self.printed)
+        elif language == "console":
+            for command, shown in calls(text):
+                code, printed = printed_by(lambda command=command: main(shlex.split(command)[1:]))
+                assert code == 0, f"{command}: {printed}"
+                if shown and not matches(printed, shown):
+                    raise DifferenceError(shown, printed)
+        else:
+            assert language != "sh" or not re.search(r"^(\$ )?voxpop ", text, re.MULTILINE), text
+
+
+def printed_by(run):
+    """Return the result of a call and what it printed."""
+    sink = io.StringIO()
+    with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+        result = run()
+    return result, sink.getvalue()
+
+
+def calls(text):
+    """Return the commands of a console block, each with the output shown below it."""
+    parts = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
+    return [(command, shown.strip("\n")) for command, _, shown in (part.partition("\n") for part in parts)]
+
+
+def matches(printed, shown):
+    """Say whether a text is the one shown, where `...` stands for anything."""
+    lines = ["\n".join(line.rstrip() for line in text.strip("\n").splitlines()) for text in (printed, shown)]
+    return re.fullmatch(".*?".join(map(re.escape, lines[1].split("..."))), lines[0], re.DOTALL) is not None
+
+
+def with_marks(page):
+    """Pages show the speed that people get, so they run with compiled kernels only; some need real data."""
+    data = [pytest.mark.data] if NEEDS.search(page.read_text()) else []
+    return pytest.param(page, marks=[pytest.mark.jit, *data], id=ident(page))
+
+
+@pytest.mark.parametrize("page", [with_marks(page) for page in PAGES])
+def test_examples_run(page, tmp_path, monkeypatch, request):
     """The blocks of one page run in order, in one namespace, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {}
+    for name in NEEDS.findall(page.read_text()):
+        Path(name).symlink_to((request.getfixturevalue("data_dir") / name).resolve())
+    reader = Reader(page.name)
     for block in BLOCK.finditer(page.read_text()):
         if block["reason"]:
             print(f"not run in {page.name}: {block['reason']}")
         else:
-            exec(compile(block["code"], page.name, "exec"), namespace)
+            follow_or_rewrite(reader, page, block)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def follow_or_rewrite(reader, page, block):
+    """Follow one block; where somebody asked for it, put what was printed into the page."""
+    try:
+        reader.follow(block["language"], block["text"])
+    except DifferenceError as found:
+        if not os.environ.get("VOXPOP_REWRITE_DOCS"):
+            raise
+        page.write_text(page.read_text().replace(found.shown, found.printed, 1))
+
+
+@pytest.mark.parametrize(
+    ("page", "broken"),
+    [
+        ("```python\nassert 1 == 2\n```\n", AssertionError),
+        ("```python\nprint(1)\n```\n\n```output\n2\n```\n", AssertionError),
+        ("```console\n$ voxpop plan --epsilon 4 --delta 1e-7\nnothing ... at all\n```\n", AssertionError),
+        ("```console\n$ voxpop plan --epsilon 0 --delta 1e-7\n```\n", AssertionError),
+        ("```sh\nvoxpop show nowhere\n```\n", AssertionError),
+    ],
+)
+def test_a_wrong_page_is_caught(page, broken):
+    """Each kind of block can fail."""
+    *before, last = BLOCK.finditer(page)
+    reader = Reader("a page")
+    for block in before:
+        reader.follow(block["language"], block["text"])
+    with pytest.raises(broken):
+        reader.follow(last["language"], last["text"])
+
+
+def test_untagged_blocks_hide_no_command():
+    """A command that nobody runs may stop working: `voxpop` stands in console blocks only."""
+    for page in PAGES:
+        for block in BLOCK.finditer(page.read_text()):
+            if block["language"] not in ("console", "python") and not block["reason"]:
+                assert not re.search(r"^(\$ )?voxpop ", block["text"], re.MULTILINE), (ident(page), block["text"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_links_lead_somewhere(page):
-    """Every relative link is a file of the repository."""
-    for target in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), target
+    """Every relative link is a file of the repository, and every anchor a heading of it."""
+    for target, anchor in LINK.findall(page.read_text()):
+        path = (page.parent / target) if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
 
 
-def test_every_page_is_linked_from_the_index():
-    """Nothing in docs/ is out of reach."""
-    index = ROOT / "docs" / "index.md"
-    linked = {(index.parent / target).resolve() for target in LINK.findall(index.read_text())}
-    assert set(PAGES[1:]) - linked == {index}
+@pytest.mark.parametrize("page", PAGES, ids=ident)
+def test_files_that_are_named_exist(page):
+    """A page names tests, results and examples as paths from the root of the repository, or as kinds of files."""
+    for path in re.findall(r"`((?:tests|benchmarks|examples|docs|src)/[\w./*-]*)`", page.read_text()):
+        assert list(ROOT.glob(path.rstrip("/"))), path
+
+
+PROOFS = [page for page in (DOCS / "privacy").glob("*.md") if "**Claim" in page.read_text()]
+
+
+def test_what_proves_nothing_is_known_by_name():
+    """Every other page of docs/privacy is a list, or refuses something."""
+    assert {page.stem for page in {*(DOCS / "privacy").glob("*.md")} - {*PROOFS}} == {"README", "errata", "algorithm-8"}
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=ident)
+def test_every_proof_is_complete(page):
+    """Whoever opens it finds the claim, the neighbours, why it holds, what rounding changes, and the tests."""
+    text = page.read_text()
+    assert page.stem == "randomness" or "eighbours" in text
+    assert re.search("proof|prove", text, re.IGNORECASE)
+    assert re.search("integer|double|arithmetic|overflow", text)
+    assert re.search("^## Tests", text, re.MULTILINE)
+    assert re.search(r"`tests/[\w/]+(\.py)?/?`", text)
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as code hosts and MyST make them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_is_within_reach_of_the_first():
+    """Following the tables of contents from docs/index.md leads to every page and notebook."""
+    reached, waiting = set(), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in reached:
+            reached.add(page)
+            waiting += entries(page)
+    assert {*SITE, *DOCS.rglob("*.ipynb")} - reached == set()
+
+
+def entries(page):
+    """Return the pages that the tables of contents of a page list."""
+    names = [
+        line
+        for contents in TOCTREE.findall(page.read_text() if page.suffix == ".md" else "")
+        for line in contents.splitlines()
+        if line and not line.startswith(":")
+    ]
+    return [path for name in names for suffix in (".md", ".ipynb") for path in page.parent.glob(name + suffix)]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *SITE], ids=ident)
+def test_figures_were_measured(page):
+    """Each number in a table that names a file of results stands in that file."""
+    for sources, rows in FIGURES.findall(page.read_text()):
+        measured = {number for source in sources.split(", ") for number in numbers((ROOT / source).read_text())}
+        for row in rows.splitlines()[2:]:
+            for cell in row.strip("|").split("|")[1:]:
+                assert numbers(cell) <= measured, f"{cell.strip()} is not in {sources}"
+
+
+def numbers(text):
+    """Return the numbers of a text as values."""
+    return {float(number.replace(",", "")) for number in NUMBER.findall(text)}
+
+
+def test_pictures_are_drawn_by_the_script():
+    """Each picture of the pages is one that docs/pictures/draw.py draws, and each that it draws is shown."""
+    shown = {Path(target).name for page in PAGES for target in re.findall(r"pictures/([\w-]+\.svg)", page.read_text())}
+    drawn = set(re.findall(r'"([\w-]+\.svg)"', (DOCS / "pictures" / "draw.py").read_text()))
+    assert shown == drawn == {path.name for path in (DOCS / "pictures").glob("*.svg")}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -140,7 +140,7 @@ def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
 def private_relative_error(
     truth: SequenceData, synthetic: SequenceData, queries: Sequence[Pattern], weight: float = 1.0
 ) -> NDArray[np.float64]:
-    """Return the relative error of each count query, |Q - Q'| / max(Q, 0.1 % of the sequences).
+    """Return the relative error of each count query, `|Q - Q'| / max(Q, 0.1 % of the sequences)`.
 
     Args:
         truth: the private sequences.

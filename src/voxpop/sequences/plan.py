@@ -74,7 +74,7 @@ class SequencePlan:
 
     @property
     def scale(self) -> float:
-        """Scale b of the noise on the counts of single symbols: P(k) is proportional to exp(-|k| / b)."""
+        """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`."""
         return self._ledger().scale(0)
 
     @property

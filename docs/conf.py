@@ -1,0 +1,110 @@
+"""The documentation site: Sphinx, MyST and furo. `make docs` builds it into out/site, without the network."""
+
+import inspect
+import re
+from pathlib import Path
+
+from pygments.lexer import RegexLexer, bygroups, using
+from pygments.lexers.shell import BashLexer
+from pygments.token import Generic
+from sphinx.application import Sphinx
+
+import voxpop
+
+DOCS = Path(__file__).resolve().parent
+MARKER = "<!-- all public names -->"
+DOCUMENTED = re.compile(r"^\.\. auto(?:class|function|module):: voxpop\.(\w+)", re.MULTILINE)
+
+project = "Voxpop"
+author = "The Voxpop developers"
+project_copyright = author
+release = version = voxpop.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["_static", "**/.ipynb_checkpoints"]
+
+# Pages read the same here and on a code host: headings are link targets, and files outside docs/ can be linked.
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+nb_merge_streams = True
+nb_execution_mode = "off"  # a test runs the notebook where the data are; the site shows what it printed
+
+# A link that leads nowhere is a fault of the page. Types of other libraries and inner names have no page here.
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(?!voxpop\.\w+$).*")]
+
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 88
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+default_role = "code"
+add_module_names = False
+python_use_unqualified_type_names = True
+
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+
+html_theme = "furo"
+html_title = "Voxpop"
+html_static_path = ["_static"]
+html_css_files = ["voxpop.css"]
+html_favicon = "_static/voxpop.svg"
+html_logo = "_static/voxpop.svg"
+html_show_sphinx = False
+html_copy_source = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1d5f8a", "color-brand-content": "#1d5f8a"},
+    "dark_css_variables": {"color-brand-primary": "#7fbfe6", "color-brand-content": "#7fbfe6"},
+}
+
+
+class ConsoleLexer(RegexLexer):
+    """Commands after `$ `, going on after a backslash; everything else is what they print, brackets and all."""
+
+    name = "Voxpop console"
+    tokens = {  # noqa: RUF012
+        "root": [
+            (r"(\$ )((?:[^\n]*\\\n)*[^\n]*\n?)", bygroups(Generic.Prompt, using(BashLexer))),
+            (r"[^\n]*\n|[^\n]+", Generic.Output),
+        ]
+    }
+
+
+def list_public_names(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put a table of all public names where a page asks for it, and below it those that no page documents yet."""
+    if MARKER not in source[0]:
+        return
+    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
+    documented = {name for text in pages for name in DOCUMENTED.findall(text)}
+    names = [name for name in voxpop.__all__ if not name.startswith("_")]
+    lines = ["| name | what it is |", "|---|---|"]
+    lines += [f"| {_link(name, documented)} | {_first_line(getattr(voxpop, name))} |" for name in names]
+    for name in names:
+        if name not in documented:
+            lines += ["", "```{eval-rst}", f".. {_directive(name)}:: voxpop.{name}", "   :members:", "```"]
+    source[0] = source[0].replace(MARKER, "\n".join(lines))
+
+
+def _link(name: str, documented: set[str]) -> str:
+    if name == "errors":
+        return "[`errors`](errors.md)"
+    return f"{{py:{'class' if inspect.isclass(getattr(voxpop, name)) else 'func'}}}`voxpop.{name}`"
+
+
+def _directive(name: str) -> str:
+    value = getattr(voxpop, name)
+    return "autoclass" if inspect.isclass(value) else "automodule" if inspect.ismodule(value) else "autofunction"
+
+
+def _first_line(value: object) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the table of public names, and a lexer that takes no output for a prompt."""
+    app.add_lexer("console", ConsoleLexer)
+    app.connect("source-read", list_public_names)

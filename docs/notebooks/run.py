@@ -1,0 +1,30 @@
+"""Run the notebooks of the documentation again and keep what they print: `make notebook`. Needs the real data."""
+
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).resolve().parent
+
+
+def run(path: Path) -> nbformat.NotebookNode:
+    """Return a notebook with the outputs of a fresh run.
+
+    Args:
+        path: of the notebook, which is left as it is.
+
+    Returns:
+        The notebook; without times, so that equal results make equal files.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(HERE)}}).execute()
+    for cell in notebook.cells:
+        cell.metadata = {}
+    return notebook
+
+
+if __name__ == "__main__":
+    for each in sorted(HERE.glob("*.ipynb")):
+        nbformat.write(run(each), each)
+        print(each.name)

@@ -1,0 +1,289 @@
+"""Draw the pictures of the documentation: `make pictures`. Numbers come from plans and from benchmarks/results."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+from scipy.special import ndtr
+
+import voxpop as vp
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE.parent.parent / "benchmarks" / "results"
+OURS, THEIRS, OTHER, ACCENT, INK, PALE = "#1d5f8a", "#9aa5b1", "#c9d1d9", "#d9822b", "#22303c", "#eef3f7"
+SHADES = ["#9cc3dd", "#5f9dc4", "#1d5f8a", "#0c3552"]
+STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": "#8794a1",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "svg.hashsalt": "voxpop",
+}
+
+# Eighty made-up people of four words each: how many of them hold these.
+HOLDERS = {"thank": 60, "you": 58, "see": 46, "tomorrow": 38, "soon": 27, "hello": 12, "badge": 2, "4711": 1}
+SAYINGS = [("ann", "thank you, see you tomorrow"), ("bob", "hello, see you soon"), ("eve", "my badge is 4711")]
+
+
+def results(name: str) -> list[dict[str, str]]:
+    """Return the rows of a file of results."""
+    with open(RESULTS / f"{name}.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def number(text: str) -> float:
+    """Return a number as tables write it."""
+    return float(text.split("±")[0].split("(")[-1].replace(",", "").strip(" %)"))
+
+
+def overview() -> plt.Figure:
+    """What goes in, what decides, what comes out."""
+    plan = vp.SetUnion(limit=4, weighting="weighted").plan(vp.Budget(epsilon=4, delta=1e-7))
+    weights = {word: holders / 2 for word, holders in HOLDERS.items()}  # one of four items: 1/sqrt(4) each
+    chances = {word: float(ndtr((weight - plan.threshold) / plan.sigma)) for word, weight in weights.items()}
+    figure = plt.figure(figsize=(10.5, 3.7))
+    figure.subplots_adjust(0.01, 0.02, 0.99, 0.98)
+    page = figure.add_axes((0, 0, 1, 1))
+    page.set(xlim=(0, 10.5), ylim=(0, 3.7))
+    page.axis("off")
+    page.text(0.25, 3.38, "What people wrote", weight="bold", size=11)
+    page.text(0.25, 3.14, "private: stays here", size=9, color="#5b6874")
+    for place, (who, saying) in enumerate(SAYINGS):
+        card(page, 0.25, 2.28 - 0.78 * place, 2.45, 0.64)
+        page.text(0.39, 2.69 - 0.78 * place, who, size=8.5, color="#5b6874")
+        page.text(0.39, 2.43 - 0.78 * place, saying, size=9.5)
+    page.text(1.47, 0.44, "… and 77 others", size=9, color="#5b6874", ha="center")
+    page.add_patch(FancyArrowPatch((2.78, 1.75), (3.18, 1.75), arrowstyle="-|>", mutation_scale=16, color=INK, lw=1.6))
+    page.text(3.35, 3.38, "Everybody has one unit of weight; noise hides each", weight="bold", size=11)
+    page.text(3.35, 3.14, "the line was drawn before any data was read", size=9, color="#5b6874")
+    bars(figure.add_axes((0.385, 0.13, 0.375, 0.69)), weights, chances, plan)
+    page.add_patch(FancyArrowPatch((8.08, 1.75), (8.48, 1.75), arrowstyle="-|>", mutation_scale=16, color=INK, lw=1.6))
+    page.text(8.6, 3.38, "What may leave", weight="bold", size=11)
+    page.text(8.6, 3.14, "public: which, not how many", size=8.5, color="#5b6874")
+    released = [word for word, chance in chances.items() if chance > 0.5]
+    card(page, 8.6, 0.62, 1.65, 2.3, OURS)
+    for place, word in enumerate(sorted(released)):
+        page.text(9.42, 2.42 - 0.36 * place, word, size=10.5, color="white", ha="center", weight="bold")
+    page.text(9.42, 0.36, str(plan.guarantee).split(", one")[0], size=9, ha="center", color=INK)
+    return figure
+
+
+def card(page: Axes, x: float, y: float, width: float, height: float, color: str = PALE) -> None:
+    """Draw a box with round corners."""
+    style = "round,pad=0,rounding_size=0.09"
+    page.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=color, edgecolor="#c5d0d9", lw=0.8))
+
+
+def bars(plot: Axes, weights: dict[str, float], chances: dict[str, float], plan: "vp.union.UnionPlan") -> None:
+    """Draw the weights of words with the spread of their noise, and the threshold."""
+    words = list(weights)
+    colors = [OURS if chances[word] > 0.5 else OTHER for word in words]
+    noise = {"ecolor": ACCENT, "lw": 1.6, "capsize": 3}
+    plot.barh(
+        words[::-1], list(weights.values())[::-1], color=colors[::-1], height=0.62, xerr=plan.sigma, error_kw=noise
+    )
+    plot.axvline(plan.threshold, color=ACCENT, ls=(0, (4, 2.5)), lw=2)
+    plot.text(plan.threshold + 0.5, -0.35, f"threshold {plan.threshold:.2f}", color=ACCENT, size=8.5, va="center")
+    plot.set_xlabel("weight, and the spread of its noise", size=8.5)
+    plot.tick_params(axis="y", length=0)
+    plot.spines["left"].set_visible(False)
+
+
+def phrases() -> plt.Figure:
+    """Phrases released from three collections by the published algorithm and by ours."""
+    names = {
+        "reddit_posts": "500,000 posts,\none a user",
+        "reddit_posts_joined": "the same,\n25 posts a user",
+        "ubuntu_irc": "chat of\n17,000 users",
+    }
+    rows = {"published, equal": OTHER, "published, ratio 1.2 (its best)": THEIRS}
+    rows["default: l2-descent, auto, joint, guided"] = OURS
+    labels = ["published algorithm", "published, at its best budgets", "Voxpop's default"]
+    figure, plots = plt.subplots(1, 3, figsize=(9.2, 3.1), constrained_layout=True)
+    for plot, (name, title) in zip(plots, names.items(), strict=True):
+        found = {row[""]: number(row["total"]) for row in results(f"dpne_text_{name}")}
+        values = [found[row] for row in rows]
+        made = plot.bar(range(3), values, color=list(rows.values()), width=0.72, label=labels)
+        plot.bar_label(made, [f"{value:,.0f}" for value in values], size=9, padding=2)
+        plot.set_title(title, fontsize=10, weight="normal", loc="center")
+        plot.set_xticks([])
+        plot.set_yticks([])
+        plot.spines["left"].set_visible(False)
+        plot.margins(y=0.12)
+    handles = [mpl.patches.Patch(color=color, label=label) for color, label in zip(rows.values(), labels, strict=True)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9.5)
+    return figure
+
+
+def users_needed() -> plt.Figure:
+    """How many users make an item likely to be released."""
+    figure, plot = plt.subplots(figsize=(7.4, 3.6), constrained_layout=True)
+    chances = ndtr(np.linspace(-3.5, 3.2, 45))
+    for epsilon, color in zip((8, 4, 2, 1), SHADES[::-1], strict=True):
+        plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
+        reached = {plan.holders(float(chance), items=10): chance for chance in chances}  # whole users: the best of each
+        plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
+    plot.set(
+        xlabel="users who hold the item, each with nine others as rare", ylabel="probability of release", xlim=(0, 140)
+    )
+    plot.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
+    plot.grid(axis="y", alpha=0.25)
+    plot.legend(loc="lower right", fontsize=9.5)
+    return figure
+
+
+def by_epsilon() -> plt.Figure:
+    """Phrases released against epsilon."""
+    found = [row for row in results("dpne_figures") if row["figure"] == "epsilon"]
+    figure, plot = plt.subplots(figsize=(7.4, 3.4), constrained_layout=True)
+    for algorithm, label, color in (("ours", "Voxpop's default", OURS), ("published", "published algorithm", THEIRS)):
+        rows = [row for row in found if row["algorithm"] == algorithm]
+        x, y = [number(row["setting"]) for row in rows], [number(row["total"]) for row in rows]
+        plot.plot(x, y, "o-", color=color, lw=2.4, label=label)
+        for at, value in zip(x, y, strict=True):
+            plot.annotate(f"{value:,.0f}", (at, value), (0, 7), textcoords="offset points", ha="right", size=8.5)
+    plot.set(xlabel="epsilon", ylabel="phrases of 1 to 9 words", xscale="log", ylim=(0, 230_000))
+    plot.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+    plot.set_yticks([0, 100_000, 200_000], ["0", "100,000", "200,000"])
+    plot.minorticks_off()
+    plot.grid(axis="y", alpha=0.25)
+    plot.legend(loc="upper left", fontsize=9.5)
+    return figure
+
+
+def speed() -> plt.Figure:
+    """Seconds to turn half a million texts into numbers."""
+    rows = results("speed_text")[:3]
+    labels = ["Voxpop, saved to disk", "polars expressions", "scikit-learn CountVectorizer"]
+    return lying_bars(labels, [number(row["seconds"]) for row in rows], "{:.2f} s", "seconds for 25.3 million words")
+
+
+def weightings() -> plt.Figure:
+    """Words released with each weighting and noise."""
+    names = {
+        "Count Laplace": "count, Laplace",
+        "Weighted Laplace": "weighted, Laplace",
+        "Count Gaussian": "count, Gaussian",
+        "Weighted Gaussian, joint": "weighted, Gaussian",
+        "Policy Laplace (l1-descent)": "l1-descent, Laplace",
+        "Weighted Gaussian, joint, 3 rounds": "weighted, Gaussian, 3 rounds",
+        "l2-descent, joint (default)": "l2-descent, Gaussian (default)",
+    }
+    found = {row["limit"]: number(row["100"]) for row in results("dpsu_table2")}
+    return lying_bars(
+        list(names.values())[::-1],
+        [found[n] for n in names][::-1],
+        "{:,.0f}",
+        "words released from 500,000 posts, limit 100",
+    )
+
+
+def lying_bars(labels: list[str], values: list[float], form: str, caption: str) -> plt.Figure:
+    """Draw bars that lie, the first of them ours."""
+    figure, plot = plt.subplots(figsize=(7.4, 0.42 * len(labels) + 0.75), constrained_layout=True)
+    made = plot.barh(labels[::-1], values[::-1], color=[THEIRS] * (len(labels) - 1) + [OURS], height=0.66)
+    plot.bar_label(made, [form.format(value) for value in values[::-1]], padding=4, size=9.5)
+    plot.set_xlabel(caption)
+    plot.set_xticks([])
+    plot.margins(x=0.12)
+    plot.tick_params(axis="y", length=0)
+    plot.spines[["left", "bottom"]].set_visible(False)
+    return figure
+
+
+def coverage() -> plt.Figure:
+    """Share of the words of k users that were released."""
+    rows = results("dpsu_table3")
+    k = [number(row["k"]) for row in rows]
+    columns = list(rows[0])[2:]
+    figure, plot = plt.subplots(figsize=(7.4, 3.3), constrained_layout=True)
+    labels = ["l1-descent, Laplace", "l2-descent, published accounting", "l2-descent, joint accounting (default)"]
+    for column, label, color in zip(columns, labels, (OTHER, THEIRS, OURS), strict=True):
+        plot.plot(k, [number(row[column]) for row in rows], "o-", color=color, lw=2.4, label=label)
+    plot.set(xlabel="words that at least k users wrote", ylabel="of these released, %", ylim=(0, 100))
+    plot.grid(axis="y", alpha=0.25)
+    plot.legend(loc="lower right", fontsize=9.5)
+    return figure
+
+
+def hitters() -> plt.Figure:
+    """Users who must hold a word so that it is found, published and exact accounting."""
+    rows = results("triehh_holders")
+    plans = {"published, Bernoulli": (THEIRS, "published accounting"), "exact, one word": (OURS, "exact accounting")}
+    figure, plot = plt.subplots(figsize=(7.4, 3.1), constrained_layout=True)
+    for shift, (plan, (color, label)) in zip((-0.2, 0.2), plans.items(), strict=True):
+        values = [number(row["holders"]) for row in rows if row["plan"] == plan]
+        made = plot.bar(np.arange(3) + shift, values, 0.38, color=color, label=label)
+        plot.bar_label(made, [f"{value:,.0f}" for value in values], padding=2, size=9.5)
+    plot.set_xticks(range(3), ["epsilon 1", "epsilon 2", "epsilon 4"])
+    plot.set_yticks([])
+    plot.set_ylabel("users a word needs")
+    plot.tick_params(axis="x", length=0)
+    plot.spines["left"].set_visible(False)
+    plot.legend(fontsize=9.5)
+    return figure
+
+
+def sequences() -> plt.Figure:
+    """Relative error of count queries on MSNBC against epsilon."""
+    models = {
+        "unigrams": (OTHER, "single pages"),
+        "variable, published": (THEIRS, "variable length, published rule"),
+        "prefix tree": ("#7a8793", "prefix tree"),
+        "fixed 3-grams": (ACCENT, "fixed 3-grams"),
+        "variable, balanced": (OURS, "variable length (default)"),
+    }
+    rows = results("sequences_msnbc_queries")
+    figure, plot = plt.subplots(figsize=(7.4, 3.6), constrained_layout=True)
+    for model, (color, label) in models.items():
+        mine = [row for row in rows if row["model"] == model]
+        x, y = ([number(row[name]) for row in mine] for name in ("epsilon", "held to 4"))
+        plot.plot(x, y, "o-", color=color, lw=2.2, markersize=4, label=label)
+    plot.set(xlabel="epsilon", ylabel="relative error of counts", xscale="log", ylim=(0, 0.95))
+    plot.set_xticks([0.1, 0.25, 0.5, 1, 1.5], ["0.1", "0.25", "0.5", "1", "1.5"])
+    plot.minorticks_off()
+    plot.grid(axis="y", alpha=0.25)
+    plot.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+PICTURES: dict[str, Callable[[], plt.Figure]] = {
+    "overview.svg": overview,
+    "phrases.svg": phrases,
+    "users-needed.svg": users_needed,
+    "epsilon.svg": by_epsilon,
+    "speed.svg": speed,
+    "weightings.svg": weightings,
+    "coverage.svg": coverage,
+    "hitters.svg": hitters,
+    "sequences.svg": sequences,
+}
+
+
+def main() -> None:
+    """Draw every picture anew."""
+    mpl.use("Agg")
+    mpl.rcParams.update(STYLE)
+    for name, draw in PICTURES.items():
+        figure = draw()
+        figure.savefig(HERE / name, facecolor="white", metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+        print(name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The notebooks of the documentation run from the first cell to the last, and print what they show."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+MOST_BYTES = 250_000
+
+
+def outputs(notebook):
+    """Return what each cell shows as text; streams that were cut into pieces are one."""
+    shown = []
+    for cell in notebook.cells:
+        texts = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", [])]
+        shown.append("".join(texts))
+    return shown
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_shows_what_it_gives(path, data_dir, monkeypatch):
+    """A fresh run, with a kernel of its own, raises nothing and prints what the saved one did."""
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
+    pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install --group docs")
+    monkeypatch.setenv("VOXPOP_DATA", str(data_dir.resolve()))
+    source = importlib.util.spec_from_file_location("run", FOLDER / "run.py")
+    runner = importlib.util.module_from_spec(source)
+    source.loader.exec_module(runner)
+    assert outputs(runner.run(path)) == outputs(nbformat.read(path, as_version=4))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_notebook_is_small_and_was_run(path):
+    """It can be read on a code host without running it, and does not swell the repository."""
+    text = path.read_text()
+    assert '"output_type": "error"' not in text
+    assert '"image/png"' in text
+    assert path.stat().st_size < MOST_BYTES
