@@ -31,8 +31,10 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     assert again <= plan.delta == pytest.approx(again)
 
 
-@pytest.mark.parametrize("weighting", ["count", "weighted", "l2-descent"])
-@pytest.mark.parametrize(("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (1, 1e-5, 300), (10, 1e-12, 50)])
+@pytest.mark.parametrize(
+    ("weighting", "epsilon", "delta", "limit"),
+    [("count", 0.1, 1e-9, 2), ("weighted", 10, 1e-12, 50), ("l2-descent", 1, 1e-5, 300)],
+)
 def test_every_budget_is_kept(weighting, epsilon, delta, limit):
     """Small and large budgets and limits get a plan within them."""
     plan = vp.SetUnion(limit=limit, weighting=weighting, focus=True).plan(vp.Budget(epsilon, delta))

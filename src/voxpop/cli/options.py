@@ -25,7 +25,7 @@ Noise = Annotated[str, typer.Option(help="gaussian or laplace. l1-descent needs 
 Alpha = Annotated[float, typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).")]
 Rounds = Annotated[int, typer.Option(help="Rounds; what one releases is left out of the next.")]
 Accounting = Annotated[str, typer.Option(help="joint (exact) or published (the paper's delta/2 + delta/2).")]
-Focus = Annotated[bool, typer.Option("--focus", help="Five rounds that focus on what is undecided: releases most.")]
+Focus = Annotated[bool, typer.Option("--focus", help="Eight rounds that focus on what is undecided: releases most.")]
 MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
 Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
 Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]

@@ -37,7 +37,7 @@ class SetUnion:
         rounds: items released in one round are left out of the next, so users spend on the rest (DP-SIPS).
         accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
             delta/2 + delta/2. With limit=1 and one round, "joint" is the optimal mechanism for one item per user.
-        focus: run five rounds of our own instead: what is sure is released, what is hopeless is dropped, and users
+        focus: run eight rounds of our own instead: what is sure is released, what is hopeless is dropped, and users
             spend on the rest; noisy weights add up over the rounds (docs/privacy/focus.md). It releases most, takes
             about three times as long, and brings its own rounds, alpha and accounting.
 

@@ -54,7 +54,7 @@ class FocusPlan:
         >>> import voxpop as vp
         >>> plan = vp.SetUnion(limit=100, focus=True).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> len(plan.rounds), plan.delta <= 4.5e-5
-        (4, True)
+        (7, True)
     """
 
     mechanism: "SetUnion"

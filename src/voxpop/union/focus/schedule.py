@@ -30,13 +30,13 @@ class Schedule:
 
 
 SCHEDULE: Final = Schedule(
-    opening=1.33,
-    shares=(2.0, 1.6, 2.8, 3.4),
+    opening=1.2,
+    shares=(1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2),
     power=1.8,
-    fall=0.2,
-    floors=(-1.0, 0.6, 2.1),
+    fall=0.25,
+    floors=(-1.6, -0.6, 0.5, 1.5, 2.4, 3.3),
     alpha=4.0,
-    novelty=0.45,
+    novelty=0.4,
     opening_novelty=0.03,
 )
 """Found by random search on reddit_posts and ubuntu_irc alike (docs/design/0010-focus.md)."""
