@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from voxpop.cli.demo import demo
+from voxpop.cli.export import export
 from voxpop.cli.hitters import hitters
 from voxpop.cli.items import items
 from voxpop.cli.ngrams import ngrams
@@ -38,5 +39,5 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, sequences, plan, show, demo):
+for command in (items, ngrams, hitters, sequences, plan, show, export, demo):
     app.command()(command)
