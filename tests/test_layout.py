@@ -16,6 +16,7 @@ LAYERS = {
     "datasets": 5,
     "evaluate": 5,
     "testing": 5,
+    "counts": 4,
     "ngrams": 4,
     "sequences": 3,
     "hitters": 3,
@@ -28,6 +29,7 @@ FORBIDDEN = ("partition", "bucket", "util", "helper", "manager", "processor")
 PUBLIC = [
     "Budget",
     "Corpus",
+    "Counts",
     "Guarantee",
     "HeavyHitters",
     "NGrams",
@@ -35,6 +37,7 @@ PUBLIC = [
     "SequenceModel",
     "Sequences",
     "SetUnion",
+    "Tally",
     "Weighting",
 ]
 
@@ -130,7 +133,7 @@ def test_the_public_names_are_complete_and_sorted():
 
 
 @pytest.mark.parametrize(
-    "package", ["corpus", "hitters", "ngrams", "privacy", "release", "sequences", "testing", "union"]
+    "package", ["corpus", "counts", "hitters", "ngrams", "privacy", "release", "sequences", "testing", "union"]
 )
 def test_every_package_exports_what_it_lists(package):
     """Each name of a package's `__all__` exists."""

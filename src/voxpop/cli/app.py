@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from voxpop.cli.count import count
 from voxpop.cli.demo import demo
 from voxpop.cli.export import export
 from voxpop.cli.hitters import hitters
@@ -39,5 +40,5 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, sequences, plan, show, export, demo):
+for command in (items, ngrams, hitters, sequences, plan, show, count, export, demo):
     app.command()(command)

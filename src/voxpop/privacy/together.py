@@ -13,8 +13,8 @@ the sum of the losses of randomised responses, delta is at most the larger of
     with the user against without:    D + (1 - D) E[delta_G(epsilon - ln(1 - D_0) - L; mu)]
     without the user against with:    D_1 + (1 - D_1) E[delta_G(epsilon + ln(1 - D_0) - L; mu)]
 
-Every release may also be taken as the second kind. The numbers of the releases must not depend on each other's outcomes;
-where they may, an account with caps is needed (`accounts.py`).
+Every release may also be taken as the second kind. The numbers of the releases must not depend on each other's
+outcomes; where they may, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math
@@ -40,8 +40,8 @@ def together(guarantees: Sequence[Guarantee], delta: float | None = None) -> Gua
 
     Args:
         guarantees: One or more.
-        delta: At least the sum of their deltas, which is taken where it is left out. Some more lowers epsilon much where
-            several releases have items unknown beforehand.
+        delta: At least the sum of their deltas, which is taken where it is left out. Some more lowers epsilon much
+            where several releases have items unknown beforehand.
 
     Returns:
         A guarantee of all of them, epsilon at most the sum of theirs.
@@ -59,9 +59,9 @@ def together(guarantees: Sequence[Guarantee], delta: float | None = None) -> Gua
         raise InputError(
             f"give guarantees that speak of the same neighbours; got {', '.join(sorted(neighbours)) or 'none'}."
         )
-    if unproved := next((each.unproved for each in guarantees if each.unproved), ""):
-        return Guarantee(math.inf, 1.0, neighbours.pop(), private=False, unproved=unproved)
     most = sum_up([each.epsilon for each in guarantees])
+    if unproved := next((each.unproved for each in guarantees if each.unproved), ""):
+        return Guarantee(most, 1.0, neighbours.pop(), private=False, unproved=unproved)
     least = min(1.0, sum_up([each.delta for each in guarantees]))
     delta = least if delta is None else delta
     if not least <= delta <= 1:

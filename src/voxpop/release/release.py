@@ -12,12 +12,19 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.grams import check_canonical, table_of_items
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     import polars as pl
     from gensim.models.phrases import FrozenPhrases
     from sklearn.feature_extraction.text import CountVectorizer
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
+
+    from voxpop.corpus.corpus import Corpus
+    from voxpop.privacy.budget import Budget
+    from voxpop.privacy.charging import Account
+    from voxpop.release.tally import Tally
 
 ROWS_AT_ONCE = 65_536
 
@@ -159,6 +166,34 @@ class Release:
         from voxpop.release.exports.gensim_phrases import gensim_phrases
 
         return gensim_phrases(self, delimiter)
+
+    def count(
+        self,
+        corpus: "Corpus",
+        budget: "Budget",
+        limit: "int | Sequence[int]" = 100,
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "Tally":
+        """Count about how many users hold each released gram, with a budget of its own: so that grams can be ranked.
+
+        The counts say something more about the same users, so their budget comes on top of the release's own;
+        `tally.together` states the sum.
+
+        Args:
+            corpus: the private side, read as for the release.
+            budget: what the counts may spend.
+            limit: see `voxpop.Counts`.
+            seed: makes the counts reproducible and NOT private, and marks them so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
+
+        Returns:
+            Grams with noisy numbers of users, and the standard error of each.
+        """
+        # By the public face: this package knows no mechanism, and no corpus but the one it is handed.
+        import voxpop
+
+        return voxpop.Counts(limit).release(corpus, budget, self, seed, ledger)
 
     def keep(self, table: Any, column: str) -> Any:
         """Keep the rows whose key was released, so that the groups of a group-by betray nobody.

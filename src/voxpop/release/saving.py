@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
 from voxpop.release.folder import folder_to_read, replace_folder
-from voxpop.release.record import RECORD, TABLE, is_record, write_record
+from voxpop.release.record import COUNTS, COUNTS_RECORD, RECORD, TABLE, is_record, write_record
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
-REPLACEABLE = frozenset({TABLE, RECORD, "report.html"})
+REPLACEABLE = frozenset({TABLE, RECORD, COUNTS, COUNTS_RECORD, "report.html"})
 
 
 def save_release(release: "Release", folder: str | PathLike[str]) -> None:
