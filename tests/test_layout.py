@@ -10,7 +10,7 @@ import voxpop
 
 SOURCE = Path(voxpop.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-NUMBERS = {"privacy", "release", "errors"}
+NUMBERS = {"privacy", "release", "ledger", "errors"}
 LAYERS = {
     "cli": 6,
     "datasets": 5,
@@ -32,6 +32,7 @@ PUBLIC = [
     "Counts",
     "Guarantee",
     "HeavyHitters",
+    "Ledger",
     "NGrams",
     "Release",
     "SequenceModel",
@@ -133,7 +134,8 @@ def test_the_public_names_are_complete_and_sorted():
 
 
 @pytest.mark.parametrize(
-    "package", ["corpus", "counts", "hitters", "ngrams", "privacy", "release", "sequences", "testing", "union"]
+    "package",
+    ["corpus", "counts", "hitters", "ledger", "ngrams", "privacy", "release", "sequences", "testing", "union"],
 )
 def test_every_package_exports_what_it_lists(package):
     """Each name of a package's `__all__` exists."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.store import load_corpus
     from voxpop.counts.counts import Counts
     from voxpop.hitters.heavy_hitters import HeavyHitters
+    from voxpop.ledger.ledger import Ledger
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
@@ -41,6 +42,7 @@ __all__ = [
     "Counts",
     "Guarantee",
     "HeavyHitters",
+    "Ledger",
     "NGrams",
     "Release",
     "SequenceModel",
@@ -61,6 +63,7 @@ _HOMES = {
     "Counts": "voxpop.counts.counts",
     "Guarantee": "voxpop.privacy.guarantee",
     "HeavyHitters": "voxpop.hitters.heavy_hitters",
+    "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.ngrams.ngrams",
     "Release": "voxpop.release.release",
     "SequenceModel": "voxpop.sequences.model",

@@ -9,6 +9,7 @@ from voxpop.cli.demo import demo
 from voxpop.cli.export import export
 from voxpop.cli.hitters import hitters
 from voxpop.cli.items import items
+from voxpop.cli.ledger import commands as ledger
 from voxpop.cli.ngrams import ngrams
 from voxpop.cli.plan import plan
 from voxpop.cli.sequences import sequences
@@ -42,3 +43,4 @@ def voxpop(
 
 for command in (items, ngrams, hitters, sequences, plan, show, count, export, demo):
     app.command()(command)
+app.add_typer(ledger, name="ledger")

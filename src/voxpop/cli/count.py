@@ -78,6 +78,8 @@ def count(
     if save:
         check_target(folder)
     account = account_of(ledger, dataset, seed)
+    if account is not None:
+        account.check(plan.guarantee)
     columns = chosen_columns(source, user, text=text, tokens=tokens, items=items, sequence=sequence)
     cut = tokenizer_of(tokenizer)
     with stage("Reading"):

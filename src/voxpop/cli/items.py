@@ -3,10 +3,12 @@
 from voxpop.cli.options import (
     Accounting,
     Alpha,
+    Dataset,
     Delta,
     Epsilon,
     Items,
     Json,
+    LedgerFile,
     Limit,
     Noise,
     Output,
@@ -42,6 +44,8 @@ def items(
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     tokenizer: Tokenizer = "words",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -60,4 +64,6 @@ def items(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        ledger=ledger,
+        dataset=dataset,
     )

@@ -5,7 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.options import Epsilon, Json, Output, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
+from voxpop.cli.options import (
+    Dataset,
+    Epsilon,
+    Json,
+    LedgerFile,
+    Output,
+    Seed,
+    Sequence,
+    Sources,
+    Text,
+    Tokenizer,
+    Tokens,
+    User,
+)
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +55,8 @@ def sequences(
     consistency: Consistency = "balanced",
     synthesize: Synthesize = 0,
     tokenizer: Tokenizer = "words",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -51,6 +66,7 @@ def sequences(
     1000 -o model
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
     from voxpop.sequences.saving import check_model_target, save_model
     from voxpop.sequences.sequences import Sequences
@@ -61,6 +77,9 @@ def sequences(
     symbols, spent = alphabet_of(alphabet)
     fields: dict[str, Any] = {"combine": combine, "consistency": consistency, "alphabet": symbols}
     plan = Sequences(max_length=max_length, max_gram=max_gram, **fields).plan(budget)
+    account = account_of(ledger, dataset, seed)
+    if account is not None:
+        account.check(plan.guarantee)
     columns = chosen_columns(source, user, sequence=sequence, text=text, tokens=tokens)
     cut = tokenizer_of(tokenizer)
     with stage("Reading"):
@@ -68,7 +87,7 @@ def sequences(
 
         corpus = read(source, tokenizer=cut, **columns)
     with stage("Releasing"):
-        model = plan.release(corpus, seed)
+        model = run(plan, corpus, seed, account)
     extra = {}
     if synthesize and model.tree.counts.sum():
         with stage("Drawing"):

@@ -23,10 +23,10 @@ LARGEST_LIMIT = 10**7
 class Counts:
     """Count the users who hold each released gram, with noise and a budget of their own.
 
-    The grams are those of a release, so they are public, and each gets Gaussian noise whether anybody holds it or not. A
-    user who holds at most `limit` released grams of a length counts as one for each of them; a user who holds n, more
-    than that, counts as sqrt(limit / n) for each. So counts of such users are too low, never too high but for the noise.
-    The proof is in docs/privacy/counts.md.
+    The grams are those of a release, so they are public, and each gets Gaussian noise whether anybody holds it or not.
+    A user who holds at most `limit` released grams of a length counts as one for each of them; a user who holds n,
+    more than that, counts as sqrt(limit / n) for each. So such users count too little, never too much. The proof is in
+    docs/privacy/counts.md.
 
     Attributes:
         limit: most released grams of one length for which a user counts in full: a number for words, which halves from

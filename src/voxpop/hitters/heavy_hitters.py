@@ -10,6 +10,7 @@ from voxpop.privacy.budget import Budget
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.hitters.plan import HittersPlan
+    from voxpop.privacy.charging import Account
     from voxpop.release import Release
 
 LONGEST = 256
@@ -103,18 +104,22 @@ class HeavyHitters:
 
         return plan_hitters(self, budget)
 
-    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+    def release(
+        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Release":
         """Plan for the budget and run the protocol on all users of a corpus.
 
         Args:
             corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
             The words, in canonical order, with plan and guarantee.
         """
-        return self.plan(budget).release(corpus, seed)
+        plan = self.plan(budget)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

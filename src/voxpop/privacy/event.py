@@ -1,7 +1,8 @@
 """Guarantees as events of dp-accounting.
 
-* A `Spend` is a Gaussian event and, beside it, one that with probability `novel` betrays the user: Laplace noise of scale
-  1/50 on a sample. Its loss is above 40 except for a share of 1e-4 of that probability, which is added to it.
+* A `Spend` is a Gaussian event and, beside it, one that with probability `novel` betrays the user: Laplace noise of
+  scale 1/100 on a sample. For chances above 1e-20 and epsilons up to 20, all but 1e-4 of that probability counts as in
+  full; so much is added.
 * Randomised response is the worst release of some epsilon and no delta, but dp-accounting knows it for replaced users
   only. Laplace noise of scale 1/c is at least as bad: its delta(x) = 1 - e^((x - c) / 2) is above that of randomised
   response, (e^epsilon - e^x) / (1 + e^epsilon), at every x if c = 2 ln((1 + e^epsilon) / 2), with equality at x = 0.
@@ -15,7 +16,7 @@ from voxpop.errors import InputError
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
 
-BETRAYAL = 50.0
+BETRAYAL = 100.0
 LEAK = 1 + 1e-4
 
 

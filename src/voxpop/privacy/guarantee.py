@@ -71,8 +71,8 @@ class Guarantee:
     def to_dp_event(self) -> Any:
         """The release as an event of dp-accounting, to compose it with what other software spent.
 
-        A Gaussian release becomes the pair of its `spend`, one without delta becomes Laplace noise. Both are at least as
-        bad as the release itself, in every composition, for epsilons up to 40. Needs dp-accounting.
+        A Gaussian release becomes the pair of its `spend`, one without delta becomes Laplace noise. Both are at least
+        as bad as the release itself, in every composition, for epsilons up to 20. Needs dp-accounting.
 
         Returns:
             A `dp_accounting.DpEvent`, for neighbours that differ by one user added or removed.

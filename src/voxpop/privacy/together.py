@@ -1,7 +1,7 @@
 """What several releases from one collection spend together.
 
-Each release is dominated by a pair of laws, and dominating pairs compose, also where a later release is chosen in view of
-an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
+Each release is dominated by a pair of laws, and dominating pairs compose, also where a later release is chosen in view
+of an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
 
 * the pair of a `Spend`: hit with probability d, otherwise shifted by mu;
 * for anything that is (epsilon_j, delta_j)-private: impossible outcomes of mass delta_j on either side, otherwise
@@ -131,16 +131,16 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
 
 def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     """The sum of losses of randomised responses and its probabilities with the user, losses never rounded down."""
-    losses, chances = np.zeros(1), np.ones(1)
+    losses: Floats = np.zeros(1)
+    chances: Floats = np.ones(1)
     for number, epsilon in enumerate(sorted(epsilons), start=1):
         likelier = 1 / (1 + math.exp(-epsilon))
         both = np.concatenate([losses - epsilon, losses + epsilon])
         weights = np.concatenate([chances * (1 - likelier), chances * likelier])
-        losses, place = np.unique(both.round(12), return_inverse=True)
-        if losses.size > MOST_LOSSES:
+        distinct, place = np.unique(both.round(12), return_inverse=True)
+        if distinct.size > MOST_LOSSES:
             step = sum(sorted(epsilons)[:number]) / (MOST_LOSSES // 4)
-            losses, place = np.unique(np.ceil(both / step), return_inverse=True)
-            losses = losses * step
-        chances = np.bincount(place, weights)
-        losses = losses + LOSS_SLACK
+            steps, place = np.unique(np.ceil(both / step), return_inverse=True)
+            distinct = steps * step
+        losses, chances = distinct + LOSS_SLACK, np.bincount(place, weights).astype(np.float64)
     return losses, chances

@@ -10,6 +10,7 @@ from voxpop.union.weighting import Weighting
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
+    from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.union.plan import UnionPlan
 
@@ -83,18 +84,22 @@ class SetUnion:
 
         return plan_union(self, budget)
 
-    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+    def release(
+        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Release":
         """Plan for the budget and release from the corpus.
 
         Args:
             corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
             The items, in order of their bytes, with plan and guarantee.
         """
-        return self.plan(budget).release(corpus, seed)
+        plan = self.plan(budget)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
