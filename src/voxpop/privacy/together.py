@@ -7,8 +7,8 @@ of an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
 * for anything that is (epsilon_j, delta_j)-private: impossible outcomes of mass delta_j on either side, otherwise
   randomised response, whose loss is epsilon_j or -epsilon_j (Kairouz, Oh and Viswanath, 2015).
 
-With D_0 = 1 - (1 - d_1)(1 - d_2)..., D_1 = 1 - (1 - delta_1)(1 - delta_2)..., D the same of both, mu^2 the sum of squares and L
-the sum of the losses of randomised responses, delta is at most the larger of
+With D_0 = 1 - (1 - d_1)(1 - d_2)..., D_1 = 1 - (1 - delta_1)(1 - delta_2)..., D the same of both, mu^2 the sum of
+squares and L the sum of the losses of randomised responses, delta is at most the larger of
 
     with the user against without:    D + (1 - D) E[delta_G(epsilon - ln(1 - D_0) - L; mu)]
     without the user against with:    D_1 + (1 - D_1) E[delta_G(epsilon + ln(1 - D_0) - L; mu)]
