@@ -232,7 +232,7 @@ def test_a_damaged_file_is_found(account, path, damage):
 def test_a_lost_file_is_not_made_anew(account, path):
     """Deleting a ledger does not give its budget back."""
     path.unlink()
-    with pytest.raises(LedgerError, match="does not exist.*restore it"):
+    with pytest.raises(LedgerError, match=r"does not exist.*restore it"):
         account.charge(ONCE, "y")
     assert not path.exists()
 

@@ -115,6 +115,10 @@ def alphabet_of(given: str | None) -> tuple[Any, Any]:
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line], None
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"--alphabet {given} is not a UTF-8 file with one symbol per line.") from error
+    if "," not in given and ("/" in given or path.suffix in (".txt", ".csv", ".parquet", ".json")):
+        raise InputError(
+            f"--alphabet {given}: there is no such file or folder. Give one, or the symbols with commas between them."
+        )
     return [symbol for symbol in given.split(",") if symbol], None
 
 
@@ -154,6 +158,12 @@ def _report(model: "SequenceModel", folder: Path, spent: Any, *, as_json: bool, 
         typer.echo(json_line(content))
         return
     typer.echo(f"Released {len(model):,} gram{'' if len(model) == 1 else 's'} with noisy counts.")
+    if not len(model):
+        typer.echo(
+            f"No symbol occurred often enough: a noisy count had to exceed {model.plan.to_dict()['threshold']:.4g}, "
+            "and the budget is\nspent all the same. It takes more users, more epsilon or a smaller --max-length; and look "
+            "whether the alphabet\nis that of the column."
+        )
     if synthetic:
         typer.echo(f"Drew {synthetic:,} synthetic sequence{'' if synthetic == 1 else 's'}: synthetic.parquet")
     typer.echo(promise(model.guarantee))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_whole
+from voxpop.arguments import check_budget, check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
@@ -74,6 +74,7 @@ class Counts:
         """
         from voxpop.counts.plan import plan_counts
 
+        check_budget(budget)
         return plan_counts(self, budget, release)
 
     def release(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, final
 
+from voxpop.arguments import check_corpus
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -57,6 +58,7 @@ class CountsPlan:
         """Run the plan on a corpus; see `Counts.release`."""
         from voxpop.counts.releasing import release_counts
 
+        check_corpus(corpus)
         return release_counts(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_choice, check_whole
+from voxpop.arguments import check_budget, check_choice, check_whole
 from voxpop.errors import UnsoundError
 from voxpop.privacy.budget import Budget
 
@@ -102,6 +102,7 @@ class HeavyHitters:
         """
         from voxpop.hitters.planning import plan_hitters
 
+        check_budget(budget)
         return plan_hitters(self, budget)
 
     def release(

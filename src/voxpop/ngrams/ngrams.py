@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_choice, check_whole, check_within, is_real
+from voxpop.arguments import check_budget, check_choice, check_whole, check_within, is_real
 from voxpop.errors import InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 
@@ -108,6 +108,7 @@ class NGrams:
         """
         from voxpop.ngrams.planning import plan_ngrams
 
+        check_budget(budget)
         return plan_ngrams(self, budget)
 
     def release(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
+from voxpop.arguments import check_corpus
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -161,6 +162,7 @@ class NGramsPlan:
         """Run the plan on a corpus; see `NGrams.release`."""
         from voxpop.ngrams.releasing import release_ngrams
 
+        check_corpus(corpus)
         return release_ngrams(self, corpus, seed)
 
     def after(self, ran: tuple[LengthRun, ...]) -> "NGramsPlan":

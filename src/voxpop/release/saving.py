@@ -77,5 +77,16 @@ def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
     nearest = next(each for each in (parent, *parent.parents) if each.exists())
     if not nearest.is_dir():
         raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")
-    if not os.access(nearest, os.W_OK | os.X_OK):
+    if not may_write(nearest):
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
+
+
+def may_write(folder: Path) -> bool:
+    """Say whether a folder can be made in another, by making one: rights alone do not tell of disks and mounts."""
+    import tempfile
+
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".voxpop-", dir=folder))
+    except OSError:
+        return False
+    return True

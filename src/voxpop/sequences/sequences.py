@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_whole
+from voxpop.arguments import check_budget, check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
@@ -108,6 +108,7 @@ class Sequences:
         """
         from voxpop.sequences.plan import plan_sequences
 
+        check_budget(budget)
         return plan_sequences(self, budget)
 
     def release(

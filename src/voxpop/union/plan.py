@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
+from voxpop.arguments import check_corpus
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -157,6 +158,7 @@ class UnionPlan:
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.releasing import release_union
 
+        check_corpus(corpus)
         return release_union(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

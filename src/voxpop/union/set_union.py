@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_choice, check_whole, check_within
+from voxpop.arguments import check_budget, check_choice, check_whole, check_within
 from voxpop.privacy.budget import Budget
 from voxpop.union.cells import sound_sharing
 from voxpop.union.weighting import Weighting
@@ -82,6 +82,7 @@ class SetUnion:
         """
         from voxpop.union.planning import plan_union
 
+        check_budget(budget)
         return plan_union(self, budget)
 
     def release(
