@@ -161,8 +161,8 @@ def _report(model: "SequenceModel", folder: Path, spent: Any, *, as_json: bool, 
     if not len(model):
         typer.echo(
             f"No symbol occurred often enough: a noisy count had to exceed {model.plan.to_dict()['threshold']:.4g}, "
-            "and the budget is\nspent all the same. It takes more users, more epsilon or a smaller --max-length; and look "
-            "whether the alphabet\nis that of the column."
+            "and the budget is\nspent all the same. It takes more users, more epsilon or a smaller --max-length; and "
+            "look whether the alphabet\nis that of the column."
         )
     if synthetic:
         typer.echo(f"Drew {synthetic:,} synthetic sequence{'' if synthetic == 1 else 's'}: synthetic.parquet")

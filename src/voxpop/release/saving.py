@@ -85,6 +85,8 @@ def may_write(folder: Path) -> bool:
     """Say whether a folder can be made in another, by making one: rights alone do not tell of disks and mounts."""
     import tempfile
 
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return False
     try:
         os.rmdir(tempfile.mkdtemp(prefix=".voxpop-", dir=folder))
     except OSError:
