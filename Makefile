@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types bench bench-peers federation browser clean
+.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers federation browser clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -52,6 +52,13 @@ types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy
 
 check: lint types test  ## everything fast
+
+$(VENV)/.installed-exports: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --group exports
+	touch $@
+
+exports: $(VENV)/.installed-exports  ## exports against the real libraries: scikit-learn, tokenizers, spaCy, gensim, DuckDB
+	$(BIN)/python -m pytest -q -m "not slow" tests/exports
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
 	for name in dpsu_table2 dpsu_table3 dpsu_figure12 dpne_table4 dpne_text dpne_figures \

@@ -10,12 +10,13 @@ import voxpop
 
 SOURCE = Path(voxpop.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-NUMBERS = {"privacy", "release", "errors"}
+NUMBERS = {"privacy", "release", "ledger", "errors"}
 LAYERS = {
     "cli": 6,
     "datasets": 5,
     "evaluate": 5,
     "testing": 5,
+    "counts": 4,
     "ngrams": 4,
     "sequences": 3,
     "hitters": 3,
@@ -28,13 +29,16 @@ FORBIDDEN = ("partition", "bucket", "util", "helper", "manager", "processor")
 PUBLIC = [
     "Budget",
     "Corpus",
+    "Counts",
     "Guarantee",
     "HeavyHitters",
+    "Ledger",
     "NGrams",
     "Release",
     "SequenceModel",
     "Sequences",
     "SetUnion",
+    "Tally",
     "Weighting",
 ]
 
@@ -130,7 +134,8 @@ def test_the_public_names_are_complete_and_sorted():
 
 
 @pytest.mark.parametrize(
-    "package", ["corpus", "hitters", "ngrams", "privacy", "release", "sequences", "testing", "union"]
+    "package",
+    ["corpus", "counts", "hitters", "ledger", "ngrams", "privacy", "release", "sequences", "testing", "union"],
 )
 def test_every_package_exports_what_it_lists(package):
     """Each name of a package's `__all__` exists."""

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.read import read
     from voxpop.corpus.store import load_corpus
+    from voxpop.counts.counts import Counts
     from voxpop.hitters.heavy_hitters import HeavyHitters
+    from voxpop.ledger.ledger import Ledger
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.loading import load
     from voxpop.release.release import Release
+    from voxpop.release.tally import Tally
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
     from voxpop.union.set_union import SetUnion
@@ -36,13 +39,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Budget",
     "Corpus",
+    "Counts",
     "Guarantee",
     "HeavyHitters",
+    "Ledger",
     "NGrams",
     "Release",
     "SequenceModel",
     "Sequences",
     "SetUnion",
+    "Tally",
     "Weighting",
     "__version__",
     "errors",
@@ -54,13 +60,16 @@ __all__ = [
 _HOMES = {
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.corpus.corpus",
+    "Counts": "voxpop.counts.counts",
     "Guarantee": "voxpop.privacy.guarantee",
     "HeavyHitters": "voxpop.hitters.heavy_hitters",
+    "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.ngrams.ngrams",
     "Release": "voxpop.release.release",
     "SequenceModel": "voxpop.sequences.model",
     "Sequences": "voxpop.sequences.sequences",
     "SetUnion": "voxpop.union.set_union",
+    "Tally": "voxpop.release.tally",
     "Weighting": "voxpop.union.weighting",
     "load": "voxpop.release.loading",
     "load_corpus": "voxpop.corpus.store",

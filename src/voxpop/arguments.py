@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget
 
 
 def check_whole(name: str, value: object, most: int, meaning: str, least: int = 1) -> None:
@@ -23,6 +24,24 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         listed = " or ".join(f'"{choice}"' for choice in choices)
         raise InputError(f"`{name}` must be {listed}, got {value!r}.")
+
+
+def check_budget(budget: object) -> None:
+    """Refuse what is not a budget."""
+    if not isinstance(budget, Budget):
+        raise InputError(
+            f"`budget` must be a voxpop.Budget, such as voxpop.Budget(epsilon=4, delta=1e-7), got a value of type "
+            f"{type(budget).__name__}."
+        )
+
+
+def check_corpus(corpus: object) -> None:
+    """Refuse what was not read, such as a path or a table."""
+    if not hasattr(corpus, "weigh"):
+        raise InputError(
+            "`corpus` must be what voxpop.read or voxpop.load_corpus returned, got a value of type "
+            f"{type(corpus).__name__}. Read it first: voxpop.read(source, user=..., text=...)."
+        )
 
 
 def is_real(value: object) -> bool:

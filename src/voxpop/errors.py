@@ -7,6 +7,7 @@ VoxpopError
 │   ├── SourceError                   a file, folder or table cannot be read
 │   │   └── ColumnError               a column is missing or has the wrong type
 │   ├── ReleaseError                  a folder cannot be saved to, or is not a release
+│   ├── LedgerError                   a ledger cannot be read, written or trusted
 │   └── UnsoundError                  a mechanism that has no proof, refused by name with the reason
 └── InternalError (also RuntimeError) our own bug: exit code 1
 ```
@@ -38,6 +39,10 @@ class ColumnError(SourceError):
 
 class ReleaseError(InputError):
     """A folder cannot be saved to, or does not hold a release."""
+
+
+class LedgerError(InputError):
+    """A ledger cannot be read, written or trusted."""
 
 
 class UnsoundError(InputError):

@@ -5,9 +5,12 @@ from typing import Annotated
 import typer
 
 from voxpop.cli.complete import complete
+from voxpop.cli.count import count
 from voxpop.cli.demo import demo
+from voxpop.cli.export import export
 from voxpop.cli.hitters import hitters
 from voxpop.cli.items import items
+from voxpop.cli.ledger import commands as ledger
 from voxpop.cli.ngrams import ngrams
 from voxpop.cli.plan import plan
 from voxpop.cli.sequences import sequences
@@ -39,5 +42,6 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, sequences, plan, show, complete, demo):
+for command in (items, ngrams, hitters, sequences, plan, show, complete, count, export, demo):
     app.command()(command)
+app.add_typer(ledger, name="ledger")

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from voxpop.cli.options import (
+    Dataset,
     Delta,
     Epsilon,
     Items,
     Json,
+    LedgerFile,
     Output,
     Seed,
     Sequence,
@@ -48,6 +50,8 @@ def hitters(
     accounting: Accounting = "exact",
     alphabet: Alphabet = "characters",
     tokenizer: Tokenizer = "words",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -68,4 +72,6 @@ def hitters(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        ledger=ledger,
+        dataset=dataset,
     )

@@ -3,11 +3,13 @@
 from voxpop.cli.options import (
     Accounting,
     Alpha,
+    Dataset,
     Delta,
     Epsilon,
     Focus,
     Items,
     Json,
+    LedgerFile,
     Limit,
     Noise,
     Output,
@@ -44,6 +46,8 @@ def items(
     accounting: Accounting = "joint",
     focus: Focus = False,
     tokenizer: Tokenizer = "words",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -69,4 +73,6 @@ def items(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        ledger=ledger,
+        dataset=dataset,
     )

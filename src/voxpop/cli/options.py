@@ -62,6 +62,15 @@ Sequence = Annotated[
 ]
 Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger", metavar="FILE", help="Ledger to charge first; see voxpop ledger init.", show_default=False
+    ),
+]
+Dataset = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Data set of the ledger that the source is.", show_default=False)
+]
 Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]
 
 
@@ -94,12 +103,17 @@ def ngrams_of(limit: str, budgets: str, **fields: Any) -> "NGrams":
     """
     from voxpop.ngrams.ngrams import NGrams
 
-    limits = _numbers("--limit", limit, int)
-    shares: Any = budgets if budgets in ("auto", "equal") else _numbers("--budgets", budgets, float)
+    limits = numbers_of("--limit", limit, int)
+    shares: Any = budgets if budgets in ("auto", "equal") else numbers_of("--budgets", budgets, float)
     return NGrams(limit=_single(limits), budgets=_single(shares), **fields)
 
 
-def _numbers(option: str, text: str, kind: type) -> list[Any]:
+def numbers_of(option: str, text: str, kind: type) -> list[Any]:
+    """Return numbers with commas between them.
+
+    Raises:
+        InputError: if one cannot be read.
+    """
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:

@@ -15,6 +15,8 @@ def release_and_report(
     tokenizer: str,
     seed: int | None,
     json: bool,
+    ledger: Path | None = None,
+    dataset: str | None = None,
     **reading: Any,
 ) -> None:
     """Check, plan, read, release, save and report.
@@ -30,15 +32,21 @@ def release_and_report(
         tokenizer: how to cut text.
         seed: for tests.
         json: print one JSON object instead of words.
+        ledger: a ledger to charge before the release runs.
+        dataset: its data set.
         reading: further arguments of `voxpop.read`.
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.ledger import account_of, run
     from voxpop.cli.report import report
     from voxpop.cli.stages import stage
     from voxpop.release.saving import check_target
 
     folder = check_target(output)
     plan = planned()
+    account = account_of(ledger, dataset, seed)
+    if account is not None:
+        account.check(plan.guarantee)
     columns = chosen_columns(source, user, **contents)
     cut = tokenizer_of(tokenizer)
     with stage("Reading"):
@@ -46,6 +54,6 @@ def release_and_report(
 
         corpus = read(source, tokenizer=cut, **columns, **reading)
     with stage("Releasing"):
-        release = plan.release(corpus, seed)
+        release = run(plan, corpus, seed, account)
     release.save(folder)
     report(release, folder, as_json=json)

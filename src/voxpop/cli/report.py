@@ -32,6 +32,8 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
         typer.echo(json_line(content if data is None else {"data": data, **content}))
         return
     typer.echo(f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}")
+    if not len(release):
+        typer.echo(nothing(release.plan))
     if len(release):
         typer.echo(indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)))
     typer.echo(promise(release.guarantee, user))
@@ -76,6 +78,43 @@ def sample(release: "Release") -> list[str]:
 def printable(gram: Any) -> str:
     """Return a gram with everything a terminal might obey written as an escape."""
     return " ".join("".join(map(_visible, token)) for token in gram)
+
+
+def nothing(plan: Any) -> str:
+    """Say what it would have taken to release something: a function of the plan alone."""
+    needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
+    return (
+        "No item was held by enough users, and the budget is spent all the same. At this delta, what so many users\n"
+        f"hold is found 9 times in 10:\n{indented(needed)}\n"
+        "(each of them holding ten items, all as rare, where users may hold several). So it takes more users or more\n"
+        "epsilon; and if there should be enough, look at the column and the tokenizer."
+    )
+
+
+def _needed_at(plan: Any, times: int) -> str:
+    """Say how many users an item needs at a multiple of the plan's epsilon; nothing where there is no such plan."""
+    from voxpop.errors import BudgetError
+    from voxpop.privacy.budget import Budget
+
+    epsilon = plan.budget.epsilon * times
+    try:
+        users = _users_needed(plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta)))
+    except BudgetError:
+        return ""
+    return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"
+
+
+def _users_needed(plan: Any) -> int | None:
+    """Return how many users an item needs for a probability of 0.9."""
+    name = plan.mechanism.to_dict()["mechanism"]
+    needed: int | None
+    if name == "n-grams":
+        needed = plan.holders(1, 0.9)
+    elif name == "set union":
+        needed = plan.holders(0.9, items=10)
+    else:
+        needed = plan.holders(0.9)
+    return needed
 
 
 def promise(guarantee: "Guarantee", user: str = "user") -> str:

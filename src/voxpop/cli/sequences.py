@@ -5,7 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.options import Epsilon, Json, Output, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
+from voxpop.cli.options import (
+    Dataset,
+    Epsilon,
+    Json,
+    LedgerFile,
+    Output,
+    Seed,
+    Sequence,
+    Sources,
+    Text,
+    Tokenizer,
+    Tokens,
+    User,
+)
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +55,8 @@ def sequences(
     consistency: Consistency = "balanced",
     synthesize: Synthesize = 0,
     tokenizer: Tokenizer = "words",
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -51,6 +66,7 @@ def sequences(
     1000 -o model
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
     from voxpop.sequences.saving import check_model_target, save_model
     from voxpop.sequences.sequences import Sequences
@@ -61,6 +77,9 @@ def sequences(
     symbols, spent = alphabet_of(alphabet)
     fields: dict[str, Any] = {"combine": combine, "consistency": consistency, "alphabet": symbols}
     plan = Sequences(max_length=max_length, max_gram=max_gram, **fields).plan(budget)
+    account = account_of(ledger, dataset, seed)
+    if account is not None:
+        account.check(plan.guarantee)
     columns = chosen_columns(source, user, sequence=sequence, text=text, tokens=tokens)
     cut = tokenizer_of(tokenizer)
     with stage("Reading"):
@@ -68,7 +87,7 @@ def sequences(
 
         corpus = read(source, tokenizer=cut, **columns)
     with stage("Releasing"):
-        model = plan.release(corpus, seed)
+        model = run(plan, corpus, seed, account)
     extra = {}
     if synthesize and model.tree.counts.sum():
         with stage("Drawing"):
@@ -96,6 +115,10 @@ def alphabet_of(given: str | None) -> tuple[Any, Any]:
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line], None
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"--alphabet {given} is not a UTF-8 file with one symbol per line.") from error
+    if "," not in given and ("/" in given or path.suffix in (".txt", ".csv", ".parquet", ".json")):
+        raise InputError(
+            f"--alphabet {given}: there is no such file or folder. Give one, or the symbols with commas between them."
+        )
     return [symbol for symbol in given.split(",") if symbol], None
 
 
@@ -135,6 +158,12 @@ def _report(model: "SequenceModel", folder: Path, spent: Any, *, as_json: bool, 
         typer.echo(json_line(content))
         return
     typer.echo(f"Released {len(model):,} gram{'' if len(model) == 1 else 's'} with noisy counts.")
+    if not len(model):
+        typer.echo(
+            f"No symbol occurred often enough: a noisy count had to exceed {model.plan.to_dict()['threshold']:.4g}, "
+            "and the budget is\nspent all the same. It takes more users, more epsilon or a smaller --max-length; and "
+            "look whether the alphabet\nis that of the column."
+        )
     if synthetic:
         typer.echo(f"Drew {synthetic:,} synthetic sequence{'' if synthetic == 1 else 's'}: synthetic.parquet")
     typer.echo(promise(model.guarantee))

@@ -124,7 +124,7 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
     if _is_string(ids.type):
         return _valid_text(ids, where, name)
-    raise ColumnError(f'the column "{name}" must hold whole numbers or strings, got {ids.type}.')
+    raise ColumnError(f'{where}: the column "{name}" must hold whole numbers or strings, got {ids.type}.')
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -147,7 +147,10 @@ def _text_column(texts: pa.Array, where: str) -> pa.Array:
     if pa.types.is_null(texts.type):
         return pa.array([""] * len(texts), pa.large_string())
     if not _is_string(texts.type):
-        raise ColumnError(f"text= needs a column of strings, got {texts.type}; for lists use tokens= or sequence=.")
+        raise ColumnError(
+            f"{where}: text= needs a column of strings, got {texts.type}; for lists use tokens= or sequence=, for "
+            "numbers items=."
+        )
     return _valid_text(texts, where, "text")
 
 

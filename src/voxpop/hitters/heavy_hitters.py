@@ -3,13 +3,14 @@
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_choice, check_whole
+from voxpop.arguments import check_budget, check_choice, check_whole
 from voxpop.errors import UnsoundError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.hitters.plan import HittersPlan
+    from voxpop.privacy.charging import Account
     from voxpop.release import Release
 
 LONGEST = 256
@@ -101,20 +102,25 @@ class HeavyHitters:
         """
         from voxpop.hitters.planning import plan_hitters
 
+        check_budget(budget)
         return plan_hitters(self, budget)
 
-    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+    def release(
+        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Release":
         """Plan for the budget and run the protocol on all users of a corpus.
 
         Args:
             corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
             The words, in canonical order, with plan and guarantee.
         """
-        return self.plan(budget).release(corpus, seed)
+        plan = self.plan(budget)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
+from voxpop.arguments import check_corpus
 from voxpop.hitters.rules import Rules
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -97,6 +98,7 @@ class HittersPlan:
         """Run the plan on all users of a corpus; see `HeavyHitters.release`."""
         from voxpop.hitters.releasing import release_hitters
 
+        check_corpus(corpus)
         return release_hitters(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_choice, check_whole, check_within, is_real
+from voxpop.arguments import check_budget, check_choice, check_whole, check_within, is_real
 from voxpop.errors import InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.ngrams.plan import NGramsPlan
+    from voxpop.privacy.charging import Account
     from voxpop.release import Release
 
 LONGEST = 32
@@ -107,20 +108,25 @@ class NGrams:
         """
         from voxpop.ngrams.planning import plan_ngrams
 
+        check_budget(budget)
         return plan_ngrams(self, budget)
 
-    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+    def release(
+        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Release":
         """Plan for the budget and release from the corpus.
 
         Args:
             corpus: what `voxpop.read` or `voxpop.load_corpus` returned, of texts, tokens or sequences.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
             The phrases, by length and then in order of their bytes, with the plan that ran and its guarantee.
         """
-        return self.plan(budget).release(corpus, seed)
+        plan = self.plan(budget)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
+from voxpop.arguments import check_corpus
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.spend import gaussian_spend
 from voxpop.union.plan import RoundPlan
 
 if TYPE_CHECKING:
@@ -106,7 +109,9 @@ class NGramsPlan:
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        slack = walk_slack(self.budget.epsilon, self.mechanism.max_length)
+        spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property
     def sigma(self) -> tuple[float, ...]:
@@ -157,6 +162,7 @@ class NGramsPlan:
         """Run the plan on a corpus; see `NGrams.release`."""
         from voxpop.ngrams.releasing import release_ngrams
 
+        check_corpus(corpus)
         return release_ngrams(self, corpus, seed)
 
     def after(self, ran: tuple[LengthRun, ...]) -> "NGramsPlan":

@@ -5,6 +5,7 @@ releases (candidates, thresholds, noise) is a function of released grams and noi
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from voxpop.ngrams.planning import NORM, later_sensitivity, threshold_for
 from voxpop.ngrams.table import table_of_grams
 from voxpop.ngrams.unsupported import unsupported_hits
 from voxpop.privacy.filter import GaussianFilter
-from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
@@ -52,7 +52,7 @@ def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Re
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     walk = _Walk(plan, corpus, secret)
     walk.run()
-    guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
+    guarantee = replace(plan.guarantee, private=secret.private)
     table = table_of_grams(walk.vocabulary, walk.released, single=plan.mechanism.pruning == "single")
     return Release(table, plan.after(tuple(walk.ran)), guarantee, corpus.reading)
 

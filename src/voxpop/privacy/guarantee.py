@@ -1,8 +1,10 @@
 """What was spent, in words and as data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from voxpop.privacy.spend import Spend
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,7 @@ class Guarantee:
         neighbours: How two data sets that must look alike differ.
         private: False if the randomness came from a seed that others may know; then nothing is promised.
         unproved: Why nothing is proved, for what only reproduces a paper; then `private` is False and `delta` is 1.
+        spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
 
     Example:
         >>> print(Guarantee(4, 1e-7))
@@ -26,6 +29,7 @@ class Guarantee:
     neighbours: str = "one user added or removed"
     private: bool = True
     unproved: str = ""
+    spend: Spend | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.unproved:
@@ -37,15 +41,19 @@ class Guarantee:
         """The guarantee as JSON-able values.
 
         Returns:
-            One entry per field; `unproved` only where it says something.
+            One entry per field; `unproved` and `spend` only where they say something.
         """
-        values = {
+        values: dict[str, Any] = {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "neighbours": self.neighbours,
             "private": self.private,
         }
-        return {**values, "unproved": self.unproved} if self.unproved else values
+        if self.unproved:
+            values["unproved"] = self.unproved
+        if self.spend is not None:
+            values["spend"] = self.spend.to_dict()
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Guarantee":
@@ -57,4 +65,21 @@ class Guarantee:
         Returns:
             An equal guarantee.
         """
-        return cls(**values)
+        spend = values.get("spend")
+        return cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
+
+    def to_dp_event(self) -> Any:
+        """The release as an event of dp-accounting, to compose it with what other software spent.
+
+        A Gaussian release becomes the pair of its `spend`, one without delta becomes Laplace noise. Both are at least
+        as bad as the release itself, in every composition, for epsilons up to 20. Needs dp-accounting.
+
+        Returns:
+            A `dp_accounting.DpEvent`, for neighbours that differ by one user added or removed.
+
+        Raises:
+            InputError: There is no event for it: it has a delta and no Gaussian noise.
+        """
+        from voxpop.privacy.event import event_of
+
+        return event_of(self)

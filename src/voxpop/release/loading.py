@@ -72,6 +72,8 @@ def _read(source: Path, name: str, folder: Path) -> bytes:
         if not source.exists():
             raise ReleaseError(f"{folder} does not exist. {_HINT}") from error
         raise ReleaseError(f"{folder} is not a release: it holds no {name}. {_HINT}") from error
+    except NotADirectoryError as error:
+        raise ReleaseError(f"{folder} is a file and cannot be read as a release. {_HINT}") from error
     except OSError as error:
         raise ReleaseError(f"{folder / name} cannot be read: {error.strerror}.") from error
 

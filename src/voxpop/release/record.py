@@ -14,6 +14,8 @@ FORMAT = "voxpop release"
 FORMAT_VERSION = 1
 TABLE = "release.parquet"
 RECORD = "release.json"
+COUNTS = "counts.parquet"
+COUNTS_RECORD = "counts.json"
 DAMAGED = "The folder is damaged: copy it again from where it came, or make the release again."
 
 

@@ -12,10 +12,20 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.grams import check_canonical, table_of_items
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     import polars as pl
+    from gensim.models.phrases import FrozenPhrases
+    from sklearn.feature_extraction.text import CountVectorizer
+    from spacy.matcher import PhraseMatcher
+    from tokenizers import Tokenizer
 
+    from voxpop.corpus.corpus import Corpus
+    from voxpop.privacy.budget import Budget
+    from voxpop.privacy.charging import Account
     from voxpop.release.completing import Completer, Completion
+    from voxpop.release.tally import Tally
 
 ROWS_AT_ONCE = 65_536
 
@@ -132,6 +142,145 @@ class Release:
             ['very']
         """
         return self._completer.complete(prompt, limit)
+
+    def to_count_vectorizer(self, tokenizer: Any = "words", **options: Any) -> "CountVectorizer":
+        """Return a scikit-learn vectorizer that counts the released grams; needs scikit-learn.
+
+        Args:
+            tokenizer: how texts are cut: what `voxpop.read` was given, or None where documents are lists of tokens.
+            options: further arguments of `CountVectorizer`, such as `binary=True`.
+
+        Returns:
+            A vectorizer whose columns are the grams in canonical order. It needs no fitting.
+
+        Raises:
+            InputError: where two grams read the same once their tokens are joined by spaces.
+        """
+        from voxpop.release.exports.count_vectorizer import count_vectorizer
+
+        return count_vectorizer(self, tokenizer, options)
+
+    def to_tokenizer(self, tokenizer: Any = "words", unknown: str = "[UNK]") -> "Tokenizer":
+        """Return a Hugging Face tokenizer whose vocabulary is the released single tokens; needs tokenizers.
+
+        Args:
+            tokenizer: how texts are cut: "words", "whitespace", "characters", a compiled regular expression that also
+                Rust understands, or None where texts come as lists (`encode(tokens, is_pretokenized=True)`).
+            unknown: stands for every other token, with id 0.
+
+        Raises:
+            InputError: where `unknown` is a released token, or the tokenizer cannot be part of a file.
+        """
+        from voxpop.release.exports.word_level import word_level
+
+        return word_level(self, tokenizer, unknown)
+
+    def to_phrase_matcher(self, nlp: Any, label: str = "released", attribute: str = "LOWER") -> "PhraseMatcher":
+        """Return a spaCy matcher that finds the released grams; needs spaCy.
+
+        Args:
+            nlp: the pipeline that makes the documents; it cuts the patterns too.
+            label: what matches are called.
+            attribute: what of a token is compared: "LOWER" for released lower case, "ORTH" for exact spelling.
+        """
+        from voxpop.release.exports.phrase_matcher import phrase_matcher
+
+        return phrase_matcher(self, nlp, label, attribute)
+
+    def to_gensim(self, delimiter: str = "_") -> "FrozenPhrases":
+        """Return gensim phrases that join the tokens of released grams; needs gensim.
+
+        One pass over a list of tokens joins pairs, from the left; each further pass joins what is released of longer
+        grams: `phrases[phrases[tokens]]`.
+
+        Args:
+            delimiter: what stands between joined tokens.
+
+        Raises:
+            InputError: where no gram has two tokens, or two grams read the same once joined.
+        """
+        from voxpop.release.exports.gensim_phrases import gensim_phrases
+
+        return gensim_phrases(self, delimiter)
+
+    def count(
+        self,
+        corpus: "Corpus",
+        budget: "Budget",
+        limit: "int | Sequence[int]" = 100,
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "Tally":
+        """Count about how many users hold each released gram, with a budget of its own: so that grams can be ranked.
+
+        The counts say something more about the same users, so their budget comes on top of the release's own;
+        `tally.together` states the sum.
+
+        Args:
+            corpus: the private side, read as for the release.
+            budget: what the counts may spend.
+            limit: see `voxpop.Counts`.
+            seed: makes the counts reproducible and NOT private, and marks them so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
+
+        Returns:
+            Grams with noisy numbers of users, and the standard error of each.
+        """
+        # By the public face: this package knows no mechanism, and no corpus but the one it is handed.
+        import voxpop
+
+        return voxpop.Counts(limit).release(corpus, budget, self, seed, ledger)
+
+    def keep(self, table: Any, column: str) -> Any:
+        """Keep the rows whose key was released, so that the groups of a group-by betray nobody.
+
+        Only the choice of rows is private: what is then computed about the groups needs a budget of its own.
+
+        Args:
+            table: a polars table (also lazy), a pandas or pyarrow table, a DuckDB relation or a Spark table.
+            column: holds keys: strings or whole numbers for single items, lists of them for grams.
+
+        Returns:
+            A table of the same kind, without the rows that have no key. Rows keep their order where there is one:
+            DuckDB and Spark promise none.
+
+        Raises:
+            ColumnError: if the column is missing or of another type.
+            InputError: if the table is of another kind.
+
+        Example:
+            >>> import polars as pl
+            >>> import pyarrow as pa
+            >>> from voxpop.release.stored_plan import StoredPlan
+            >>> keys = Release.from_items(pa.array(["7", "tea"]), StoredPlan({}), Guarantee(4, 1e-7))
+            >>> keys.keep(pl.DataFrame({"shop": [7, 8, 7]}), "shop")["shop"].to_list()
+            [7, 7]
+        """
+        from voxpop.release.exports.keys import keep_released
+
+        return keep_released(self, table, column)
+
+    def write(self, path: str | PathLike[str], format: str | None = None, tokenizer: Any = "words") -> None:
+        """Write the grams to one file, whole or not at all; an existing file is replaced.
+
+        Args:
+            path: where to.
+            format: "text" (a gram per line), "json", "csv", "arrow", "parquet", "vocabulary" (numbers by gram, for
+                scikit-learn), "tokenizer" (Hugging Face), "spacy" (patterns of an entity ruler) or "gensim"; by default
+                what the ending of the name says.
+            tokenizer: how texts are cut, for "tokenizer".
+
+        Raises:
+            InputError: where the format is unknown or cannot hold these grams.
+            ReleaseError: where the file cannot be written.
+        """
+        from pathlib import Path
+
+        from voxpop.release.exports.files import write
+        from voxpop.release.exports.formats import contents, format_of
+
+        name = format_of(Path(path)) if format is None else format
+        write(path, lambda: contents(self, name, tokenizer))
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Save to a folder, whole or not at all; an earlier release there is replaced in one step.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
 from voxpop.release.folder import folder_to_read, replace_folder
-from voxpop.release.record import RECORD, TABLE, checksum, is_record, write_record
+from voxpop.release.record import COUNTS, COUNTS_RECORD, RECORD, TABLE, checksum, is_record, write_record
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
-REPLACEABLE = frozenset({TABLE, RECORD, "report.html"})
+REPLACEABLE = frozenset({TABLE, RECORD, COUNTS, COUNTS_RECORD, "report.html"})
 
 
 def save_release(release: "Release", folder: str | PathLike[str]) -> None:
@@ -80,5 +80,18 @@ def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
     nearest = next(each for each in (parent, *parent.parents) if each.exists())
     if not nearest.is_dir():
         raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")
-    if not os.access(nearest, os.W_OK | os.X_OK):
+    if not may_write(nearest):
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
+
+
+def may_write(folder: Path) -> bool:
+    """Say whether a folder can be made in another, by making one: rights alone do not tell of disks and mounts."""
+    import tempfile
+
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=".voxpop-", dir=folder))
+    except OSError:
+        return False
+    return True

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast, final
 
+from voxpop.arguments import check_corpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -106,6 +107,7 @@ class SequencePlan:
         """
         from voxpop.sequences.releasing import release_sequences
 
+        check_corpus(corpus)
         return release_sequences(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from voxpop.errors import ReleaseError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.folder import folder_to_read, replace_folder
 from voxpop.release.record import DAMAGED, checksum
+from voxpop.release.saving import may_write
 from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def check_model_target(folder: str | PathLike[str]) -> Path:
     if names and (RECORD not in names or names - REPLACEABLE):
         raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
     nearest = next(each for each in (target.parent, *target.parent.parents) if each.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+    if not nearest.is_dir() or not may_write(nearest):
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
     return target
 

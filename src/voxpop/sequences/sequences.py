@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_whole
+from voxpop.arguments import check_budget, check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from voxpop.corpus import Corpus
+    from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.plan import SequencePlan
@@ -107,20 +108,25 @@ class Sequences:
         """
         from voxpop.sequences.plan import plan_sequences
 
+        check_budget(budget)
         return plan_sequences(self, budget)
 
-    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "SequenceModel":
+    def release(
+        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+    ) -> "SequenceModel":
         """Plan for the budget and release from the corpus.
 
         Args:
             corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
             The model: released grams with noisy counts, plan and guarantee.
         """
-        return self.plan(budget).release(corpus, seed)
+        plan = self.plan(budget)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration; of the alphabet only its size."""

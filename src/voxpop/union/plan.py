@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
+from voxpop.arguments import check_corpus
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
+from voxpop.privacy.spend import Spend, gaussian_spend
 from voxpop.union.sharing import BoundShares
 
 if TYPE_CHECKING:
@@ -52,6 +54,16 @@ class RoundPlan:
         unit = self.shares.setting.unit
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
 
+    def pair(self) -> tuple[float, float]:
+        """Return the probability that something novel comes out, and sensitivity over sigma, of a Gaussian round."""
+        from voxpop.privacy.threshold import release_probability
+
+        sharing, setting = self.shares.sharing, self.shares.setting
+        sensitivity = sharing.sensitivity(setting)
+        novelty = sharing.novelty(setting)
+        novel = release_probability(novelty, "gaussian", self.scale, self.threshold, sensitivity)
+        return novel, sensitivity / self.scale
+
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers of this round."""
         return {
@@ -89,7 +101,13 @@ class UnionPlan:
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=self._spend())
+
+    def _spend(self) -> Spend | None:
+        """What Gaussian rounds spend; None for any other noise."""
+        if any(each.noise != "gaussian" for each in self.rounds):
+            return None
+        return gaussian_spend([each.pair() for each in self.rounds], slack=numerical_slack(self.budget.epsilon))
 
     @property
     def sigma(self) -> float:
@@ -137,6 +155,7 @@ class UnionPlan:
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.releasing import release_union
 
+        check_corpus(corpus)
         return release_union(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """The double line: the only place where set union turns private weights into a public set."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.privacy.decide import decide
-from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.grams import array_of
@@ -26,7 +26,7 @@ def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Rele
         released = run_round(round_plan, plan.budget, corpus, secret, remaining, f"round {number}/length 1")
         remaining[released] = 0
     items = corpus.vocabulary.take(array_of(np.flatnonzero(remaining == 0)))
-    guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
+    guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(items, plan, guarantee, corpus.reading)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_choice, check_whole, check_within
+from voxpop.arguments import check_budget, check_choice, check_whole, check_within
 from voxpop.errors import InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 from voxpop.union.cells import sound_sharing
@@ -11,6 +11,7 @@ from voxpop.union.weighting import Weighting
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
+    from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.union.focus.plan import FocusPlan
     from voxpop.union.plan import UnionPlan
@@ -106,20 +107,25 @@ class SetUnion:
             return plan_focused(self, budget)
         from voxpop.union.planning import plan_union
 
+        check_budget(budget)
         return plan_union(self, budget)
 
-    def release(self, corpus: "Corpus", budget: Budget, seed: int | None = None) -> "Release":
+    def release(
+        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Release":
         """Plan for the budget and release from the corpus.
 
         Args:
             corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
             The items, in order of their bytes, with plan and guarantee.
         """
-        return self.plan(budget).release(corpus, seed)
+        plan = self.plan(budget)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -100,8 +100,8 @@ def _evidence(
 ) -> EvidenceRounds:
     """Return how evidence is added up, thresholds just high enough for what novelty may spend.
 
-    A coarse grid finds about where, from above, since it bounds more loosely. The bound falls with the threshold about as
-    a normal tail does, which tells how much lower a fine grid allows.
+    A coarse grid finds about where, from above, since it bounds more loosely. The bound falls with the threshold about
+    as a normal tail does, which tells how much lower a fine grid allows.
     """
     goal = target * schedule.novelty * (1 - schedule.opening_novelty)
     mus = tuple(sensitivity / each.sigma for each in later)

@@ -4,12 +4,12 @@ Everything after `noisy_cells` is a function of noisy weights: of a Gaussian mec
 hold, and of noise and a user's own weights on those that nobody else holds.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
@@ -37,8 +37,8 @@ def release_focused(plan: "FocusPlan", corpus: "Corpus", seed: int | None) -> Re
     for number in range(len(plan.rounds)):
         _add_round(plan, number, bounded, secret, undecided, evidence, found)
     items = corpus.vocabulary.take(array_of(np.flatnonzero(found)))
-    guarantee = Guarantee(plan.budget.epsilon, plan.budget.delta, private=secret.private)
-    return Release.from_items(items, plan, guarantee)
+    guarantee = replace(plan.guarantee, private=secret.private)
+    return Release.from_items(items, plan, guarantee, corpus.reading)
 
 
 def _add_round(

@@ -1,0 +1,15 @@
+"""Counts: about how many users hold each released gram.
+
+| file | holds |
+|---|---|
+| `counts.py` | the mechanism and its fields |
+| `plan.py` | the noise, and what it guarantees |
+| `shares.py` | what one user gives to each gram it holds |
+| `holders.py` | the walk from words to the released grams: the private side |
+| `releasing.py` | the double line |
+"""
+
+from voxpop.counts.counts import Counts
+from voxpop.counts.plan import CountsPlan
+
+__all__ = ["Counts", "CountsPlan"]

@@ -1,0 +1,125 @@
+"""Counts: about how many users hold each released gram, so that grams can be ranked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.arguments import check_budget, check_whole
+from voxpop.errors import InputError
+from voxpop.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from voxpop.corpus import Corpus
+    from voxpop.counts.plan import CountsPlan
+    from voxpop.privacy.charging import Account
+    from voxpop.release.release import Release
+    from voxpop.release.tally import Tally
+
+LARGEST_LIMIT = 10**7
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Count the users who hold each released gram, with noise and a budget of their own.
+
+    The grams are those of a release, so they are public, and each gets Gaussian noise whether anybody holds it or not.
+    A user who holds at most `limit` released grams of a length counts as one for each of them; a user who holds n,
+    more than that, counts as sqrt(limit / n) for each. So such users count too little, never too much. The proof is in
+    docs/privacy/counts.md.
+
+    Attributes:
+        limit: most released grams of one length for which a user counts in full: a number for words, which halves from
+            length to length, or a list with one number for each length. Noise grows with the root of their sum.
+
+    Raises:
+        InputError: for a limit out of range.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "tea", "milk"] * 1000})
+        >>> corpus = vp.read(table, user="who", items="what")
+        >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> tally = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), limit=1)
+        >>> [gram for gram, users in tally]
+        [('tea',), ('milk',)]
+    """
+
+    limit: int | Sequence[int] = 100
+
+    def __post_init__(self) -> None:
+        """Check the limit, and keep a list as a tuple."""
+        limits = self.limit if isinstance(self.limit, Sequence) and not isinstance(self.limit, str) else [self.limit]
+        if not len(limits):
+            raise InputError("`limit` must be a number or a list with one for each length, got an empty list.")
+        for each in limits:
+            check_whole("limit", each, LARGEST_LIMIT, "the most grams of one length for which a user counts in full")
+        if isinstance(self.limit, Sequence):
+            object.__setattr__(self, "limit", tuple(self.limit))
+
+    def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
+        """Fill in the noise for a budget and the grams of a release: no private data needed.
+
+        Args:
+            budget: what the counts may spend, apart from what the release has spent.
+            release: whose grams are counted.
+
+        Returns:
+            The plan: the noise, and what the counts guarantee.
+
+        Raises:
+            BudgetError: where the budget is out of range for Gaussian noise.
+            InputError: where there are not as many limits as lengths.
+        """
+        from voxpop.counts.plan import plan_counts
+
+        check_budget(budget)
+        return plan_counts(self, budget, release)
+
+    def release(
+        self,
+        corpus: "Corpus",
+        budget: Budget,
+        release: "Release",
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "Tally":
+        """Count the grams of a release in a corpus.
+
+        Args:
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, cut as for the release.
+            budget: what the counts may spend, apart from what the release has spent.
+            release: whose grams are counted.
+            seed: makes the counts reproducible and NOT private, and marks them so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
+
+        Returns:
+            The noisy counts.
+        """
+        plan = self.plan(budget, release)
+        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+
+    def limits(self, sizes: Sequence[int]) -> list[int]:
+        """Return the limit of each length; nobody can hold more grams than there are.
+
+        Args:
+            sizes: how many grams of each length there are.
+
+        Raises:
+            InputError: where a list has another number of entries.
+        """
+        if isinstance(self.limit, int):
+            wanted = [max(1, -(-self.limit // 2**length)) for length in range(len(sizes))]
+        else:
+            wanted = list(self.limit)
+        if len(wanted) < len(sizes):
+            raise InputError(
+                f"`limit` has {len(wanted)} entries and the release has grams of up to {len(sizes)} tokens; give one "
+                "limit for each length, or one number."
+            )
+        return [min(limit, size) for limit, size in zip(wanted, sizes, strict=False)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {"mechanism": "counts", "limit": self.limit if isinstance(self.limit, int) else list(self.limit)}

@@ -1,0 +1,60 @@
+"""What one user gives to each released gram it holds."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64s = NDArray[np.int64]
+
+BITS = 24
+"""Counts are whole multiples of 2^-24 before noise; 2^33 users stay below 2^57."""
+UNIT = 1 << BITS
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class HolderShares:
+    """One for each gram up to the limit, and evenly less beyond, so that the squares add up to at most the limit.
+
+    Attributes:
+        limit: most grams for which a user counts in full.
+        counted: bool by id, which grams count; None where all do. Others neither get a share nor use any up.
+    """
+
+    limit: int
+    counted: NDArray[np.bool_] | None = None
+    sequential = False
+
+    def add(self, histogram: Int64s, items: NDArray[np.int32], starts: Int64s) -> None:
+        """Add the shares of bounded sets in place."""
+        from voxpop.kernels.weigh import add_even
+
+        if self.counted is not None:
+            chosen = self.counted[items]
+            before = np.concatenate([[0], np.cumsum(chosen)])
+            items, starts = items[chosen], before[starts].astype(np.int64)
+        most = int(np.diff(starts).max(initial=0))
+        add_even(histogram, items, starts, share_table(self.limit, most))
+
+
+def share_table(limit: int, most: int) -> Int64s:
+    """Return the share, in units, by the number of grams held, from 0 to `most`.
+
+    Args:
+        limit: most grams for which a user counts in full.
+        most: the last number wanted.
+
+    Returns:
+        int64: n times the square of entry n is at most limit times `UNIT` squared, in whole numbers.
+
+    Example:
+        >>> [round(share / UNIT, 3) for share in share_table(2, 4).tolist()]
+        [1.0, 1.0, 1.0, 0.816, 0.707]
+    """
+    shares = np.full(most + 1, UNIT, np.int64)
+    beyond = np.arange(limit + 1, most + 1)
+    # A double is right to less than a unit, so one less is never too much.
+    shares[limit + 1 :] = np.floor(UNIT * np.sqrt(limit / beyond)).astype(np.int64) - 1
+    return shares

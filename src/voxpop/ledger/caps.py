@@ -1,0 +1,128 @@
+"""When a further release may still run: sums that are capped on every path.
+
+Who looks at one release before choosing the next makes the numbers of the next depend on the outcome of the last.
+Composed curves then promise nothing; sums with caps fixed beforehand do. Three accounts are kept side by side, each
+with a third of delta, and a release may run as long as one of them holds it with all that came before:
+
+* plain: epsilons and deltas add up;
+* gaussian: squares of mu add up, and so do the chances of novel items; nothing without a `Spend` goes in;
+* mixed: half of epsilon is set aside for releases without a `Spend`, whose deltas count as chances.
+
+A first release that fits the budget as a whole may always run: nothing was seen before it was chosen. The proof is
+in docs/privacy/composition.md.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.slack import walk_slack
+
+MOST_ENTRIES = 1024
+NOVEL_SHARE = Fraction(9, 10)
+"""Part of an account's delta that pays for novel items; the rest pays for noise, which hardly needs more."""
+MOST_LENGTHS = 32
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """One account: what its sums may not exceed.
+
+    Attributes:
+        name: "plain", "gaussian" or "mixed".
+        epsilon: of releases that go in by epsilon and delta.
+        chance: of their deltas, and of the chances of novel items.
+        square: of mu^2; 0 where nothing goes in by its spend.
+    """
+
+    name: str
+    epsilon: Fraction
+    chance: Fraction
+    square: Fraction
+
+    def used(self, guarantees: Sequence[Guarantee]) -> dict[str, float]:
+        """Return which part of each cap releases use up; more than 1 is too much.
+
+        Args:
+            guarantees: of all releases, in any order.
+        """
+        epsilon, chance, square = Fraction(0), Fraction(0), Fraction(0)
+        for each in guarantees:
+            if each.spend is None or self.name == "plain":
+                epsilon += Fraction(each.epsilon)
+                chance += Fraction(each.delta)
+            else:
+                chance += Fraction(each.spend.novel)
+                square += Fraction(each.spend.mu) ** 2
+        pairs = {
+            "epsilon": (epsilon, self.epsilon),
+            "chance": (chance, self.chance),
+            "mu squared": (square, self.square),
+        }
+        return {name: _part(sum_, cap) for name, (sum_, cap) in pairs.items()}
+
+    def hold(self, guarantees: Sequence[Guarantee]) -> bool:
+        """Say whether releases fit under every cap."""
+        return all(part <= 1 for part in self.used(guarantees).values())
+
+
+def accounts_of(budget: Budget) -> tuple[Caps, ...]:
+    """Return the accounts of a data set's budget.
+
+    Args:
+        budget: what all releases together may cost every user.
+
+    Returns:
+        The three accounts; only the plain one where delta is 0.
+    """
+    epsilon, delta = Fraction(budget.epsilon), Fraction(budget.delta)
+    if delta == 0:
+        return (Caps("plain", epsilon, delta, Fraction(0)),)
+    third = delta / 3
+    novel = third * NOVEL_SHARE
+    return (
+        Caps("plain", epsilon, third, Fraction(0)),
+        Caps("gaussian", Fraction(0), novel, _square(budget.epsilon, float(novel), float(third))),
+        Caps("mixed", epsilon / 2, novel, _square(budget.epsilon / 2, float(novel), float(third))),
+    )
+
+
+def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> bool:
+    """Say whether a release may run after others.
+
+    Args:
+        budget: what all releases together may cost every user.
+        before: what was charged already.
+        now: what the release guarantees.
+    """
+    if not before:
+        return now.epsilon <= budget.epsilon and now.delta <= budget.delta
+    every = [*before, now]
+    return len(every) <= MOST_ENTRIES and any(caps.hold(every) for caps in accounts_of(budget))
+
+
+@lru_cache(maxsize=64)
+def _square(epsilon: float, novel: float, delta: float) -> Fraction:
+    """Return the largest mu^2 at which a chance of novel items and noise stay within delta, rounded down."""
+    from voxpop.privacy.gaussian import delta as gaussian_delta
+
+    room = delta * (1 - 1e-12) - MOST_ENTRIES * walk_slack(epsilon, MOST_LENGTHS)
+    low, high = 0.0, 1e3
+    for _ in range(200):
+        middle = (low + high) / 2
+        spent = (novel + (1 - novel) * gaussian_delta(epsilon + math.log1p(-novel), middle)) * ROUNDING
+        low, high = (middle, high) if spent <= room else (low, middle)
+    return Fraction(low) ** 2
+
+
+def _part(total: Fraction, cap: Fraction) -> float:
+    if total <= cap:
+        return float(total / cap) if cap else 0.0
+    return max(math.nextafter(1.0, 2.0), float(total / cap)) if cap else math.inf

@@ -1,0 +1,66 @@
+"""What a Gaussian release spends, in the form in which several of them compose without loss."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+UP = 1 + 1e-10
+"""More than the relative error of the doubles that go into a spend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """A pair that dominates a release: "something of one user alone comes out, otherwise shifted by mu deviations".
+
+    With the user, something that nobody else holds is released with probability at most `novel`, whatever came before;
+    otherwise the release is a Gaussian mechanism whose sensitivity is at most `mu` times its sigma. Without the user,
+    nothing novel is there. `composed.py` and `together.py` say how pairs compose.
+
+    Args:
+        novel: Probability, numerical slack included; 0 where all that can come out is known beforehand.
+        mu: Sensitivity over sigma; of several releases, the root of the sum of squares.
+    """
+
+    novel: float
+    mu: float
+
+    def to_dict(self) -> dict[str, float]:
+        """The two numbers, ready for JSON."""
+        return {"novel": self.novel, "mu": self.mu}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
+        """The spend that `to_dict` described.
+
+        Args:
+            values: What `to_dict` returned.
+
+        Returns:
+            An equal spend.
+
+        Raises:
+            ValueError: A number is out of range.
+        """
+        novel, mu = float(values["novel"]), float(values["mu"])
+        if not (0 <= novel <= 1 and 0 <= mu < float("inf")):
+            raise ValueError("out of range")
+        return cls(novel, mu)
+
+
+def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Spend:
+    """The spend of Gaussian rounds, rounded up.
+
+    Args:
+        pairs: For each round, the probability that something novel comes out, and sensitivity over sigma.
+        slack: What finite arithmetic costs.
+        rest: Total mu^2 of later releases about known items.
+
+    Returns:
+        The spend of all together.
+    """
+    from voxpop.privacy.composed import either
+
+    novel = either([novel for novel, _ in pairs])
+    mu = math.sqrt(math.fsum([rest, *(mu * mu for _, mu in pairs)]))
+    return Spend(min(1.0, novel * UP + slack), mu * UP)

@@ -1,0 +1,146 @@
+"""What several releases from one collection spend together.
+
+Each release is dominated by a pair of laws, and dominating pairs compose, also where a later release is chosen in view
+of an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
+
+* the pair of a `Spend`: hit with probability d, otherwise shifted by mu;
+* for anything that is (epsilon_j, delta_j)-private: impossible outcomes of mass delta_j on either side, otherwise
+  randomised response, whose loss is epsilon_j or -epsilon_j (Kairouz, Oh and Viswanath, 2015).
+
+With D_0 = 1 - (1 - d_1)(1 - d_2)..., D_1 = 1 - (1 - delta_1)(1 - delta_2)..., D the same of both, mu^2 the sum of
+squares and L the sum of the losses of randomised responses, delta is at most the larger of
+
+    with the user against without:    D + (1 - D) E[delta_G(epsilon - ln(1 - D_0) - L; mu)]
+    without the user against with:    D_1 + (1 - D_1) E[delta_G(epsilon + ln(1 - D_0) - L; mu)]
+
+Every release may also be taken as the second kind. The numbers of the releases must not depend on each other's
+outcomes; where they may, an account with caps is needed (`voxpop.ledger`).
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from voxpop.errors import InputError
+from voxpop.privacy.composed import either
+from voxpop.privacy.gaussian import Floats, log_delta
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.search import crossing
+from voxpop.privacy.slack import walk_slack
+
+MOST_LENGTHS = 32
+MOST_LOSSES = 4096
+LOSS_SLACK = 1e-12
+
+
+def together(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guarantee:
+    """State what releases about the same users spend in all: a delta, and the least epsilon for it.
+
+    Args:
+        guarantees: One or more.
+        delta: At least the sum of their deltas, which is taken where it is left out. Some more lowers epsilon much
+            where several releases have items unknown beforehand.
+
+    Returns:
+        A guarantee of all of them, epsilon at most the sum of theirs.
+
+    Raises:
+        InputError: None is given, they do not speak of the same neighbours, or delta is too small.
+
+    Example:
+        >>> once = Guarantee(1, 1e-7)
+        >>> print(together([once, once]))
+        (2, 2e-07)-DP, one user added or removed
+    """
+    neighbours = {each.neighbours for each in guarantees}
+    if len(neighbours) != 1:
+        raise InputError(
+            f"give guarantees that speak of the same neighbours; got {', '.join(sorted(neighbours)) or 'none'}."
+        )
+    most = sum_up([each.epsilon for each in guarantees])
+    if unproved := next((each.unproved for each in guarantees if each.unproved), ""):
+        return Guarantee(most, 1.0, neighbours.pop(), private=False, unproved=unproved)
+    least = min(1.0, sum_up([each.delta for each in guarantees]))
+    delta = least if delta is None else delta
+    if not least <= delta <= 1:
+        raise InputError(f"`delta` must be at least the sum of all deltas, {least:g}, and at most 1, got {delta:g}.")
+    private = all(each.private for each in guarantees)
+    return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)
+
+
+def together_delta(epsilon: float, guarantees: Sequence[Guarantee]) -> float:
+    """The delta of all releases at some epsilon.
+
+    Args:
+        epsilon: Any real number of at least 0.
+        guarantees: What each release promises.
+
+    Returns:
+        The better of two bounds: each release by its `Spend` where it has one, and all by epsilon and delta alone.
+    """
+    plain = _delta(epsilon, guarantees, [])
+    with_spend = [each for each in guarantees if each.spend is not None]
+    if not with_spend:
+        return plain
+    return min(plain, _delta(epsilon, [each for each in guarantees if each.spend is None], with_spend))
+
+
+def sum_up(values: Sequence[float]) -> float:
+    """Add, and never come out below the true sum.
+
+    Args:
+        values: What to add.
+
+    Returns:
+        The sum, rounded up.
+    """
+    from fractions import Fraction
+
+    exact = sum((Fraction(value) for value in values), Fraction(0))
+    total = float(exact)
+    return math.nextafter(total, math.inf) if Fraction(total) < exact else total
+
+
+def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -> float:
+    if len(guarantees) == 1 or delta <= 0:
+        return most
+
+    def excess(epsilon: float) -> float:
+        value = together_delta(epsilon, guarantees)
+        return math.log(value / delta) if value > 0 else -math.inf
+
+    return crossing(excess, 0.0, most, 1e-12) if excess(most) <= 0 else most
+
+
+def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:
+    novel = either([each.spend.novel for each in spending if each.spend])
+    mu = math.hypot(*(each.spend.mu for each in spending if each.spend))
+    impossible = either([each.delta for each in plain])
+    hit = either([novel, impossible])
+    if hit >= 1:
+        return 1.0
+    losses, chances = _losses([each.epsilon for each in plain])
+    log_none = math.log1p(-novel)
+    forward = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - log_none - losses, mu)))
+    backward = impossible + (1 - impossible) * float(chances @ np.exp(log_delta(epsilon + log_none - losses, mu)))
+    slack = walk_slack(epsilon, MOST_LENGTHS) * len(spending)
+    return min(1.0, max(forward, backward) * ROUNDING + slack)
+
+
+def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
+    """The sum of losses of randomised responses and its probabilities with the user, losses never rounded down."""
+    losses: Floats = np.zeros(1)
+    chances: Floats = np.ones(1)
+    for number, epsilon in enumerate(sorted(epsilons), start=1):
+        likelier = 1 / (1 + math.exp(-epsilon))
+        both = np.concatenate([losses - epsilon, losses + epsilon])
+        weights = np.concatenate([chances * (1 - likelier), chances * likelier])
+        distinct, place = np.unique(both.round(12), return_inverse=True)
+        if distinct.size > MOST_LOSSES:
+            step = sum(sorted(epsilons)[:number]) / (MOST_LOSSES // 4)
+            steps, place = np.unique(np.ceil(both / step), return_inverse=True)
+            distinct = steps * step
+        losses, chances = distinct + LOSS_SLACK, np.bincount(place, weights).astype(np.float64)
+    return losses, chances

@@ -1,0 +1,12 @@
+"""A release in the forms that other software reads: one file each, which alone imports that software.
+
+| file | makes |
+|---|---|
+| `count_vectorizer.py` | a scikit-learn `CountVectorizer` |
+| `word_level.py` | a Hugging Face tokenizer |
+| `phrase_matcher.py` | spaCy patterns |
+| `gensim_phrases.py` | gensim phrases |
+| `keys.py` | the rows of a table whose key was released |
+| `files.py`, `formats.py` | files: text, JSON, CSV, Arrow, Parquet, and those of the libraries above |
+| `cutting.py`, `joining.py` | text cut as `voxpop.read` cuts it; grams as single strings |
+"""

@@ -1,0 +1,116 @@
+"""About how many users hold each gram of a release: noisy, so public."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.release import Plan, Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Tally:
+    """Noisy counts of the users who hold each released gram.
+
+    A count may be below 0 where few hold a gram: that is the noise, and cutting it off would make sums too high. Users
+    who hold more grams than the plan's limit count for less than one.
+
+    Attributes:
+        grams: the release whose grams were counted.
+        users: int64, one noisy number per gram, in the release's order.
+        error: standard deviation of the noise on each.
+        plan: the numbers that ran.
+        guarantee: what the counts guarantee by themselves.
+    """
+
+    grams: Release
+    users: NDArray[np.int64]
+    error: float
+    plan: Plan
+    guarantee: Guarantee
+
+    @staticmethod
+    def of(grams: Release, users: NDArray[np.int64], error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
+        """Return the tally of a release; one number per gram."""
+        from voxpop.errors import InternalError
+
+        if len(users) != len(grams):
+            raise InternalError("a tally needs one number for each gram; please report the call.")
+        return Tally(grams, users, error, plan, guarantee)
+
+    @property
+    def together(self) -> Guarantee:
+        """What the release and its counts guarantee together: both say something about the same users."""
+        from voxpop.privacy.together import together
+
+        return together([self.grams.guarantee, self.guarantee])
+
+    def to_arrow(self) -> pa.Table:
+        """Return a pyarrow table with the columns gram, length and users, in the release's order."""
+        return self.grams.grams.append_column("users", pa.array(self.users, pa.int64()))
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a polars table with the columns gram, length and users, most users first."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame.sort("users", descending=True, maintain_order=True)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Save beside the release, into the folder where that was saved.
+
+        The folder gets `counts.parquet` and `counts.json`; saving the release there again removes them.
+
+        Args:
+            folder: where the release was saved.
+
+        Raises:
+            ReleaseError: if the folder holds another release, or cannot be written.
+        """
+        from voxpop.release.tally_files import save_tally
+
+        save_tally(self, folder)
+
+    @staticmethod
+    def load(folder: str | PathLike[str]) -> "Tally":
+        """Load the counts that `save` saved, and their release.
+
+        Args:
+            folder: where both were saved.
+
+        Raises:
+            ReleaseError: if there are no counts, or a file is damaged.
+        """
+        from voxpop.release.tally_files import load_tally
+
+        return load_tally(folder)
+
+    def __len__(self) -> int:
+        return len(self.grams)
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield grams and their numbers of users, most users first, ties in the release's order."""
+        order = np.argsort(-self.users, kind="stable")
+        grams = list(self.grams)
+        return ((grams[place], int(self.users[place])) for place in order)
+
+    def __getitem__(self, gram: str | tuple[str, ...]) -> int:
+        """Return the noisy number of users who hold a gram: a tuple of tokens, or one token as a string."""
+        return self._places[(gram,) if isinstance(gram, str) else tuple(gram)]
+
+    def __repr__(self) -> str:
+        return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
+
+    @property
+    def _places(self) -> dict[Any, int]:
+        return dict(zip(self.grams, self.users.tolist(), strict=True))

@@ -1,0 +1,88 @@
+"""Counts on disk: two more files in the folder of their release."""
+
+import json
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voxpop.errors import ReleaseError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.release.loading import load
+from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum
+from voxpop.release.saving import check_target
+from voxpop.release.stored_plan import StoredPlan
+
+if TYPE_CHECKING:
+    from voxpop.release.tally import Tally
+
+FORMAT, FORMAT_VERSION = "voxpop counts", 1
+
+
+def save_tally(tally: "Tally", folder: str | PathLike[str]) -> None:
+    """Write the counts beside their release, all files of the folder in one step; see `Tally.save`."""
+    target = check_target(folder)
+    if not load(folder).grams.equals(tally.grams.grams):
+        raise ReleaseError(f"{folder} holds another release. Save the counts beside the release they count.")
+    source = folder_to_read(target)
+    files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
+    sink = pa.BufferOutputStream()
+    table = tally.to_arrow().select(["users"])
+    pq.write_table(table.combine_chunks(), sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    files[COUNTS] = sink.getvalue().to_pybytes()
+    files[COUNTS_RECORD] = _record(tally, files)
+    try:
+        replace_folder(target, files)
+    except OSError as error:
+        raise ReleaseError(
+            f"the counts could not be saved to {folder}: {error.strerror or error}. The release there is as it was; "
+            "put that right and save again."
+        ) from error
+
+
+def load_tally(folder: str | PathLike[str]) -> "Tally":
+    """Read a release and its counts; see `Tally.load`."""
+    from voxpop.release.tally import Tally
+
+    release = load(folder)
+    source = folder_to_read(Path(folder))
+    try:
+        record: dict[str, Any] = json.loads((source / COUNTS_RECORD).read_bytes())
+        table = (source / COUNTS).read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"{folder} holds no counts. Make them with `release.count` or `voxpop count`.") from error
+    except ValueError as error:
+        raise ReleaseError(f"{folder}: {COUNTS_RECORD} is not readable JSON. {DAMAGED}") from error
+    try:
+        whole = record["format"] == FORMAT and record["format_version"] == FORMAT_VERSION
+        same = all(
+            checksum(content) == record["checksums"][name]
+            for name, content in ((COUNTS, table), (TABLE, (source / TABLE).read_bytes()))
+        )
+        if not (whole and same):
+            raise ValueError("another format or file")
+        users = pq.read_table(pa.BufferReader(table))["users"].to_numpy().astype(np.int64)
+        guarantee = Guarantee.from_dict(record["guarantee"])
+        return Tally.of(release, users, float(record["plan"]["error"]), StoredPlan(record["plan"]), guarantee)
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise ReleaseError(f"the counts of {folder} were changed after they were saved. {DAMAGED}") from error
+
+
+def _record(tally: "Tally", files: dict[str, bytes]) -> bytes:
+    import voxpop
+
+    content = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "voxpop_version": voxpop.__version__,
+        "statement": str(tally.guarantee),
+        "statement_with_release": str(tally.together),
+        "guarantee": tally.guarantee.to_dict(),
+        "plan": tally.plan.to_dict(),
+        "checksums": {name: checksum(files[name]) for name in (TABLE, COUNTS)},
+    }
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

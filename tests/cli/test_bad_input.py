@@ -1,0 +1,249 @@
+"""Every command, called the way a new user may get it wrong: one line that helps, the right code, nothing spent."""
+
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+COLUMNS = ["--user", "author", "--text", "body"]
+BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
+EPSILON = ["--epsilon", 1, "--alphabet", "tea,milk"]
+RELEASING = {
+    "items": [*BUDGET, "--limit", 1],  # plans that take no time
+    "ngrams": [*BUDGET, "--max-length", 2, "--limit", 2, "--accounting", "published"],
+    "hitters": [*BUDGET, "--max-length", 2],
+    "sequences": EPSILON,
+}
+
+
+@pytest.fixture
+def posts(tmp_path):
+    """Tables of every kind that may go wrong."""
+    frame = pl.DataFrame({"author": range(400), "body": ["Tea, milk!"] * 400, "score": [0.5] * 400})
+    frame.write_parquet(tmp_path / "posts.parquet")
+    frame.clear().write_parquet(tmp_path / "empty.parquet")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "torn.parquet").write_bytes((tmp_path / "posts.parquet").read_bytes()[:300])
+    (tmp_path / "notes.docx").write_text("x")
+    lonely = pl.DataFrame({"author": range(9), "body": [f"word{i}" for i in range(9)]})
+    lonely.write_parquet(tmp_path / "lonely.parquet")
+    return tmp_path
+
+
+def call(command, source="posts.parquet", columns=COLUMNS, options=None):
+    return [command, source, *columns, *(RELEASING[command] if options is None else options), "-o", "out"]
+
+
+@pytest.mark.parametrize("command", RELEASING)
+@pytest.mark.parametrize(
+    ("source", "columns", "words"),
+    [
+        ("nowhere.parquet", COLUMNS, ["nowhere.parquet", "check the path"]),
+        ("empty.parquet", COLUMNS, ["no rows"]),
+        ("empty.csv", COLUMNS, ["no rows"]),
+        ("torn.parquet", COLUMNS, ["torn.parquet", "not a complete Parquet file"]),
+        ("notes.docx", COLUMNS, ["notes.docx", ".parquet"]),
+        ("posts.parquet", ["--user", "autor", "--text", "body"], ['"autor"', 'Did you mean "author"?']),
+        ("posts.parquet", ["--user", "author", "--text", "bdy"], ['"bdy"', 'Did you mean "body"?']),
+        ("posts.parquet", ["--user", "score", "--text", "body"], ["posts.parquet", '"score"', "double"]),
+        ("posts.parquet", ["--user", "author", "--text", "score"], ["posts.parquet", "strings", "double"]),
+        ("posts.parquet", ["--user", "author", "--tokens", "body"], ["lists", '"body"']),
+        ("posts.parquet", ["--text", "body"], ["--user is missing"]),
+        ("posts.parquet", ["--user", "author"], ["what users hold is missing"]),
+    ],
+)
+def test_bad_sources(voxpop, posts, command, source, columns, words):
+    """Missing, empty, torn and wrong files; missing, misspelt and mistyped columns."""
+    complaint = voxpop(*call(command, source, columns)).complaint
+    assert all(word in complaint for word in words)
+    assert not (posts / "out").exists()
+
+
+@pytest.mark.parametrize("command", RELEASING)
+@pytest.mark.parametrize("epsilon", ["0", "-1", "inf", "nan", "four", "", None])
+def test_bad_epsilons(voxpop, posts, command, epsilon):
+    """Zero, negative, endless, no number, nothing."""
+    others = ["--alphabet", "tea,milk"] if command == "sequences" else ["--delta", "1e-8"]
+    given = [] if epsilon is None else ["--epsilon", epsilon]
+    assert "epsilon" in voxpop(*call(command, options=[*given, *others])).complaint
+    assert not (posts / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["items", "ngrams", "hitters"])
+@pytest.mark.parametrize("delta", ["0", "1", "2", "-1e-7", "nan", "tiny", None])
+def test_bad_deltas(voxpop, posts, command, delta):
+    """Zero, one and more, negative, no number, nothing."""
+    given = [] if delta is None else ["--delta", delta]
+    assert "delta" in voxpop(*call(command, options=["--epsilon", 1, *given])).complaint
+    assert not (posts / "out").exists()
+
+
+@pytest.mark.parametrize("command", RELEASING)
+def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
+    """A file, a folder below a file, the folder one works in, and one that refuses: before any data are read."""
+    (posts / "file").write_text("")
+    for folder, word in (
+        ("file", "is a file"),
+        ("file/deeper", "is a file" if command != "sequences" else "may not"),
+        (".", "work in"),
+    ):
+        arguments = call(command, "nowhere.parquet")[:-1]
+        assert word in voxpop(*arguments, folder).complaint
+    monkeypatch.setattr("tempfile.mkdtemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "denied")))
+    assert "you may not write" in voxpop(*call(command, "nowhere.parquet")).complaint
+
+
+@pytest.mark.parametrize(
+    ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("hitters", "epsilon 1: ")]
+)
+def test_nothing_to_release(voxpop, posts, command, number):
+    """Nine users with a word each: a success that says what it would have taken, from the plan alone."""
+    code, out, err = voxpop(*call(command, "lonely.parquet"))
+    assert (code, err) == (0, "")
+    assert "Released 0 items." in out
+    assert "No item was held by enough users" in out
+    assert number in out
+    assert "word" not in out
+    other = posts / "lonely.parquet"
+    pl.read_parquet(other).head(3).write_parquet(other)
+    assert voxpop(*call(command, "lonely.parquet")).out == out
+
+
+def test_users_needed_are_those_of_the_plan(voxpop, posts):
+    """The numbers shown are the plan's own."""
+    out = voxpop(*call("items", "lonely.parquet", options=BUDGET)).out
+    for epsilon in (1, 2, 4):
+        users = vp.SetUnion().plan(vp.Budget(epsilon, 1e-8)).holders(0.9, items=10)
+        assert f"epsilon {epsilon}: {users:,} users" in out
+
+
+def test_no_sequences_to_release(voxpop, posts):
+    """A model of nothing says what a count had to exceed."""
+    out = voxpop(*call("sequences", options=["--epsilon", 1, "--alphabet", "oats,rye", "--seed", 0])).out
+    assert "Released 0 grams" in out
+    assert "a noisy count had to exceed" in out
+
+
+def test_an_alphabet_that_is_no_file(voxpop, posts):
+    """A misspelt file is not taken for a symbol."""
+    complaint = voxpop(*call("sequences", options=["--epsilon", 1, "--alphabet", "symbls.txt"])).complaint
+    assert "no such file" in complaint
+
+
+INTERRUPTED = """
+import importlib, os, signal, sys
+module = importlib.import_module('{module}')
+def stop(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+    import time; time.sleep(5)
+module.{name} = stop
+from voxpop.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("voxpop.corpus.read", "build_corpus"),
+        ("voxpop.union.releasing", "_run_round"),
+        ("voxpop.release.saving", "replace_folder"),
+    ],
+)
+def test_ctrl_c(posts, module, name):
+    """While reading, releasing or saving: one line, code 130, nothing half saved."""
+    program = INTERRUPTED.format(module=module, name=name)
+    arguments = [str(each) for each in call("items")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=posts, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "voxpop: stopped.\n")
+    assert not [each for each in os.listdir(posts) if each.startswith((".", "out"))]
+
+
+@pytest.fixture
+def words(posts):
+    """A saved release."""
+    corpus = vp.read(str(posts / "posts.parquet"), user="author", text="body")
+    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(posts / "words")
+    return posts / "words"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["count", "nowhere", "posts.parquet", *COLUMNS, *BUDGET], "nowhere does not exist"),
+        (["count", "words", "nowhere.parquet", *COLUMNS, *BUDGET], "nowhere.parquet"),
+        (["count", "words", "empty.parquet", *COLUMNS, *BUDGET], "no rows"),
+        (["count", "words", "posts.parquet", *COLUMNS, "--epsilon", 1, "--delta", 0], "delta"),
+        (["count", "words", "posts.parquet", *COLUMNS, "--epsilon", 0, "--delta", "1e-8"], "epsilon"),
+        (["count", "words", "posts.parquet", *COLUMNS], "--epsilon is missing"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "x"], "--limit"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "0"], "`limit`"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.json"], "--dataset"),
+        (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
+        (["count", "words"], "Missing"),
+        (["ledger", "show", "team.json"], "does not exist"),
+        (["ledger", "init", "team.json", *BUDGET], "--dataset is missing"),
+        (["ledger", "init", "team.json", "--dataset", "posts"], "--epsilon is missing"),
+        (["ledger", "init", "no/team.json", "--dataset", "posts", *BUDGET], "not a folder"),
+        (["ledger", "show"], "FILE"),
+        (["ledger", "sow"], "sow"),
+        (
+            ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "team.json", "--dataset", "p"],
+            "does not exist",
+        ),
+        (
+            ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "t", "--dataset", "p", "--seed", 1],
+            "--seed",
+        ),
+        (["show", "posts.parquet"], "is a file and cannot be read as a release"),
+        (["export", "posts.parquet", "-o", "x.txt"], "is a file and cannot be read as a release"),
+    ],
+)
+def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):
+    """The commands that take what was saved."""
+    assert expected in voxpop(*arguments).complaint
+
+
+def test_counting_from_the_shell(voxpop, words):
+    """Counts are shown with their error, saved beside the release, and charged."""
+    assert voxpop("ledger", "init", "team.json", "--dataset", "posts", "--epsilon", 3, "--delta", "1e-6").code == 0
+    paid = ["--ledger", "team.json", "--dataset", "posts"]
+    content = voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--json").json
+    assert content["counted"] == 2
+    assert {tuple(row["gram"]) for row in content["first"]} == {("tea",), ("milk",)}
+    assert vp.Tally.load(words).error == content["error"]
+    assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid).out
+    (dataset,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"]
+    assert [entry["label"] for entry in dataset["entries"]] == ["counts", "counts"]
+    assert "% used" in voxpop("ledger", "show", "team.json").out
+
+
+def test_a_full_ledger_refuses_before_reading(voxpop, posts):
+    """Even before the source is looked for."""
+    voxpop("ledger", "init", "team.json", "--dataset", "posts", "--epsilon", 0.5, "--delta", "1e-6")
+    for command in RELEASING:
+        paid = ["--ledger", "team.json", "--dataset", "posts"]
+        assert "too little left" in voxpop(*call(command, "nowhere.parquet"), *paid).complaint
+
+
+@pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
+def test_budgets_that_are_none(posts, budget):
+    """In Python: every mechanism says what a budget is."""
+    for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
+        with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):
+            mechanism.plan(budget)
+
+
+@pytest.mark.parametrize("corpus", ["posts.parquet", pl.DataFrame({"author": [1]}), None])
+def test_corpora_that_are_none(posts, corpus):
+    """In Python: a path or a table must be read first."""
+    budget = vp.Budget(1, 1e-8)
+    for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
+        with pytest.raises(vp.errors.InputError, match=r"Read it first: voxpop\.read"):
+            mechanism.release(corpus, budget)

@@ -1,0 +1,91 @@
+"""Neighbouring collections under counting, on the real kernels; and faults that the search must find."""
+
+import numpy as np
+import pyarrow as pa
+
+import voxpop as vp
+from corpora import corpus_of
+from voxpop.counts import holders as holders_module
+from voxpop.counts.counts import Counts
+from voxpop.counts.holders import weights_of_holders
+from voxpop.counts.plan import root_above, sizes_of
+from voxpop.counts.shares import UNIT, HolderShares
+from voxpop.privacy.secret import Secret
+from voxpop.release.grams import SCHEMA
+from voxpop.release.stored_plan import StoredPlan
+
+
+def random_release(rng, words):
+    """Draw grams of up to three tokens, of which some parts are missing."""
+    every = [(a,) for a in words] + [(a, b) for a in words for b in words]
+    every += [(a, b, c) for a in words for b in words for c in words]
+    rows = [gram for gram in every if rng.random() < 0.6] or [("a",)]
+    table = pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
+    return vp.Release(table, StoredPlan({}), vp.Guarantee(1, 1e-8))
+
+
+def farthest(rng):
+    """Return by how much the extra user moves all counts, over the plan's sensitivity."""
+    words = "abc"[: rng.integers(2, 4)]
+    users = [
+        [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 30))] for _ in range(rng.integers(1, 3))]
+        for _ in range(rng.integers(1, 5))
+    ]
+    release = random_release(rng, words)
+    limits = Counts(int(rng.integers(1, 6))).limits(sizes_of(release))
+    base = [[list(words)]]
+    extra = int(rng.integers(len(users)))
+    fewer = base + [user for place, user in enumerate(users) if place != extra]
+    both = [
+        np.concatenate(list(weights_of_holders(corpus_of(each), release, limits, Secret.from_seed(1))))
+        for each in (base + users, fewer)
+    ]
+    return np.linalg.norm(both[0] - both[1]) / UNIT / root_above(max(1, sum(limits)))
+
+
+def search(pairs=250):
+    rng = np.random.default_rng(11)
+    return max(farthest(rng) for _ in range(pairs))
+
+
+def test_no_user_moves_the_counts_further_than_planned():
+    """Hundreds of pairs of neighbours; the worst uses up nearly all of the sensitivity."""
+    assert 0.98 < search() <= 1.0
+
+
+def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
+    """A twin that forgets the limit."""
+
+    class Unbounded(HolderShares):
+        def add(self, histogram, items, starts):
+            HolderShares(1 << 20, self.counted).add(histogram, items, starts)
+
+    monkeypatch.setattr(holders_module, "HolderShares", Unbounded)
+    assert search() > 1.1
+
+
+def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
+    """A twin that counts occurrences, not users."""
+    from voxpop.corpus import levels as levels_module
+
+    real = levels_module.weigh
+
+    def repeated(holdings, shares, limit, candidates, secret, occasion):
+        histogram = real(holdings, shares, limit, candidates, secret, occasion)
+        uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
+        return type(histogram)(histogram.ids, histogram.weights * np.maximum(uses[histogram.ids], 1))
+
+    monkeypatch.setattr(levels_module, "weigh", repeated)
+    assert search() > 1.1
+
+
+def test_the_search_finds_users_who_count_twice(monkeypatch):
+    """A twin that adds the shares of walked parts and of counted grams."""
+
+    class Parts(HolderShares):
+        def add(self, histogram, items, starts):
+            HolderShares(self.limit, None).add(histogram, items, starts)
+            HolderShares(self.limit, self.counted).add(histogram, items, starts)
+
+    monkeypatch.setattr(holders_module, "HolderShares", Parts)
+    assert search() > 1.1

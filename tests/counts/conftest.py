@@ -1,0 +1,20 @@
+"""Releases to count."""
+
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.release.grams import SCHEMA
+from voxpop.release.stored_plan import StoredPlan
+
+
+@pytest.fixture(scope="session")
+def release_of():
+    """Return a maker of releases of the given grams, in any order."""
+
+    def make(grams, guarantee=None):
+        rows = sorted({tuple(gram) for gram in grams}, key=lambda gram: (len(gram), [t.encode() for t in gram]))
+        table = pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
+        return vp.Release(table, StoredPlan({"sigma": 1.0}), guarantee or vp.Guarantee(1, 1e-8))
+
+    return make

@@ -1,0 +1,173 @@
+"""Counts of holders: right but for the noise, and stating what they spend."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from corpora import corpus_of
+from naive_counts import holders
+from strategies import written_users
+from voxpop.counts.holders import weights_of_holders
+from voxpop.counts.shares import UNIT, share_table
+from voxpop.privacy.secret import Secret
+
+BUDGET = vp.Budget(1, 1e-8)
+GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
+
+
+def all_weights(corpus, release, limits):
+    parts = weights_of_holders(corpus, release, limits, Secret.from_seed(0))
+    return np.concatenate(list(parts))
+
+
+@given(users=written_users(), grams=GRAMS, limits=st.lists(st.integers(1, 4), min_size=4, max_size=4))
+@settings(max_examples=150)
+def test_weights_are_those_of_sets(release_of, users, grams, limits):
+    """Whatever grams are counted, parts missing or not, held by anybody or not."""
+    release = release_of(grams)
+    lengths = max(map(len, grams))
+    found = all_weights(corpus_of(users), release, limits[:lengths]) / UNIT
+    expected = holders(users, list(release), limits[:lengths])
+    assert np.allclose(found, [expected[gram] for gram in release], rtol=0, atol=len(users) * 2 / UNIT)
+
+
+def test_counts_are_right_but_for_the_noise(release_of):
+    """A thousand holders each; 200 counts within 7 standard errors. False alarm below 1e-9."""
+    words = [f"w{i:03}" for i in range(200)]
+    table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
+    corpus = vp.read(table, user="who", items="what")
+    tally = release_of((word,) for word in words).count(corpus, BUDGET, limit=100)
+    assert tally.error == pytest.approx(np.hypot(tally.plan.sigma, 12**-0.5))
+    assert (np.abs(tally.users - 1000) < 7 * tally.error + 1).all()
+    assert np.std(tally.users) > tally.error / 2
+
+
+def test_grams_that_nobody_holds_get_noise_too(release_of):
+    """All but one of 400 counts of nothing differ from 0 somewhere, with mean 0. False alarm below 1e-10."""
+    corpus = corpus_of([[["a"]]])
+    tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, limit=4)
+    assert np.count_nonzero(tally.users) > 300
+    assert abs(tally.users.mean()) < 7 * tally.error / 20
+    assert (tally.users < 0).any()
+
+
+def test_two_counts_never_share_noise(release_of):
+    """Every count draws a fresh secret; a seed is reproducible and marked."""
+    corpus, release = corpus_of([[["a", "b"]]] * 5), release_of((f"x{i}",) for i in range(50))
+    fresh = [release.count(corpus, BUDGET).users.tolist() for _ in range(2)]
+    seeded = [release.count(corpus, BUDGET, seed=3) for _ in range(2)]
+    assert fresh[0] != fresh[1]
+    assert seeded[0].users.tolist() == seeded[1].users.tolist()
+    assert not seeded[0].guarantee.private
+    assert not seeded[0].together.private
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
+def test_squares_of_shares_never_exceed_the_limit(limit):
+    """In whole numbers, for every number of grams a user may hold."""
+    shares = [int(share) for share in share_table(limit, 5000)]
+    assert all(held * share * share <= limit * UNIT * UNIT for held, share in enumerate(shares))
+    assert shares[min(limit, 5000)] == UNIT
+
+
+def test_limits_halve_from_length_to_length(release_of):
+    """And are never above the number of grams there are."""
+    release = release_of([*((f"w{i}",) for i in range(50)), *((f"w{i}", "w1") for i in range(50)), ("a", "b", "c")])
+    assert vp.Counts(60).plan(BUDGET, release).limits == (50, 30, 1)
+    assert vp.Counts([5, 4, 3]).plan(BUDGET, release).limits == (5, 4, 1)
+    assert vp.Counts(60).plan(BUDGET, release).sensitivity >= 81**0.5
+
+
+def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
+    """Its noise is the least Gaussian noise of the budget, and its spend gives the budget's delta."""
+    from voxpop.privacy.gaussian import delta
+
+    plan = vp.Counts(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
+    assert plan.guarantee == vp.Guarantee(1, 1e-8)
+    assert plan.guarantee.spend.mu == pytest.approx(4 / plan.sigma)
+    assert 0.999e-8 < delta(1, 4 / plan.sigma) <= 1e-8
+
+
+def test_together_is_less_than_the_sum():
+    """A Gaussian release and its counts compose exactly: at the sum of deltas, epsilon is well below the sum."""
+    table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
+    corpus = vp.read(table, user="who", items="what")
+    words = vp.SetUnion(limit=5).release(corpus, vp.Budget(2, 1e-8))
+    tally = words.count(corpus, vp.Budget(2, 1e-8))
+    assert tally.together.delta == 2e-8
+    assert 2 < tally.together.epsilon < 3.3
+    assert tally.together.private
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [], [3, 0], True])
+def test_bad_limits_are_refused(limit):
+    """Whole numbers from 1 on, or lists of them."""
+    with pytest.raises(vp.errors.InputError, match="`limit`"):
+        vp.Counts(limit)
+
+
+def test_too_few_limits_and_no_delta_are_refused(release_of):
+    """Before any data is read."""
+    release = release_of([("a",), ("a", "b")])
+    with pytest.raises(vp.errors.InputError, match="1 entries"):
+        vp.Counts([3]).plan(BUDGET, release)
+    with pytest.raises(vp.errors.BudgetError, match="delta"):
+        vp.Counts().plan(vp.Budget(1), release)
+
+
+def test_phrases_of_items_are_refused(release_of):
+    """Items have no order, so no phrases."""
+    table = pl.DataFrame({"who": range(20), "what": ["tea"] * 20})
+    corpus = vp.read(table, user="who", items="what")
+    with pytest.raises(vp.errors.InputError, match="order"):
+        release_of([("a",), ("a", "b")]).count(corpus, BUDGET)
+
+
+def test_an_empty_release_has_no_counts(release_of):
+    """And fails on nothing."""
+    tally = release_of([]).count(corpus_of([[["a"]]]), BUDGET)
+    assert (len(tally), list(tally), tally.to_polars().height) == (0, [], 0)
+
+
+def test_a_tally_as_tables(release_of):
+    """Most users first; looked up by gram; the release's order in Arrow."""
+    corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
+    tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
+    assert next(iter(tally))[0] == ("b",)
+    assert tally.to_polars()["gram"].to_list()[0] == ["b"]
+    assert tally.to_arrow().column_names == ["gram", "length", "users"]
+    assert tally["b"] == tally[("b",)] == tally.to_arrow()["users"][1].as_py()
+    assert "error" in repr(tally)
+
+
+def test_saved_beside_the_release(release_of, tmp_path):
+    """Loaded as it was; gone once the release is saved anew; never beside another release."""
+    corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
+    tally = release.count(corpus, BUDGET)
+    release.save(tmp_path / "words")
+    tally.save(tmp_path / "words")
+    again = vp.Tally.load(tmp_path / "words")
+    assert vp.load(tmp_path / "words") == release
+    assert again.users.tolist() == tally.users.tolist()
+    assert (again.error, again.guarantee, again.together) == (tally.error, tally.guarantee, tally.together)
+    release_of([("c",)]).save(tmp_path / "other")
+    with pytest.raises(vp.errors.ReleaseError, match="another release"):
+        tally.save(tmp_path / "other")
+    release.save(tmp_path / "words")
+    with pytest.raises(vp.errors.ReleaseError, match="holds no counts"):
+        vp.Tally.load(tmp_path / "words")
+
+
+@pytest.mark.parametrize("name", ["counts.parquet", "counts.json"])
+def test_damaged_counts_are_refused(release_of, tmp_path, name):
+    """A changed byte is found."""
+    release = release_of([("a",), ("b",)])
+    release.save(tmp_path / "words")
+    release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
+    content = (tmp_path / "words" / name).read_bytes()
+    (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
+    with pytest.raises(vp.errors.ReleaseError):
+        vp.Tally.load(tmp_path / "words")

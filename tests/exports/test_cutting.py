@@ -1,0 +1,70 @@
+"""One text at a time is cut as the corpus cuts many."""
+
+import pickle
+import re
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from look import corpus_documents
+from voxpop.release.exports.cutting import Cutter
+
+PIECES = [
+    *"aA zZ hHtTpPsSwW:/.'09-_",
+    "\n",
+    "\x1c",
+    "é",
+    "e\u0301",
+    "\u0301",
+    "İ",
+    "Σ",
+    "σ",
+    "ß",
+    "ﬁ",
+    "한",
+    "½",
+    "http://",
+    "www.",
+]
+TEXTS = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
+
+
+def by_corpus(text, tokenizer):
+    table = pl.DataFrame({"who": [1], "text": [text]}, schema={"who": pl.Int64, "text": pl.String})
+    return corpus_documents(vp.read(table, user="who", text="text", tokenizer=tokenizer))[0][0]
+
+
+@pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Z]\w*")])
+@given(text=TEXTS)
+@settings(max_examples=150)
+def test_a_text_is_cut_as_the_corpus_cuts_it(tokenizer, text):
+    """Every tokenizer gives the tokens that a corpus of the same text holds."""
+    assert Cutter(tokenizer)(text) == by_corpus(text, tokenizer)
+
+
+def test_a_callable_is_asked_for_one_text():
+    """A tokenizer of the caller's own gets a list of one."""
+    assert Cutter(lambda texts: [text.split("|") for text in texts])("a b|c") == ["a b", "c"]
+
+
+def test_cutters_can_be_pickled():
+    """So a vectorizer can be saved, and sent to other processes."""
+    assert pickle.loads(pickle.dumps(Cutter("words")))("A b") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "text", "words"), [(None, "a b", "lists of tokens"), ("words", ["a"], "tokenizer=None")]
+)
+def test_texts_and_lists_are_told_apart(tokenizer, text, words):
+    """A text where lists are wanted, and a list where texts are."""
+    with pytest.raises(vp.errors.InputError, match=words):
+        Cutter(tokenizer)(text)
+
+
+def test_unknown_tokenizers_are_refused():
+    """The message lists the names there are."""
+    with pytest.raises(vp.errors.InputError, match="words, whitespace, characters"):
+        Cutter("syllables")

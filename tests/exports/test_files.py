@@ -1,0 +1,73 @@
+"""Files of a release, and `voxpop export`."""
+
+import csv
+import json
+
+import polars as pl
+import pyarrow.feather as feather
+import pytest
+
+import voxpop as vp
+
+
+def test_text(phrases, tmp_path):
+    """One gram per line, in canonical order, UTF-8."""
+    phrases.write(tmp_path / "words.txt")
+    assert (tmp_path / "words.txt").read_text(encoding="utf-8").splitlines() == [" ".join(gram) for gram in phrases]
+
+
+def test_json(phrases, tmp_path):
+    """Grams as lists, with what was promised."""
+    phrases.write(tmp_path / "words.json")
+    content = json.loads((tmp_path / "words.json").read_text(encoding="utf-8"))
+    assert [tuple(gram) for gram in content["grams"]] == list(phrases)
+    assert content["statement"] == "(4, 1e-07)-DP, one user added or removed"
+
+
+def test_csv(released, tmp_path):
+    """Commas and quotes are quoted."""
+    release = released([('a,"b"',), ("c",), ("c", "c")])
+    release.write(tmp_path / "words.csv")
+    with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
+        assert list(csv.reader(file)) == [["gram", "length"], ['a,"b"', "1"], ["c", "1"], ["c c", "2"]]
+
+
+@pytest.mark.parametrize("name", ["words.arrow", "words.feather", "words.parquet"])
+def test_tables(phrases, tmp_path, name):
+    """Other libraries read them back."""
+    phrases.write(tmp_path / name)
+    frame = pl.read_parquet(tmp_path / name) if name.endswith("t") else pl.read_ipc(tmp_path / name)
+    assert frame.equals(phrases.to_polars())
+    if not name.endswith("t"):
+        assert feather.read_table(tmp_path / name).equals(phrases.to_arrow())
+
+
+def test_a_vocabulary_for_scikit_learn(phrases, tmp_path):
+    """Numbers by gram, as `CountVectorizer(vocabulary=...)` takes them."""
+    phrases.write(tmp_path / "vocabulary", format="vocabulary")
+    assert json.loads((tmp_path / "vocabulary").read_text(encoding="utf-8"))["thank you very"] == len(phrases) - 1
+
+
+@pytest.mark.parametrize(
+    ("grams", "name", "words"),
+    [
+        ([("a\nb",)], "x.txt", "line breaks"),
+        ([("a b",), ("a",), ("b",), ("a", "b")], "x.txt", "two grams become one"),
+        ([("a b",), ("a",), ("b",), ("a", "b")], "x.csv", "two grams become one"),
+        ([("a",)], "x.doc", "does not say which format"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused(released, tmp_path, grams, name, words):
+    """Nothing is written where reading back would give another set."""
+    with pytest.raises(vp.errors.InputError, match=words):
+        released(grams).write(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written(phrases, tmp_path):
+    """A folder, and a folder that is a file."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(vp.errors.ReleaseError, match="is a folder"):
+        phrases.write(tmp_path, format="text")
+    with pytest.raises(vp.errors.ReleaseError, match="could not be written"):
+        phrases.write(tmp_path / "file" / "words.txt")

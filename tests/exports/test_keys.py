@@ -1,0 +1,133 @@
+"""The rows whose key was released, in every kind of table."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.release.exports.keys import released_rows
+
+FRAME = pl.DataFrame(
+    {
+        "word": ["tea", "coffee", None, "tea", "New York", "7"],
+        "number": [7, 8, None, 7, -1, 0],
+        "gram": [["tea"], ["New York", "tea"], None, [], ["tea", "New York"], ["New York", None]],
+        "numbers": [[7], [7, 7], None, [], [7, 8], [7]],
+        "row": [0, 1, 2, 3, 4, 5],
+    }
+)
+KEPT = {"word": [0, 3, 4, 5], "number": [0, 3, 4], "gram": [0, 1], "numbers": [0, 1, 5]}
+
+
+@pytest.fixture
+def keys(released):
+    """Items that look like numbers and words, and two pairs."""
+    return released([("-1",), ("7",), ("07",), ("New York",), ("tea",), ("New York", "tea"), ("7", "7")])
+
+
+def rows_of(table):
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    column = table["row"]
+    return sorted(column.to_pylist() if hasattr(column, "to_pylist") else column.to_list())
+
+
+KINDS = {
+    "polars": lambda: FRAME,
+    "lazy": lambda: FRAME.lazy(),
+    "pandas": lambda: pd.DataFrame(FRAME.to_dict(as_series=False)),
+    "arrow": lambda: FRAME.to_arrow(),
+    "batch": lambda: FRAME.to_arrow().combine_chunks().to_batches()[0],
+}
+
+
+@pytest.mark.parametrize("column", KEPT)
+@pytest.mark.parametrize("kind", KINDS)
+def test_released_rows_are_kept(keys, kind, column):
+    """Strings, whole numbers, lists of both; nulls never; the kind of table stays."""
+    table = KINDS[kind]()
+    kept = keys.keep(table, column)
+    assert type(kept) is type(table)
+    assert rows_of(kept) == KEPT[column]
+
+
+@pytest.mark.parametrize("column", KEPT)
+def test_duckdb_relations(keys, column):
+    """On the relation's own connection, which is not the default one."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    connection = duckdb.connect()
+    connection.register("shops", FRAME.to_arrow())
+    kept = keys.keep(connection.sql("SELECT * FROM shops"), column)
+    assert isinstance(kept, duckdb.DuckDBPyRelation)
+    assert sorted(row for (row,) in kept.select("row").fetchall()) == KEPT[column]
+    assert kept.columns == FRAME.columns
+
+
+def test_categories_and_slices(keys):
+    """Categories, enums and sliced tables are compared by what they stand for."""
+    words = FRAME.select("row", word=pl.col("word").cast(pl.Categorical)).slice(1)
+    assert rows_of(keys.keep(words, "word")) == [3, 4, 5]
+    pandas = pd.DataFrame({"word": pd.Categorical(["tea", "milk", None]), "row": [0, 1, 2]}, index=[5, 6, 7])
+    assert keys.keep(pandas, "word").index.tolist() == [5]
+    assert rows_of(keys.keep(FRAME.to_arrow().slice(3), "gram")) == []
+
+
+def test_chunked_tables(keys):
+    """Several chunks are as good as one."""
+    table = pa.concat_tables([FRAME.to_arrow()] * 2)
+    for column, rows in KEPT.items():
+        assert rows_of(keys.keep(table, column)) == sorted(2 * rows)
+
+
+@pytest.mark.parametrize("column", ["half", "day", "truth"])
+def test_other_types_are_refused(keys, column):
+    """Fractions, dates and truth values are no keys: no guess is made about their spelling."""
+    import datetime
+
+    frame = pl.DataFrame({"half": [0.5], "day": [datetime.date(2026, 1, 1)], "truth": [True]})
+    for table in (frame.to_arrow(), pd.DataFrame(frame.to_dict(as_series=False))):
+        with pytest.raises(vp.errors.ColumnError, match=f'"{column}"'):
+            keys.keep(table, column)
+
+
+def test_missing_columns_and_other_things(keys):
+    """A column that is not there, and a table that is none."""
+    for table in (FRAME, FRAME.lazy(), FRAME.to_arrow(), pd.DataFrame({"word": ["tea"]})):
+        with pytest.raises(vp.errors.ColumnError, match='no column "wrod"'):
+            keys.keep(table, "wrod")
+    with pytest.raises(vp.errors.InputError, match="polars, pandas or pyarrow"):
+        keys.keep({"word": ["tea"]}, "word")
+
+
+def test_an_empty_release_keeps_nothing(released):
+    """And fails on nothing."""
+    for column in KEPT:
+        assert rows_of(released([]).keep(FRAME, column)) == []
+
+
+TOKEN = st.sampled_from(["a", "b", "ab", "a b", ""])
+GRAM = st.lists(TOKEN, min_size=1, max_size=3)
+
+
+@given(grams=st.lists(GRAM, max_size=6), rows=st.lists(st.none() | st.lists(st.none() | TOKEN, max_size=3), max_size=8))
+def test_lists_are_compared_token_by_token(grams, rows):
+    """As Python compares tuples."""
+    from voxpop.release.grams import SCHEMA
+    from voxpop.release.stored_plan import StoredPlan
+
+    distinct = sorted({tuple(gram) for gram in grams}, key=lambda gram: (len(gram), gram))
+    table = pa.table({"gram": [list(g) for g in distinct], "length": [len(g) for g in distinct]}, schema=SCHEMA)
+    release = vp.Release(table, StoredPlan({}), vp.Guarantee(1, 1e-7))
+    found = released_rows(release, pa.array(rows, pa.list_(pa.string())), "key").to_pylist()
+    assert found == [row is not None and tuple(row) in distinct for row in rows]
+
+
+def test_a_group_by_keeps_released_groups_only(keys):
+    """The use it is for."""
+    groups = keys.keep(FRAME, "word").group_by("word").len().sort("word")
+    assert groups.rows() == [("7", 1), ("New York", 1), ("tea", 2)]
+    assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()

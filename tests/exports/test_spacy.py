@@ -1,0 +1,38 @@
+"""spaCy finds the released grams."""
+
+import pytest
+
+pytest.importorskip("spacy", reason="spaCy is not installed: make exports")
+
+
+def test_a_matcher_finds_phrases(phrases):
+    """Single words and phrases, whatever their case, also where spaCy cuts otherwise than voxpop."""
+    import spacy
+
+    nlp = spacy.blank("en")
+    document = nlp("Thank you very much, don't!")
+    found = {document[begin:end].text for _, begin, end in phrases.to_phrase_matcher(nlp)(document)}
+    assert found == {"Thank", "you", "very", "Thank you", "you very", "Thank you very", "don't"}
+
+
+def test_a_label_and_exact_spelling(released):
+    """Matches carry the label; with ORTH case counts."""
+    import spacy
+
+    nlp = spacy.blank("en")
+    matcher = released([("Tea",)]).to_phrase_matcher(nlp, label="drink", attribute="ORTH")
+    ((label, *_),) = matcher(nlp("Tea, not tea"))
+    assert nlp.vocab.strings[label] == "drink"
+
+
+def test_patterns_of_an_entity_ruler(phrases, tmp_path):
+    """The file is what an entity ruler loads."""
+    import spacy
+
+    phrases.write(tmp_path / "patterns.jsonl", format="spacy")
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
+    ruler.from_disk(tmp_path / "patterns.jsonl")
+    assert [(entity.text, entity.label_) for entity in nlp("Well, Thank you very much").ents] == [
+        ("Thank you very", "released")
+    ]

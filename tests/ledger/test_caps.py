@@ -1,0 +1,97 @@
+"""What a ledger lets run stays within its budget; what it refuses was too much."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.ledger import caps as caps_module
+from voxpop.ledger.caps import accounts_of, may_run
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.spend import Spend
+from voxpop.privacy.together import together_delta
+
+BUDGET = vp.Budget(4, 1e-6)
+NOTHING_PROMISED = (50.0, 0.9)
+PLAIN = st.builds(Guarantee, st.floats(0.05, 2), st.sampled_from([0.0, 1e-9, 1e-7]))
+SPENDING = st.builds(
+    lambda novel, mu: Guarantee(*NOTHING_PROMISED, spend=Spend(novel, mu)),
+    st.sampled_from([0.0, 1e-9, 1e-7]),
+    st.floats(0.02, 0.6),
+)
+REQUESTS = st.lists(PLAIN | SPENDING, max_size=25)
+
+
+def run(requests, budget=BUDGET):
+    """Return what is let in, one request after the other."""
+    accepted = []
+    for each in requests:
+        if may_run(budget, accepted, each):
+            accepted.append(each)
+    return accepted
+
+
+@given(REQUESTS)
+@settings(max_examples=80)
+def test_what_is_let_in_composes_within_the_budget(requests):
+    """By the exact composition of dominating pairs, which knows nothing of the caps."""
+    accepted = run([Guarantee(0.05, 0.0), *requests])
+    assert together_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
+
+
+def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
+    """A twin whose accounts have twice the mu^2 lets in more than the budget."""
+    real = caps_module._square
+    monkeypatch.setattr(caps_module, "_square", lambda *numbers: 2 * real(*numbers))
+    accepted = run(_small(120))
+    assert together_delta(BUDGET.epsilon, accepted) > BUDGET.delta
+
+
+def test_the_check_finds_chances_that_are_not_added(monkeypatch):
+    """A twin that forgets the chances of novel items lets in more than the budget."""
+    monkeypatch.setattr(caps_module, "NOVEL_SHARE", 10**6)
+    monkeypatch.setattr(caps_module, "_square", lambda *numbers: 0.5)
+    accepted = run([Guarantee(0.5, 1e-7, spend=Spend(1e-7, 0.01))] * 60)
+    assert together_delta(BUDGET.epsilon, accepted) > BUDGET.delta
+
+
+def _small(count):
+    return [Guarantee(0.5, 1e-9, spend=Spend(0.0, 0.1)) for _ in range(count)]
+
+
+def test_gaussian_releases_get_far_more_room_than_sums():
+    """Releases whose epsilons add up to several budgets."""
+    accepted = run(_small(120))
+    assert sum(each.epsilon for each in accepted) > 3 * BUDGET.epsilon
+    assert together_delta(BUDGET.epsilon, accepted) > BUDGET.delta / 100
+
+
+def test_plain_releases_add_up():
+    """Without a spend, epsilons and deltas add up, exactly to the cap."""
+    assert len(run([Guarantee(0.5, 0.0)] * 20)) == 8
+    assert len(run([Guarantee(0.1, 1e-7)] * 20)) == 3
+    assert len(run([Guarantee(0.5, 0.0)] * 20, vp.Budget(2, 0))) == 4
+
+
+def test_both_kinds_go_together():
+    """A sequence model of half of epsilon leaves room for Gaussian releases."""
+    accepted = run([Guarantee(2, 0.0), *_small(100)])
+    assert len(accepted) > 4
+    assert together_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
+
+
+def test_a_first_release_may_take_it_all():
+    """And nothing fits after it."""
+    whole = Guarantee(4, 1e-6, spend=Spend(1e-6, 0.9))
+    assert run([whole, Guarantee(0.01, 0.0), Guarantee(0.01, 1e-12)]) == [whole]
+    assert run([Guarantee(4.001, 1e-7)]) == []
+    assert run([Guarantee(1, 1.1e-6)]) == []
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_full_accounts_cost_a_third_of_delta(epsilon, delta):
+    """The caps of the Gaussian account, used up, come close to its part and not above it."""
+    gaussian = next(each for each in accounts_of(vp.Budget(epsilon, delta)) if each.name == "gaussian")
+    full = Guarantee(*NOTHING_PROMISED, spend=Spend(float(gaussian.chance), float(gaussian.square) ** 0.5))
+    assert delta / 3 * 0.95 < together_delta(epsilon, [full]) <= delta / 3

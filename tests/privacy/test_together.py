@@ -1,0 +1,148 @@
+"""What several releases spend together, against dp-accounting and by direct reasoning."""
+
+import math
+
+import pytest
+from dp_accounting import pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.privacy.composed import gaussian_rounds, pure_delta
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.spend import Spend
+from voxpop.privacy.together import MOST_LENGTHS, together, together_delta
+
+INTERVAL = 1e-2
+
+
+def gaussian(novel, mu, epsilon=50.0, delta=0.9):
+    """A guarantee whose epsilon and delta say nothing, so that the spend must."""
+    return Guarantee(epsilon, delta, spend=Spend(novel, mu))
+
+
+def by_dp_accounting(epsilon, guarantees):
+    accountant = pld.PLDAccountant(value_discretization_interval=INTERVAL)
+    for each in guarantees:
+        accountant.compose(each.to_dp_event())
+    return accountant.get_delta(epsilon)
+
+
+@given(st.floats(0.1, 5), st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.05, 1)), min_size=1, max_size=4))
+def test_gaussian_releases_compose_as_rounds(epsilon, pairs):
+    """Where all have a spend, the formula is that of `composed.py`."""
+    novel = -math.expm1(sum(math.log1p(-d) for d, _ in pairs))
+    expected = min(1.0, gaussian_rounds(epsilon, novel, math.hypot(*(mu for _, mu in pairs))))
+    slack = walk_slack(epsilon, MOST_LENGTHS) * len(pairs)
+    assert together_delta(epsilon, [gaussian(*pair) for pair in pairs]) == pytest.approx(expected + slack, rel=1e-9)
+
+
+@given(st.floats(0.01, 3), st.floats(0.1, 3))
+def test_one_pure_release_is_randomised_response(epsilon, own):
+    """The worst release of an epsilon, at any other."""
+    assert together_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(
+        pure_delta(epsilon, own), rel=1e-8, abs=1e-11
+    )
+
+
+@settings(max_examples=10)
+@given(st.lists(st.floats(0.1, 1), min_size=2, max_size=6), st.floats(0.1, 2))
+def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons, at):
+    """Neighbours are replaced users there, which is the same for the worst pair."""
+    from dp_accounting.pld import privacy_loss_distribution as losses
+
+    whole = losses.identity(1e-4)
+    for epsilon in epsilons:
+        whole = whole.compose(
+            losses.from_randomized_response(2 / (1 + math.exp(epsilon)), 2, value_discretization_interval=1e-4)
+        )
+    expected = whole.get_delta_for_epsilon(at)
+    assert expected - 1e-3 < together_delta(at, [Guarantee(each, 0.0) for each in epsilons]) <= expected + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+def test_events_agree_with_our_own_composition(epsilon):
+    """Set union, n-grams and counts through dp-accounting: within the leak of events and its discretisation."""
+    budget = vp.Budget(2, 1e-6)
+    guarantees = [
+        vp.SetUnion(limit=10).plan(budget).guarantee,
+        vp.NGrams(max_length=3, limit=10).plan(budget).guarantee,
+        gaussian(0.0, 0.3),
+    ]
+    found, ours = by_dp_accounting(epsilon, guarantees), together_delta(epsilon, guarantees)
+    assert ours == pytest.approx(found, rel=2e-3)
+
+
+@pytest.mark.parametrize("own", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("at", [-1.0, 0.0, 0.05, 0.5, 3.0])
+def test_events_of_pure_releases_are_at_least_as_bad(own, at):
+    """The Laplace event's exact delta is above that of randomised response at every epsilon."""
+    scale = Guarantee(own, 0.0).to_dp_event().noise_multiplier
+    laplace = 1 - math.exp((at - 1 / scale) / 2) if abs(at) <= 1 / scale else max(0.0, 1 - math.exp(at))
+    response = (math.exp(own) - math.exp(at)) / (1 + math.exp(own)) if abs(at) <= own else max(0.0, 1 - math.exp(at))
+    assert laplace >= response - 1e-12
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_together_never_exceeds_sums(count):
+    """Epsilon at most the sum, delta the sum; one release is itself."""
+    whole = together([vp.SetUnion(limit=10).plan(vp.Budget(1, 1e-9)).guarantee] * count)
+    assert whole.delta == pytest.approx(count * 1e-9)
+    assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count
+
+
+def test_many_gaussian_releases_grow_with_the_root():
+    """A hundred counts of epsilon 0.1 cost less than 2 together, not 10."""
+    once = (
+        vp.Counts(4).plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9))).guarantee
+    )
+    assert together([once] * 100).epsilon < 2
+
+
+def test_many_different_epsilons_stay_an_upper_bound():
+    """Losses are put on a grid, never rounded down: more of them never make the whole cheaper."""
+    epsilons = [0.01 * math.sqrt(1 + number) for number in range(60)]
+    deltas = [together_delta(1.0, [Guarantee(each, 0.0) for each in epsilons[:count]]) for count in (10, 20, 40, 60)]
+    assert deltas == sorted(deltas)
+    assert together_delta(sum(epsilons), [Guarantee(each, 0.0) for each in epsilons]) < 1e-6
+
+
+def test_what_is_not_private_stays_so():
+    """A seeded release makes the whole not private; an unproved one leaves nothing."""
+    assert not together([Guarantee(1, 1e-9), Guarantee(1, 1e-9, private=False)]).private
+    unproved = Guarantee(1, 1.0, private=False, unproved="no proof")
+    assert together([Guarantee(1, 1e-9), unproved]).unproved == "no proof"
+    assert type(unproved.to_dp_event()).__name__ == "NonPrivateDpEvent"
+
+
+def test_bad_calls_are_refused():
+    """None, different neighbours, too little delta, and no event."""
+    once = Guarantee(1, 1e-9)
+    for guarantees in ([], [once, Guarantee(1, 1e-9, "one user replaced")]):
+        with pytest.raises(vp.errors.InputError, match="neighbours"):
+            together(guarantees)
+    with pytest.raises(vp.errors.InputError, match="sum of all deltas"):
+        together([once, once], delta=1e-9)
+    with pytest.raises(vp.errors.InputError, match="no event"):
+        once.to_dp_event()
+
+
+def test_spends_survive_files():
+    """To a dict and back, checked on the way."""
+    guarantee = gaussian(1e-9, 0.5)
+    assert Guarantee.from_dict(guarantee.to_dict()).spend == guarantee.spend
+    for bad in ({"novel": 2, "mu": 1}, {"novel": 0, "mu": -1}, {"novel": 0, "mu": math.inf}):
+        with pytest.raises(ValueError, match="out of range"):
+            Spend.from_dict(bad)
+
+
+class _Plan:
+    def to_dict(self):
+        return {}
+
+
+def _words():
+    import pyarrow as pa
+
+    return pa.array([f"w{i}" for i in range(9)])
