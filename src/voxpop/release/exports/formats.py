@@ -61,7 +61,8 @@ def _vocabulary(release: "Release", _: Any) -> bytes:
 
 
 def _tokenizer(release: "Release", tokenizer: Any) -> bytes:
-    return release.to_tokenizer(tokenizer).to_str(pretty=True).encode()
+    text: str = release.to_tokenizer(tokenizer).to_str(pretty=True)
+    return text.encode()
 
 
 def _spacy(release: "Release", _: Any) -> bytes:
