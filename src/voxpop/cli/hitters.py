@@ -9,6 +9,7 @@ from voxpop.cli.options import (
     Epsilon,
     Items,
     Json,
+    Memory,
     Output,
     Seed,
     Sequence,
@@ -17,6 +18,7 @@ from voxpop.cli.options import (
     Tokenizer,
     Tokens,
     User,
+    WorkFolder,
     budget_of,
 )
 from voxpop.cli.releasing import release_and_report
@@ -48,6 +50,8 @@ def hitters(
     accounting: Accounting = "exact",
     alphabet: Alphabet = "characters",
     tokenizer: Tokenizer = "words",
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -68,4 +72,6 @@ def hitters(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        memory=memory,
+        work_folder=work_folder,
     )

@@ -8,6 +8,7 @@ from voxpop.cli.options import (
     Items,
     Json,
     Limit,
+    Memory,
     Noise,
     Output,
     Rounds,
@@ -19,6 +20,7 @@ from voxpop.cli.options import (
     Tokens,
     User,
     WeightingName,
+    WorkFolder,
     budget_of,
     set_union_of,
 )
@@ -42,6 +44,8 @@ def items(
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     tokenizer: Tokenizer = "words",
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -60,4 +64,6 @@ def items(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        memory=memory,
+        work_folder=work_folder,
     )

@@ -17,6 +17,7 @@ from voxpop.cli.options import (
     Limits,
     MaxLength,
     Measurement,
+    Memory,
     Output,
     Pruning,
     Seed,
@@ -27,6 +28,7 @@ from voxpop.cli.options import (
     Tokens,
     User,
     WeightingName,
+    WorkFolder,
     budget_of,
     ngrams_of,
 )
@@ -57,6 +59,8 @@ def ngrams(
     measurement: Measurement = 0.02,
     tokenizer: Tokenizer = "words",
     sentences: Sentences = False,
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -76,5 +80,7 @@ def ngrams(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        memory=memory,
+        work_folder=work_folder,
         sentences=sentences,
     )

@@ -5,7 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.options import Epsilon, Json, Output, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
+from voxpop.cli.options import (
+    Epsilon,
+    Json,
+    Memory,
+    Output,
+    Seed,
+    Sequence,
+    Sources,
+    Text,
+    Tokenizer,
+    Tokens,
+    User,
+    WorkFolder,
+)
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +55,8 @@ def sequences(
     consistency: Consistency = "balanced",
     synthesize: Synthesize = 0,
     tokenizer: Tokenizer = "words",
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -66,7 +81,7 @@ def sequences(
     with stage("Reading"):
         from voxpop.corpus.read import read
 
-        corpus = read(source, tokenizer=cut, **columns)
+        corpus = read(source, tokenizer=cut, memory=memory, work_folder=work_folder, **columns)
     with stage("Releasing"):
         model = plan.release(corpus, seed)
     extra = {}

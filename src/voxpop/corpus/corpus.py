@@ -1,6 +1,6 @@
 """The one data structure: tokens as integers, user by user."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.bound import Draws
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.levels import Levels
+    from voxpop.corpus.memory import MemoryLimit
     from voxpop.corpus.weigh import Shares
 
 
@@ -25,6 +26,7 @@ class Corpus:
         user_key: uint64 (users), a function of the user's id alone, from which the user's random draws follow.
         vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
         kind: "text", "tokens", "items" or "sequence".
+        limit: how much memory the work on it may take; None for as much as it needs.
     """
 
     tokens: NDArray[np.int32]
@@ -32,6 +34,11 @@ class Corpus:
     user_key: NDArray[np.uint64]
     vocabulary: pa.LargeStringArray
     kind: str
+    limit: "MemoryLimit | None" = None
+
+    def within(self, limit: "MemoryLimit | None") -> "Corpus":
+        """Return the same corpus, to be worked on within a limit."""
+        return replace(self, limit=limit)
 
     def weigh(
         self,
@@ -46,8 +53,15 @@ class Corpus:
         from voxpop.corpus.holdings import Holdings
         from voxpop.corpus.weigh import weigh
 
-        order = user_order(self.user_key, secret, occasion) if weighting.sequential else None
-        holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), order)
+        users = self.tokens, self.user_start, self.user_key
+        order = None
+        if weighting.sequential and self.limit is not None:
+            from voxpop.corpus.ordering import in_weighing_order
+
+            users = in_weighing_order(*users, self.limit, secret, occasion)
+        elif weighting.sequential:
+            order = user_order(self.user_key, secret, occasion)
+        holdings = Holdings(*users, len(self.vocabulary), order, limit=self.limit)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)
 
     def levels(self) -> "Levels":

@@ -28,8 +28,17 @@ def is_readable(path: Path) -> bool:
     return _suffix(path) in SUFFIXES
 
 
-def file_batches(path: Path, columns: list[str], rows: int, dictionary: str | None) -> Iterator[pa.RecordBatch]:
+def file_batches(
+    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of one file.
+
+    Args:
+        path: of the file; its ending says what it is.
+        columns: the wanted ones.
+        rows: most rows of a batch of Parquet.
+        dictionary: a column to keep dictionary-encoded where the file has it so.
+        small: hold little of the file, at some cost in speed.
 
     Raises:
         SourceError: where the file cannot be read; the message quotes nothing of it.
@@ -37,7 +46,7 @@ def file_batches(path: Path, columns: list[str], rows: int, dictionary: str | No
     """
     suffix = _suffix(path)
     if suffix == ".parquet":
-        yield from _parquet(path, columns, rows, dictionary)
+        yield from _parquet(path, columns, rows, dictionary, small=small)
     elif suffix in (".csv", ".tsv"):
         yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",")
     elif suffix in (".jsonl", ".ndjson"):
@@ -55,7 +64,9 @@ def _suffix(path: Path) -> str:
     return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending
 
 
-def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) -> Iterator[pa.RecordBatch]:
+def _parquet(
+    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool
+) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     from voxpop.corpus.sources import check_columns
@@ -63,9 +74,12 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
     with _explained(path, "is not a complete Parquet file"):
         schema = pq.read_schema(path)
         texts = [name for name in schema.names if name == dictionary and _is_text(schema.field(name).type)]
-        file = pq.ParquetFile(path, read_dictionary=texts)
+        buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if small else {}
+        file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
         check_columns(columns, file.schema_arrow.names, path.name)
+        if small:
+            rows = _few_rows(file.metadata, set(columns), rows)
         batches = file.iter_batches(rows, columns=list(dict.fromkeys(columns)))
         while True:
             with _explained(path, "is damaged"):
@@ -73,6 +87,17 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
             if batch is None:
                 return
             yield batch
+
+
+def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
+    """Return how many rows make a batch of about `BLOCK` bytes, where rows are widest."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
+        if size > 0:
+            rows = min(rows, max(1, BLOCK * group.num_rows // size))
+    return rows
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -13,12 +13,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.memory import MemoryLimit
+from voxpop.corpus.pages import forget_pages
 from voxpop.errors import SourceError
 
 VERSION = 1
 META = "corpus.json"
 VOCABULARY = "vocabulary.arrow"
 ARRAYS = ("tokens", "user_start", "user_key")
+AT_ONCE = 1 << 20
 TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 
 
@@ -65,8 +68,12 @@ def _save(folder: Path, write: Callable[[Path], None]) -> None:
 
 def _write(corpus: Corpus, folder: Path) -> None:
     for name in ARRAYS:
+        array = getattr(corpus, name)
         with _private(folder / f"{name}.npy") as file:
-            np.save(file, getattr(corpus, name))
+            _write_header(file, array.size, array.dtype)
+            for begin in range(0, array.size, AT_ONCE):
+                file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
+                forget_pages(array, begin, begin + AT_ONCE)
     _write_words(corpus.vocabulary, corpus.kind, folder)
 
 
@@ -74,21 +81,21 @@ def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, fo
     """Append tokens behind a header that is written again once their number is known: numpy leaves room for that."""
     sizes = []
     with _private(folder / "tokens.npy") as file:
-        _write_header(file, 0)
+        _write_header(file, 0, np.int32)
         for tokens, own in blocks:
             file.write(np.ascontiguousarray(tokens, np.int32).data)
             sizes.append(own)
         user_start = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))]).astype(np.int64)
         file.seek(0)
-        _write_header(file, int(user_start[-1]))
+        _write_header(file, int(user_start[-1]), np.int32)
     for name, array in (("user_start", user_start), ("user_key", np.arange(user_start.size - 1, dtype=np.uint64))):
         with _private(folder / f"{name}.npy") as file:
             np.save(file, array)
     _write_words(vocabulary, kind, folder)
 
 
-def _write_header(file: Any, size: int) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False, "shape": (size,)}
+def _write_header(file: Any, size: int, kind: Any) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (size,)}
     np.lib.format.write_array_header_1_0(file, header)
 
 
@@ -119,11 +126,15 @@ def _put_in_place(fresh: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def load_corpus(folder: str | Path) -> Corpus:
+def load_corpus(
+    folder: str | Path, *, memory: str | int | None = None, work_folder: str | os.PathLike[str] | None = None
+) -> Corpus:
     """Map a saved corpus into memory.
 
     Args:
         folder: where `Corpus.save` put it.
+        memory: the most that the process may hold while it extracts; see `voxpop.read`.
+        work_folder: where work files are made then.
 
     Returns:
         The corpus; pages are read as they are needed.
@@ -140,6 +151,7 @@ def load_corpus(folder: str | Path) -> Corpus:
         ...     vp.load_corpus(folder + "/morning")
         Corpus(kind='text', private)
     """
+    limit = None if memory is None else MemoryLimit.of(memory, work_folder)
     path = Path(folder)
     kind = _kind(path)
     try:
@@ -148,7 +160,7 @@ def load_corpus(folder: str | Path) -> Corpus:
             vocabulary = pa.ipc.open_file(source).read_all().column("token").combine_chunks()
     except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
         raise _damaged(path) from None
-    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind)
+    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, limit=limit)
     if not _fits(corpus):
         raise _damaged(path)
     return corpus
