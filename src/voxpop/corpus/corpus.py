@@ -64,6 +64,22 @@ class Corpus:
         holdings = Holdings(*users, len(self.vocabulary), order, limit=self.limit)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)
 
+    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
+        """Refuse work in memory that would go beyond the limit, if there is one.
+
+        Args:
+            what: what takes the memory, in the plural.
+            per_token: bytes that it takes at its peak for each token.
+            per_user: for each user.
+            per_word: for each distinct token.
+
+        Raises:
+            MemoryLimitError: saying which limit would do.
+        """
+        if self.limit is not None:
+            size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
+            self.limit.require(size, what)
+
     def levels(self) -> "Levels":
         """Return the walk from words to longer and longer grams.
 

@@ -20,6 +20,7 @@ from voxpop.errors import SourceError
 SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = 1 << 22
+SMALL_BLOCK = 1 << 20
 FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError, EOFError, zlib.error)
 
 
@@ -44,13 +45,13 @@ def file_batches(
         SourceError: where the file cannot be read; the message quotes nothing of it.
         ColumnError: where a column is missing.
     """
-    suffix = _suffix(path)
+    suffix, block = _suffix(path), SMALL_BLOCK if small else BLOCK
     if suffix == ".parquet":
         yield from _parquet(path, columns, rows, dictionary, small=small)
     elif suffix in (".csv", ".tsv"):
-        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",")
+        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",", block)
     elif suffix in (".jsonl", ".ndjson"):
-        yield from _jsonl(path, columns)
+        yield from _jsonl(path, columns, block)
     else:
         raise SourceError(
             f"{path.name} has an ending that voxpop does not read; it reads {', '.join(SUFFIXES)}, and all but Parquet "
@@ -90,13 +91,13 @@ def _parquet(
 
 
 def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
-    """Return how many rows make a batch of about `BLOCK` bytes, where rows are widest."""
+    """Return how many rows make a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         chunks = [group.column(place) for place in range(group.num_columns)]
         size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
         if size > 0:
-            rows = min(rows, max(1, BLOCK * group.num_rows // size))
+            rows = min(rows, max(1, SMALL_BLOCK * group.num_rows // size))
     return rows
 
 
@@ -104,7 +105,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _csv(path: Path, columns: list[str], delimiter: str) -> Iterator[pa.RecordBatch]:
+def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
     from voxpop.corpus.sources import check_columns
@@ -124,7 +125,7 @@ def _csv(path: Path, columns: list[str], delimiter: str) -> Iterator[pa.RecordBa
     with _open(path) as stream:
         with _explained(path, "cannot be read as a table"):
             reader = arrow_csv.open_csv(
-                stream, arrow_csv.ReadOptions(block_size=BLOCK), parse_options=parse, convert_options=convert
+                stream, arrow_csv.ReadOptions(block_size=block), parse_options=parse, convert_options=convert
             )
         yield from _read_all(reader, path)
 
@@ -154,7 +155,7 @@ class _Raw(io.RawIOBase):
         return len(data)
 
 
-def _jsonl(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import json as arrow_json
 
     from voxpop.corpus.sources import check_columns
@@ -165,7 +166,7 @@ def _jsonl(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
         with _explained(path, "is not one JSON object per line"):
             reader = arrow_json.open_json(
                 stream,
-                arrow_json.ReadOptions(block_size=BLOCK),
+                arrow_json.ReadOptions(block_size=block),
                 arrow_json.ParseOptions(newlines_in_values=False, unexpected_field_behavior="infer"),
             )
         check_columns(columns, reader.schema.names, path.name)

@@ -11,9 +11,9 @@ from voxpop.corpus.work_file import WorkFile
 from voxpop.errors import InputError, MemoryLimitError
 
 MIB = 1 << 20
-FIXED = 384 * MIB
+FIXED = 512 * MIB
 """What Python, the libraries, the compiled kernels and a few batches of rows take, whatever the input."""
-LEAST = 512 * MIB
+LEAST = 640 * MIB
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 WANTED = "a size such as 2GiB, 800MiB or 4GB, or a number of bytes"

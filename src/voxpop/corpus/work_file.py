@@ -30,6 +30,7 @@ class WorkFile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.size = 0
+        self._file: Any = None
         with self._explained():
             self._file = tempfile.TemporaryFile(buffering=0, dir=folder, prefix="voxpop-work-")  # noqa: SIM115
 
@@ -71,7 +72,11 @@ class WorkFile:
 
     def close(self) -> None:
         """Give the disk space back; mapped arrays keep theirs."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
