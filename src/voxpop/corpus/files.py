@@ -136,7 +136,8 @@ def _header(path: Path, delimiter: str) -> list[str] | None:
         text = io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", newline="")
         try:
             return next(csv.reader(text, delimiter=delimiter), None)
-        except (UnicodeDecodeError, csv.Error):
+        except (UnicodeDecodeError, csv.Error) as error:
+            quieten(error)
             raise SourceError(f"the first row of {path.name} is not UTF-8 text; save the file as UTF-8.") from None
 
 
@@ -215,7 +216,19 @@ def _explained(path: Path, what: str) -> Iterator[None]:
     except SourceError:
         raise
     except FAILURES as error:
-        raise SourceError(f"{path.name} {what}: {_reason(error)}") from None
+        reason = _reason(error)
+        quieten(error)
+        raise SourceError(f"{path.name} {what}: {reason}") from None
+
+
+def quieten(error: BaseException | None) -> None:
+    """Take out of an exception, and of those it came from, what it may quote: whoever logs ours may find them."""
+    while error is not None:
+        if isinstance(error, UnicodeDecodeError):
+            error.object = b""
+        elif not isinstance(error, OSError) or error.errno is None:
+            error.args = ("what the reader said may quote rows, and is left out",)
+        error = error.__cause__ or error.__context__
 
 
 def _reason(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from voxpop.corpus.arrow import int_codes, plain, whole_numbers
 from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
+from voxpop.corpus.files import quieten
 from voxpop.corpus.interner import WordInterner
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.sentences import each_sentence
@@ -153,7 +154,8 @@ def _valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
     texts = texts.cast(pa.large_string())
     try:
         texts.validate(full=True)
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid as error:
+        quieten(error)
         raise SourceError(f'{where}: the column "{name}" holds bytes that are not UTF-8; save it as UTF-8.') from None
     return texts
 

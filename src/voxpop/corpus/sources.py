@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from voxpop.corpus.files import SUFFIXES, file_batches, is_readable
+from voxpop.corpus.files import SUFFIXES, file_batches, is_readable, quieten
 from voxpop.errors import ColumnError, InputError, SourceError
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
@@ -126,7 +126,8 @@ def _arrow_batches(table: pa.Table, rows: int) -> Batches:
 def _from_pandas(frame: Any, columns: list[str]) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame[list(dict.fromkeys(columns))], preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        quieten(error)
         raise ColumnError(
             f"a column among {', '.join(columns)} mixes types that Arrow cannot hold together; make each of one type."
         ) from None

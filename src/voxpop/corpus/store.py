@@ -2,9 +2,8 @@
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.pages import forget_pages
 from voxpop.errors import SourceError
+from voxpop.release.folder import folder_to_read, replace_folder_by, sync_folder
 
 VERSION = 1
 META = "corpus.json"
@@ -29,7 +29,7 @@ Blocks = Iterable[tuple[NDArray[np.int32], NDArray[np.int64]]]
 
 
 def save_corpus(corpus: Corpus, folder: Path) -> None:
-    """Write beside the folder, then rename: a crash leaves the old corpus or the new one; see `Corpus.save`."""
+    """Write beside the folder, then exchange: a crash leaves the old corpus or the new one; see `Corpus.save`."""
     _save(folder, lambda fresh: _write(corpus, fresh))
 
 
@@ -51,14 +51,14 @@ def save_blocks(folder: Path, blocks: Blocks, vocabulary: pa.LargeStringArray, k
 def _save(folder: Path, write: Callable[[Path], None]) -> None:
     if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
+
+    def make(fresh: Path) -> None:
+        fresh.mkdir(mode=0o700)
+        write(fresh)
+        sync_folder(fresh)
+
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            write(fresh)
-            _put_in_place(fresh, folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+        replace_folder_by(folder.resolve(), make)
     except OSError as error:
         raise SourceError(
             f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
@@ -107,23 +107,13 @@ def _write_words(vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> No
         file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, "kind": kind}).encode())
 
 
-def _private(path: Path) -> Any:
-    """Open a new file that only its owner may read."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-
-
-def _put_in_place(fresh: Path, folder: Path) -> None:
-    """Rename the fresh folder to its name, the old one out of the way first."""
-    old = fresh.with_name(fresh.name + ".old")
-    if folder.exists():
-        folder.rename(old)
-    try:
-        fresh.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+@contextmanager
+def _private(path: Path) -> Iterator[Any]:
+    """Write a new file that only its owner may read, and see it on disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def load_corpus(
@@ -152,7 +142,7 @@ def load_corpus(
         Corpus(kind='text', private)
     """
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
-    path = Path(folder)
+    path = folder_to_read(Path(folder))
     kind = _kind(path)
     try:
         arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
