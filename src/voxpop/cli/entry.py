@@ -77,10 +77,15 @@ def _explain(error: Exception) -> int:
     return _complain(REPORT, FAULT)
 
 
-def _frames(error: BaseException) -> list[str]:
-    """Return a traceback without what libraries say in it: their messages quote values."""
+def _is_ours(error: BaseException) -> bool:
+    """Say whether a message quotes nothing: ours never do, nor do those of a system call."""
     from voxpop.errors import VoxpopError
 
+    return isinstance(error, VoxpopError) or (isinstance(error, OSError) and error.errno is not None)
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return a traceback without what libraries say in it: their messages quote values."""
     chain: list[BaseException] = []
     while error is not None and error not in chain:
         chain.append(error)
@@ -88,7 +93,7 @@ def _frames(error: BaseException) -> list[str]:
     lines = []
     for each in reversed(chain):
         lines += ["Traceback (most recent call last):\n", *traceback.format_tb(each.__traceback__)]
-        lines.append(f"{type(each).__qualname__}: {each if isinstance(each, VoxpopError) else LEFT_OUT}\n")
+        lines.append(f"{type(each).__qualname__}: {each if _is_ours(each) else LEFT_OUT}\n")
     return lines
 
 

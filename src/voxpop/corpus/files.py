@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from voxpop.errors import SourceError
+from voxpop.errors import SourceError, VoxpopError
 
 SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
@@ -226,7 +226,7 @@ def quieten(error: BaseException | None) -> None:
     while error is not None:
         if isinstance(error, UnicodeDecodeError):
             error.object = b""
-        elif not isinstance(error, OSError) or error.errno is None:
+        if not isinstance(error, VoxpopError) and (not isinstance(error, OSError) or error.errno is None):
             error.args = ("what the reader said may quote rows, and is left out",)
         error = error.__cause__ or error.__context__
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.corpus.arrow import int_codes, plain, whole_numbers
 from voxpop.corpus.bound import THREADS, in_order
@@ -119,12 +120,14 @@ def _content(**columns: str | None) -> tuple[str, str]:
 def _with_users(batches: Batches, user: str, column: str) -> Rows:
     """Pass on the users and the contents of each batch."""
     seen: dict[str, int] = {}
+    kinds: set[str] = set()
     for where, batch in batches:
         if batch.num_rows == 0:
             continue
         first = seen.get(where, 0)
         seen[where] = first + batch.num_rows
         users = _user_column(batch.column(user), where, user, first)
+        _check_kinds(users, kinds, user)
         yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", users, batch.column(column)
 
 
@@ -143,6 +146,21 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
     if _is_string(ids.type):
         return _valid_text(ids, where, name)
     raise ColumnError(f'the column "{name}" must hold whole numbers or strings, got {ids.type}.')
+
+
+def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
+    """Refuse ids that are strings here and numbers there, or whose 64 bits would stand for two numbers."""
+    if not pa.types.is_integer(users.type):
+        kinds.add("strings")
+    elif users.type == pa.uint64():
+        kinds.add("numbers from 2^63 on" if pc.max(users).as_py() >= 2**63 else "numbers")
+    else:
+        kinds.add("numbers below 0" if pc.min(users).as_py() < 0 else "numbers")
+    if ("strings" in kinds and len(kinds) > 1) or {"numbers from 2^63 on", "numbers below 0"} <= kinds:
+        raise ColumnError(
+            f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
+            "Give it one type in all files."
+        )
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -256,15 +274,13 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
     """Return elements as codes into distinct strings."""
     if pa.types.is_null(flat.type):
         flat = flat.cast(pa.large_string())
+    kind = flat.type.value_type if pa.types.is_dictionary(flat.type) else flat.type
+    if not pa.types.is_integer(kind) and not _is_string(kind):
+        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {kind}.')
     if not pa.types.is_dictionary(flat.type):
         flat = plain(flat.dictionary_encode())
     words = flat.dictionary
-    if pa.types.is_integer(words.type):
-        words = words.cast(pa.large_string())
-    elif _is_string(words.type):
-        words = _valid_text(words, where, column)
-    else:
-        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {words.type}.')
+    words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else _valid_text(words, where, column)
     return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
 
 
