@@ -6,6 +6,7 @@ VoxpopError
 │   ├── BudgetError                   epsilon, delta or another parameter of the guarantee is out of range
 │   ├── SourceError                   a file, folder or table cannot be read
 │   │   └── ColumnError               a column is missing or has the wrong type
+│   ├── MemoryLimitError              the work needs more memory than it was allowed
 │   ├── ReleaseError                  a folder cannot be saved to, or is not a release
 │   ├── LedgerError                   a ledger cannot be read, written or trusted
 │   └── UnsoundError                  a mechanism that has no proof, refused by name with the reason
@@ -35,6 +36,10 @@ class SourceError(InputError):
 
 class ColumnError(SourceError):
     """A column is missing or has the wrong type."""
+
+
+class MemoryLimitError(InputError):
+    """The work needs more memory than it was allowed."""
 
 
 class ReleaseError(InputError):

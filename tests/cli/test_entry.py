@@ -79,7 +79,7 @@ def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
     code, out, err = voxpop("show", "words")
     assert (code, out) == (1, "")
     assert err.startswith("Traceback")
-    assert "broken" in err
+    assert ("broken" in err) == isinstance(error, InternalError)  # messages of libraries may quote values
     assert "Please report it with the lines above" in err
 
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from voxpop.corpus import store
 from voxpop.errors import SourceError
 
 
@@ -53,7 +54,9 @@ def test_other_folders_are_not_overwritten(tmp_path, corpus):
 def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
     """An error while writing leaves what was there and no litter."""
     corpus.save(tmp_path / "c")
-    monkeypatch.setattr(np, "save", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(
+        store, "_write_header", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
     with pytest.raises(SourceError, match="No space left"):
         corpus.save(tmp_path / "c")
     assert same(corpus, vp.load_corpus(tmp_path / "c"))

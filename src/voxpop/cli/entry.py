@@ -12,6 +12,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 DONE, FAULT, WRONG_CALL, STOPPED, UNHEARD = 0, 1, 2, 130, 141
+LEFT_OUT = "(left out: messages of libraries may quote what was read)"
+EXHAUSTED = "memory ran out. Give --memory, such as --memory 2GiB, so that what does not fit goes to work files."
 REPORT = (
     "this is a fault of voxpop itself. Please report it with the lines above, "
     "once you have seen that they quote nothing private."
@@ -69,8 +71,30 @@ def _explain(error: Exception) -> int:
         return _complain(str(error), WRONG_CALL)
     if hasattr(error, "format_message"):  # what typer says about a wrong call, in all its versions
         return _complain(_usage(error), WRONG_CALL)
-    traceback.print_exception(error)
+    if isinstance(error, MemoryError):
+        return _complain(EXHAUSTED, WRONG_CALL)
+    sys.stderr.writelines(_frames(error))
     return _complain(REPORT, FAULT)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Say whether a message quotes nothing: ours never do, nor do those of a system call."""
+    from voxpop.errors import VoxpopError
+
+    return isinstance(error, VoxpopError) or (isinstance(error, OSError) and error.errno is not None)
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return a traceback without what libraries say in it: their messages quote values."""
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    lines = []
+    for each in reversed(chain):
+        lines += ["Traceback (most recent call last):\n", *traceback.format_tb(each.__traceback__)]
+        lines.append(f"{type(each).__qualname__}: {each if _is_ours(each) else LEFT_OUT}\n")
+    return lines
 
 
 def _usage(error: Exception) -> str:

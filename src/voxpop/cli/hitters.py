@@ -11,6 +11,7 @@ from voxpop.cli.options import (
     Items,
     Json,
     LedgerFile,
+    Memory,
     Output,
     Seed,
     Sequence,
@@ -19,6 +20,7 @@ from voxpop.cli.options import (
     Tokenizer,
     Tokens,
     User,
+    WorkFolder,
     budget_of,
 )
 from voxpop.cli.releasing import release_and_report
@@ -52,6 +54,8 @@ def hitters(
     tokenizer: Tokenizer = "words",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -74,4 +78,6 @@ def hitters(
         json=json,
         ledger=ledger,
         dataset=dataset,
+        memory=memory,
+        work_folder=work_folder,
     )

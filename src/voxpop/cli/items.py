@@ -11,6 +11,7 @@ from voxpop.cli.options import (
     Json,
     LedgerFile,
     Limit,
+    Memory,
     Noise,
     Output,
     Rounds,
@@ -22,6 +23,7 @@ from voxpop.cli.options import (
     Tokens,
     User,
     WeightingName,
+    WorkFolder,
     budget_of,
     set_union_of,
 )
@@ -48,6 +50,8 @@ def items(
     tokenizer: Tokenizer = "words",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -75,4 +79,6 @@ def items(
         json=json,
         ledger=ledger,
         dataset=dataset,
+        memory=memory,
+        work_folder=work_folder,
     )

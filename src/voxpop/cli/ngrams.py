@@ -19,6 +19,7 @@ from voxpop.cli.options import (
     Limits,
     MaxLength,
     Measurement,
+    Memory,
     Output,
     Pruning,
     Seed,
@@ -29,6 +30,7 @@ from voxpop.cli.options import (
     Tokens,
     User,
     WeightingName,
+    WorkFolder,
     budget_of,
     ngrams_of,
 )
@@ -61,6 +63,8 @@ def ngrams(
     sentences: Sentences = False,
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -82,5 +86,7 @@ def ngrams(
         json=json,
         ledger=ledger,
         dataset=dataset,
+        memory=memory,
+        work_folder=work_folder,
         sentences=sentences,
     )

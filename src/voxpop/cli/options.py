@@ -61,6 +61,15 @@ Sequence = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
 ]
 Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE", help="Most memory to use, such as 2GiB; the rest goes to work files.", show_default=False
+    ),
+]
+WorkFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder for work files; by default TMPDIR.", show_default=False)
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
 LedgerFile = Annotated[
     Path | None,

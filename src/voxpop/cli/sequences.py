@@ -10,6 +10,7 @@ from voxpop.cli.options import (
     Epsilon,
     Json,
     LedgerFile,
+    Memory,
     Output,
     Seed,
     Sequence,
@@ -18,6 +19,7 @@ from voxpop.cli.options import (
     Tokenizer,
     Tokens,
     User,
+    WorkFolder,
 )
 from voxpop.errors import InputError
 
@@ -57,6 +59,8 @@ def sequences(
     tokenizer: Tokenizer = "words",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    memory: Memory = None,
+    work_folder: WorkFolder = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -85,7 +89,7 @@ def sequences(
     with stage("Reading"):
         from voxpop.corpus.read import read
 
-        corpus = read(source, tokenizer=cut, **columns)
+        corpus = read(source, tokenizer=cut, memory=memory, work_folder=work_folder, **columns)
     with stage("Releasing"):
         model = run(plan, corpus, seed, account)
     extra = {}

@@ -8,7 +8,10 @@
 | `encode.py`, `users.py`, `vocabulary.py`, `arrow.py` | from rows to the corpus |
 | `corpus.py`, `store.py` | the one data structure, in memory and as a folder |
 | `holdings.py`, `bound.py`, `weigh.py`, `histogram.py` | user first: bounded sets, then weights |
-| `levels.py`, `pages.py` | the same at every length of phrases, in place |
+| `levels.py` | the same at every length of phrases, in place |
+| `memory.py`, `work_file.py`, `pages.py` | a bound on memory, and files that nobody else sees |
+| `stretches.py`, `spilling.py`, `sorter.py`, `word_runs.py`, `user_files.py` | reading within it |
+| `ordering.py`, `mapped_positions.py` | weighing within it |
 """
 
 from voxpop.corpus.corpus import Corpus

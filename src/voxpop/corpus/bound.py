@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.holdings import Holdings
+from voxpop.corpus.pages import forget_pages
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
 
 if TYPE_CHECKING:
@@ -59,17 +60,39 @@ def bounded_sets(
     """
     mask = np.empty(0, np.uint8) if candidates is None else candidates
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
-    for _ in range(THREADS):
+    for _ in range(THREADS if holdings.limit is None else 1):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
 
     def bound(users: NDArray[np.int64]) -> BoundedSets:
         scratch = scratches.get()
-        items, starts = gather_distinct(holdings.ids, holdings.user_start, users, mask, scratch.seen, scratch.stamp)
+        items, starts = _distinct(holdings, users, mask, scratch)
         scratch.stamp += users.size
         scratches.put(scratch)
         return _cut(holdings, items, starts, holdings.user_key[users], limit, secret, occasion)
 
-    yield from in_order(bound, _batches(holdings, shuffle=shuffle))
+    if holdings.order is None or not shuffle:
+        yield from in_order(bound, _batches_as_they_are(holdings))
+    else:
+        yield from in_order(bound, _batches(holdings, holdings.order))
+
+
+def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uint8], scratch: _Scratch) -> BoundedSets:
+    """Return the distinct items of users; of one user with a great many positions a part at a time."""
+    ids, user_start = holdings.ids, holdings.user_start
+    begin, end = int(user_start[users[0]]), int(user_start[users[-1] + 1])
+    if users.size > 1 or end - begin <= 4 * TOKENS_AT_ONCE:
+        items, starts = gather_distinct(ids, user_start, users, mask, scratch.seen, scratch.stamp)
+    else:
+        parts, alone = [], np.zeros(1, np.int64)
+        for place in range(begin, end, TOKENS_AT_ONCE):
+            span = np.array([place, min(place + TOKENS_AT_ONCE, end)], np.int64)
+            parts.append(gather_distinct(ids, span, alone, mask, scratch.seen, scratch.stamp)[0])
+            forget_pages(ids, place, int(span[1]))
+        items = np.concatenate(parts)
+        starts = np.array([0, items.size], np.int64)
+    if holdings.order is None:
+        forget_pages(ids, begin, end)
+    return items, starts
 
 
 def bounded_corpus(
@@ -126,17 +149,24 @@ def user_order(keys: NDArray[np.uint64], secret: Draws, occasion: str) -> NDArra
     return (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
 
 
-def _batches(holdings: Holdings, *, shuffle: bool) -> Iterator[NDArray[np.int64]]:
-    """Yield the users in order, about `TOKENS_AT_ONCE` tokens at a time."""
-    sizes = np.diff(holdings.user_start)
-    order = np.arange(sizes.size)
-    if shuffle and holdings.order is not None:
-        order = holdings.order
-        sizes = sizes[order]
-    ends = np.cumsum(sizes)
+def _batches(holdings: Holdings, order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Yield the users in an order, about `TOKENS_AT_ONCE` tokens at a time."""
+    ends = np.cumsum(np.diff(holdings.user_start)[order])
     start = 0
     while start < order.size:
         before = ends[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right")))
         yield order[start:stop]
+        start = stop
+
+
+def _batches_as_they_are(holdings: Holdings) -> Iterator[NDArray[np.int64]]:
+    """Yield the users as they lie, about `TOKENS_AT_ONCE` tokens and at most as many users at a time."""
+    user_start, start = holdings.user_start, 0
+    while start < user_start.size - 1:
+        stop = int(np.searchsorted(user_start, user_start[start] + TOKENS_AT_ONCE, side="right")) - 1
+        stop = min(max(start + 1, stop), start + TOKENS_AT_ONCE)
+        yield np.arange(start, stop)
+        forget_pages(user_start, 0, start)
+        forget_pages(holdings.user_key, 0, start)
         start = stop

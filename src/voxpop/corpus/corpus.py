@@ -1,6 +1,6 @@
 """The one data structure: tokens as integers, user by user."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.bound import Draws
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.levels import Levels
+    from voxpop.corpus.memory import MemoryLimit
     from voxpop.corpus.weigh import Shares
 
 
@@ -27,6 +28,7 @@ class Corpus:
         kind: "text", "tokens", "items" or "sequence".
         reading: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
             "characters", "regex:PATTERN"), else the kind; "" where it is not known.
+        limit: how much memory the work on it may take; None for as much as it needs.
     """
 
     tokens: NDArray[np.int32]
@@ -35,6 +37,11 @@ class Corpus:
     vocabulary: pa.LargeStringArray
     kind: str
     reading: str = ""
+    limit: "MemoryLimit | None" = None
+
+    def within(self, limit: "MemoryLimit | None") -> "Corpus":
+        """Return the same corpus, to be worked on within a limit."""
+        return replace(self, limit=limit)
 
     def weigh(
         self,
@@ -49,8 +56,15 @@ class Corpus:
         from voxpop.corpus.holdings import Holdings
         from voxpop.corpus.weigh import weigh
 
-        order = user_order(self.user_key, secret, occasion) if weighting.sequential else None
-        holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), order)
+        users = self.tokens, self.user_start, self.user_key
+        order = None
+        if weighting.sequential and self.limit is not None:
+            from voxpop.corpus.ordering import in_weighing_order
+
+            users = in_weighing_order(*users, self.limit, secret, occasion)
+        elif weighting.sequential:
+            order = user_order(self.user_key, secret, occasion)
+        holdings = Holdings(*users, len(self.vocabulary), order, limit=self.limit)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)
 
     def bounded(self, limit: int, candidates: NDArray[np.uint8], secret: "Draws", occasion: str) -> "Corpus":
@@ -58,6 +72,22 @@ class Corpus:
         from voxpop.corpus.bound import bounded_corpus
 
         return bounded_corpus(self, limit, candidates, secret, occasion)
+
+    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
+        """Refuse work in memory that would go beyond the limit, if there is one.
+
+        Args:
+            what: what takes the memory, in the plural.
+            per_token: bytes that it takes at its peak for each token.
+            per_user: for each user.
+            per_word: for each distinct token.
+
+        Raises:
+            MemoryLimitError: saying which limit would do.
+        """
+        if self.limit is not None:
+            size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
+            self.limit.require(size, what)
 
     def levels(self) -> "Levels":
         """Return the walk from words to longer and longer grams.

@@ -37,6 +37,11 @@ class Piece:
     ends: NDArray[np.int64] | None
     interner: int
 
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self.ids.nbytes + (0 if self.ends is None else self.ends.nbytes)
+
 
 def build_corpus(pieces: list[Piece], words: list[pa.Array], users: "Users", kind: str) -> Corpus:
     """Merge the lists of words, rename every id, and lay the documents out user by user.

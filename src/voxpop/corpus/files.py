@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from voxpop.errors import SourceError
+from voxpop.errors import SourceError, VoxpopError
 
 SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = 1 << 22
+SMALL_BLOCK = 1 << 20
 FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError, EOFError, zlib.error)
 
 
@@ -28,20 +29,29 @@ def is_readable(path: Path) -> bool:
     return _suffix(path) in SUFFIXES
 
 
-def file_batches(path: Path, columns: list[str], rows: int, dictionary: str | None) -> Iterator[pa.RecordBatch]:
+def file_batches(
+    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of one file.
+
+    Args:
+        path: of the file; its ending says what it is.
+        columns: the wanted ones.
+        rows: most rows of a batch of Parquet.
+        dictionary: a column to keep dictionary-encoded where the file has it so.
+        small: hold little of the file, at some cost in speed.
 
     Raises:
         SourceError: where the file cannot be read; the message quotes nothing of it.
         ColumnError: where a column is missing.
     """
-    suffix = _suffix(path)
+    suffix, block = _suffix(path), SMALL_BLOCK if small else BLOCK
     if suffix == ".parquet":
-        yield from _parquet(path, columns, rows, dictionary)
+        yield from _parquet(path, columns, rows, dictionary, small=small)
     elif suffix in (".csv", ".tsv"):
-        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",")
+        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",", block)
     elif suffix in (".jsonl", ".ndjson"):
-        yield from _jsonl(path, columns)
+        yield from _jsonl(path, columns, block)
     else:
         raise SourceError(
             f"{path.name} has an ending that voxpop does not read; it reads {', '.join(SUFFIXES)}, and all but Parquet "
@@ -55,7 +65,9 @@ def _suffix(path: Path) -> str:
     return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending
 
 
-def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) -> Iterator[pa.RecordBatch]:
+def _parquet(
+    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool
+) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     from voxpop.corpus.sources import check_columns
@@ -63,9 +75,12 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
     with _explained(path, "is not a complete Parquet file"):
         schema = pq.read_schema(path)
         texts = [name for name in schema.names if name == dictionary and _is_text(schema.field(name).type)]
-        file = pq.ParquetFile(path, read_dictionary=texts)
+        buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if small else {}
+        file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
         check_columns(columns, file.schema_arrow.names, path.name)
+        if small:
+            rows = _few_rows(file.metadata, set(columns), rows)
         batches = file.iter_batches(rows, columns=list(dict.fromkeys(columns)))
         while True:
             with _explained(path, "is damaged"):
@@ -75,11 +90,22 @@ def _parquet(path: Path, columns: list[str], rows: int, dictionary: str | None) 
             yield batch
 
 
+def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
+    """Return how many rows make a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
+        if size > 0:
+            rows = min(rows, max(1, SMALL_BLOCK * group.num_rows // size))
+    return rows
+
+
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _csv(path: Path, columns: list[str], delimiter: str) -> Iterator[pa.RecordBatch]:
+def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
     from voxpop.corpus.sources import check_columns
@@ -99,7 +125,7 @@ def _csv(path: Path, columns: list[str], delimiter: str) -> Iterator[pa.RecordBa
     with _open(path) as stream:
         with _explained(path, "cannot be read as a table"):
             reader = arrow_csv.open_csv(
-                stream, arrow_csv.ReadOptions(block_size=BLOCK), parse_options=parse, convert_options=convert
+                stream, arrow_csv.ReadOptions(block_size=block), parse_options=parse, convert_options=convert
             )
         yield from _read_all(reader, path)
 
@@ -110,7 +136,8 @@ def _header(path: Path, delimiter: str) -> list[str] | None:
         text = io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", newline="")
         try:
             return next(csv.reader(text, delimiter=delimiter), None)
-        except (UnicodeDecodeError, csv.Error):
+        except (UnicodeDecodeError, csv.Error) as error:
+            quieten(error)
             raise SourceError(f"the first row of {path.name} is not UTF-8 text; save the file as UTF-8.") from None
 
 
@@ -129,7 +156,7 @@ class _Raw(io.RawIOBase):
         return len(data)
 
 
-def _jsonl(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import json as arrow_json
 
     from voxpop.corpus.sources import check_columns
@@ -140,7 +167,7 @@ def _jsonl(path: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
         with _explained(path, "is not one JSON object per line"):
             reader = arrow_json.open_json(
                 stream,
-                arrow_json.ReadOptions(block_size=BLOCK),
+                arrow_json.ReadOptions(block_size=block),
                 arrow_json.ParseOptions(newlines_in_values=False, unexpected_field_behavior="infer"),
             )
         check_columns(columns, reader.schema.names, path.name)
@@ -189,7 +216,19 @@ def _explained(path: Path, what: str) -> Iterator[None]:
     except SourceError:
         raise
     except FAILURES as error:
-        raise SourceError(f"{path.name} {what}: {_reason(error)}") from None
+        reason = _reason(error)
+        quieten(error)
+        raise SourceError(f"{path.name} {what}: {reason}") from None
+
+
+def quieten(error: BaseException | None) -> None:
+    """Take out of an exception, and of those it came from, what it may quote: whoever logs ours may find them."""
+    while error is not None:
+        if isinstance(error, UnicodeDecodeError):
+            error.object = b""
+        if not isinstance(error, VoxpopError) and (not isinstance(error, OSError) or error.errno is None):
+            error.args = ("what the reader said may quote rows, and is left out",)
+        error = error.__cause__ or error.__context__
 
 
 def _reason(error: BaseException) -> str:

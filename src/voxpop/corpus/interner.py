@@ -37,6 +37,11 @@ class WordInterner:
         slow, self.counts[1] = int(self.counts[1]), 0
         return self._mend(texts, ids, ends) if slow else (ids, ends)
 
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self.slots.nbytes + self.word_start.nbytes + self.arena.nbytes
+
     def vocabulary(self) -> pa.Array:
         """Return the words by id."""
         words = int(self.counts[0])

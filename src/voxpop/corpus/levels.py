@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from voxpop.corpus.bound import THREADS, Draws, in_order, user_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
+from voxpop.corpus.mapped_positions import copied, number_within, rename_all
+from voxpop.corpus.ordering import in_weighing_order
 from voxpop.corpus.pages import forget_pages
 from voxpop.corpus.weigh import Shares, weigh
 from voxpop.errors import InputError
@@ -55,6 +57,8 @@ class Levels:
         self._user_start = corpus.user_start
         self._user_key = corpus.user_key
         self._tokens: Int32s = corpus.tokens
+        self._limit = corpus.limit
+        self._in_order = False
         self._order: Int64s | None = None
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
@@ -74,10 +78,11 @@ class Levels:
 
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
-        if shares.sequential and self._ids is None and self._order is None:
-            self._order = user_order(self._user_key, secret, "all lengths")
+        if shares.sequential and self._ids is None and not self._in_order:
+            self._put_in_order(secret)
         ids = self._tokens if self._ids is None else self._ids
-        holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._order, self._names)
+        users = self._user_start, self._user_key
+        holdings = Holdings(ids, *users, self._size, self._order, self._names, self._limit)
         histogram = weigh(holdings, shares, limit, None, secret, occasion)
         forget_pages(self._tokens)
         return histogram
@@ -93,9 +98,11 @@ class Levels:
         ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
         if self._ids is None:
             self._start_ids(ranks)
-        else:
+        elif self._limit is None:
             ids = self._ids
             self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+        else:
+            rename_all(self._ids, ranks)
         self._size, self._names, self._table = names.size, None, None
 
     def keep_all(self) -> tuple[Int32s, Int64s | None]:
@@ -116,17 +123,35 @@ class Levels:
         ids, partners, offset = self._ids, self._ids, 1
         if candidates.single:
             if self._first is None:
-                self._first = self._ids.copy()
+                self._first = self._ids.copy() if self._limit is None else copied(self._ids, self._limit)
             partners, offset = self._first, self._length
         need, estimates = candidates.need, candidates.estimates
+        if self._limit is None:
+            self._names, self._table = self._numbered(ids, partners, offset, need, estimates)
+        else:
+            self._names, self._table = number_within(ids, partners, offset, need, estimates, self._limit)
+        self._size = self._names.size
+        self._length += 1
+
+    def _put_in_order(self, secret: Draws) -> None:
+        """Settle once the order in which users weigh at all lengths."""
+        occasion = "all lengths"
+        if self._limit is None:
+            self._order = user_order(self._user_key, secret, occasion)
+        else:
+            users = self._tokens, self._user_start, self._user_key
+            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, occasion)
+        self._in_order = True
+
+    def _numbered(
+        self, ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s
+    ) -> tuple[Int64s, Int64s]:
+        """Number the pairs of all ranges, each by a thread of its own."""
 
         def number(span: tuple[int, int]) -> tuple[Int64s, Int64s]:
             return number_pairs(ids, partners, offset, *span, need, estimates)
 
-        parts = list(in_order(number, self._ranges))
-        self._names, self._table = self._merged(parts)
-        self._size = self._names.size
-        self._length += 1
+        return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
         """Give the pairs of all ranges one numbering."""
@@ -143,6 +168,9 @@ class Levels:
 
         So every later pass reads memory in order, which is twice as fast as following a random order each time.
         """
+        if self._limit is not None:
+            self._ids = copied(self._tokens, self._limit, ranks)
+            return
         order = np.arange(self._user_key.size) if self._order is None else self._order
         places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)
         ids = np.empty(self._tokens.size, np.int32)

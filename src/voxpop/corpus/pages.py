@@ -1,17 +1,27 @@
 """Memory that a mapped file only lends us."""
 
 import mmap
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 
-def forget_pages(array: NDArray[np.int32]) -> None:
-    """Give back the pages of a read-only memory-mapped array; they are read again when they are needed.
+def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) -> None:
+    """Give back the pages of a memory-mapped array; they are read again when they are needed.
 
-    Arrays in memory, and systems that cannot do it, are left alone. So a pass over a saved corpus of any size keeps
-    little of it resident.
+    What was written stays: it is the file's. Arrays in memory, and systems that cannot do it, are left alone. So a pass
+    over a corpus of any size keeps little of it resident.
+
+    Args:
+        array: all of a mapped file, not a part of it.
+        begin: the first element to give back.
+        end: the end of those; None for all.
     """
     mapped = getattr(array, "_mmap", None)
-    if isinstance(mapped, mmap.mmap) and not array.flags.writeable and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
+    if not isinstance(mapped, mmap.mmap) or array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]
+        return
+    head = array.offset % mmap.ALLOCATIONGRANULARITY  # type: ignore[attr-defined]
+    first = (head + begin * array.itemsize) // mmap.PAGESIZE * mmap.PAGESIZE
+    last = len(mapped) if end is None else min(len(mapped), head + end * array.itemsize)
+    if last > first:
+        mapped.madvise(mmap.MADV_DONTNEED, first, last - first)

@@ -1,27 +1,32 @@
 """Read a table of who wrote what."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.corpus.arrow import int_codes, plain, whole_numbers
 from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
+from voxpop.corpus.files import quieten
 from voxpop.corpus.interner import WordInterner
+from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.sentences import each_sentence
-from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, open_source
+from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, Batches, open_source
+from voxpop.corpus.spilling import Encode, read_within
+from voxpop.corpus.stretches import Rows, Stretch
 from voxpop.corpus.tokenisers import Tokenise, list_tokeniser, tokeniser_name
 from voxpop.corpus.users import encode_users
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.group import lay_documents
 from voxpop.progress import track
 
-Rows = Iterable[tuple[str, pa.RecordBatch]]
 Texts = Iterable[tuple[str, pa.Array]]
 Encoded = tuple[list[Piece], list[pa.Array]]
 
@@ -37,6 +42,8 @@ def read(
     tokenizer: Any = "words",
     sentences: bool = False,
     progress: bool | None = None,
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
 
@@ -55,12 +62,15 @@ def read(
             lists of strings. For `text` only.
         sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
         progress: whether to show progress on standard error; by default only on a terminal.
+        memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
+            to work files. By default as much as it takes. The result is the same.
+        work_folder: where work files are made; by default the system's folder for temporary files.
 
     Returns:
-        The corpus: private, held in memory; `Corpus.save` keeps it.
+        The corpus: private, held in memory or in work files; `Corpus.save` keeps it.
 
     Raises:
-        InputError: where not exactly one of text, tokens, items and sequence is given.
+        InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.
         SourceError: where the source is missing, empty, broken, or a row has no user.
         ColumnError: where a column is missing or of a type that does not fit.
 
@@ -74,19 +84,29 @@ def read(
     kind, column = _content(text=text, tokens=tokens, items=items, sequence=sequence)
     as_lists = list_tokeniser(tokenizer)
     wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
-    batches = open_source(source, [user, column], wide, dictionary=column if kind == "items" else None)
-    users: list[pa.Array] = []
-    rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column, users)
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
-    if kind == "text":
-        pieces, words = _encode_by_text(rows, as_lists, column, sentences=sentences)
-    else:
-        pieces, words = _encode_lists(rows, column, kind)
-    if not users:
+    limit = None if memory is None else MemoryLimit.of(memory, work_folder)
+    dictionary = column if kind == "items" else None
+    batches = open_source(source, [user, column], wide, dictionary=dictionary, small=limit is not None)
+    rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column)
+
+    def encode(stretch: Stretch) -> Encoded:
+        if kind == "text":
+            return _encode_by_text(stretch, as_lists, column, sentences=sentences)
+        return _encode_lists(stretch, stretch, column, kind)
+
+    corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
+    if corpus is None:
         raise SourceError("the source holds no rows; check that it is the one you meant.")
-    corpus = build_corpus(pieces, words, encode_users(users), kind)
     return replace(corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
+
+
+def _read_at_once(rows: Rows, encode: Encode, kind: str) -> Corpus | None:
+    """Encode all rows in memory."""
+    stretch = Stretch(rows, None)
+    pieces, words = encode(stretch)
+    return build_corpus(pieces, words, encode_users(stretch.users), kind) if stretch.users else None
 
 
 def _content(**columns: str | None) -> tuple[str, str]:
@@ -98,16 +118,18 @@ def _content(**columns: str | None) -> tuple[str, str]:
     return given[0]
 
 
-def _with_users(rows: Rows, user: str, column: str, users: list[pa.Array]) -> Iterator[tuple[str, pa.Array]]:
-    """Pass on the contents of each batch, setting its users aside."""
+def _with_users(batches: Batches, user: str, column: str) -> Rows:
+    """Pass on the users and the contents of each batch."""
     seen: dict[str, int] = {}
-    for where, batch in rows:
+    kinds: set[str] = set()
+    for where, batch in batches:
         if batch.num_rows == 0:
             continue
         first = seen.get(where, 0)
         seen[where] = first + batch.num_rows
-        users.append(_user_column(batch.column(user), where, user, first))
-        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", batch.column(column)
+        users = _user_column(batch.column(user), where, user, first)
+        _check_kinds(users, kinds, user)
+        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", users, batch.column(column)
 
 
 def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
@@ -127,6 +149,21 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
     raise ColumnError(f'{where}: the column "{name}" must hold whole numbers or strings, got {ids.type}.')
 
 
+def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
+    """Refuse ids that are strings here and numbers there, or whose 64 bits would stand for two numbers."""
+    if not pa.types.is_integer(users.type):
+        kinds.add("strings")
+    elif users.type == pa.uint64():
+        kinds.add("numbers from 2^63 on" if pc.max(users).as_py() >= 2**63 else "numbers")
+    else:
+        kinds.add("numbers below 0" if pc.min(users).as_py() < 0 else "numbers")
+    if ("strings" in kinds and len(kinds) > 1) or {"numbers from 2^63 on", "numbers below 0"} <= kinds:
+        raise ColumnError(
+            f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
+            "Give it one type in all files."
+        )
+
+
 def _is_string(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
@@ -136,7 +173,8 @@ def _valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
     texts = texts.cast(pa.large_string())
     try:
         texts.validate(full=True)
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid as error:
+        quieten(error)
         raise SourceError(f'{where}: the column "{name}" holds bytes that are not UTF-8; save it as UTF-8.') from None
     return texts
 
@@ -154,12 +192,13 @@ def _text_column(texts: pa.Array, where: str) -> pa.Array:
     return _valid_text(texts, where, "text")
 
 
-def _encode_by_text(rows: Texts, as_lists: Tokenise | None, column: str, *, sentences: bool) -> Encoded:
+def _encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool) -> Encoded:
     """Cut texts into words, or into sentences and those into words; a text's sentences stay one user's."""
     starts: list[np.ndarray] = []
+    rows: Texts = stretch
     if sentences:
         rows = each_sentence(((where, _text_column(texts, where)) for where, texts in rows), starts)
-    pieces, words = _encode_words(rows) if as_lists is None else _encode_texts(rows, as_lists, column)
+    pieces, words = _encode_words(rows, stretch) if as_lists is None else _encode_texts(rows, stretch, as_lists, column)
     if sentences:
         pieces = [
             Piece(p.ids, None if p.ends is None else p.ends[own], p.interner)
@@ -168,7 +207,7 @@ def _encode_by_text(rows: Texts, as_lists: Tokenise | None, column: str, *, sent
     return pieces, words
 
 
-def _encode_words(rows: Iterable[tuple[str, pa.Array]]) -> Encoded:
+def _encode_words(rows: Texts, stretch: Stretch) -> Encoded:
     """Cut texts into words by the kernel, a thread and an interner each."""
     interners = [WordInterner() for _ in range(THREADS)]
     idle: SimpleQueue[int] = SimpleQueue()
@@ -184,17 +223,21 @@ def _encode_words(rows: Iterable[tuple[str, pa.Array]]) -> Encoded:
         finally:
             idle.put(number)
 
-    pieces = list(in_order(cut, rows))
+    pieces, held = [], 0
+    for piece in in_order(cut, rows):
+        pieces.append(piece)
+        held += piece.size
+        stretch.hold(held + sum(interner.size for interner in interners))
     return pieces, [interner.vocabulary() for interner in interners]
 
 
-def _encode_texts(rows: Iterable[tuple[str, pa.Array]], tokenise: Tokenise, column: str) -> Encoded:
+def _encode_texts(rows: Texts, stretch: Stretch, tokenise: Tokenise, column: str) -> Encoded:
     """Cut texts into lists by a tokeniser, then encode the lists."""
     lists = ((where, tokenise(_text_column(texts, where).fill_null(""))) for where, texts in rows)
-    return _encode_lists(lists, column, "text")
+    return _encode_lists(lists, stretch, column, "text")
 
 
-def _encode_lists(rows: Iterable[tuple[str, pa.Array]], column: str, kind: str) -> Encoded:
+def _encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encoded:
     """Encode lists of strings or numbers, or one item per row."""
 
     def encode(row: tuple[str, pa.Array]) -> tuple[pa.DictionaryArray, np.ndarray | None]:
@@ -202,7 +245,11 @@ def _encode_lists(rows: Iterable[tuple[str, pa.Array]], column: str, kind: str) 
         flat, starts = _flat(values, column, kind)
         return _dictionary(flat, where, column), starts
 
-    encoded = list(in_order(encode, rows))
+    encoded, held = [], 0
+    for codes, starts in in_order(encode, rows):
+        encoded.append((codes, starts))
+        held += codes.nbytes + (0 if starts is None else starts.nbytes)
+        stretch.hold(2 * held)
     if not encoded:
         return [], []
     whole = pa.chunked_array([codes for codes, _ in encoded]).unify_dictionaries()
@@ -231,15 +278,13 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
     """Return elements as codes into distinct strings."""
     if pa.types.is_null(flat.type):
         flat = flat.cast(pa.large_string())
+    kind = flat.type.value_type if pa.types.is_dictionary(flat.type) else flat.type
+    if not pa.types.is_integer(kind) and not _is_string(kind):
+        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {kind}.')
     if not pa.types.is_dictionary(flat.type):
         flat = plain(flat.dictionary_encode())
     words = flat.dictionary
-    if pa.types.is_integer(words.type):
-        words = words.cast(pa.large_string())
-    elif _is_string(words.type):
-        words = _valid_text(words, where, column)
-    else:
-        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {words.type}.')
+    words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else _valid_text(words, where, column)
     return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from voxpop.corpus.files import SUFFIXES, file_batches, is_readable
+from voxpop.corpus.files import SUFFIXES, file_batches, is_readable, quieten
 from voxpop.errors import ColumnError, InputError, SourceError
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
@@ -19,7 +19,9 @@ ROWS_AT_ONCE = 1 << 15
 ITEMS_AT_ONCE = 1 << 20
 
 
-def open_source(source: Any, columns: list[str], rows: int, *, dictionary: str | None = None) -> Batches:
+def open_source(
+    source: Any, columns: list[str], rows: int, *, dictionary: str | None = None, small: bool = False
+) -> Batches:
     """Yield the wanted columns of a source, some rows at a time.
 
     Args:
@@ -27,22 +29,44 @@ def open_source(source: Any, columns: list[str], rows: int, *, dictionary: str |
         columns: names of the wanted columns.
         rows: about how many rows a batch may have.
         dictionary: a column to keep dictionary-encoded where the file has it so.
+        small: read files in batches of few bytes as well as few rows, holding little of them.
 
     Raises:
         SourceError: where there is nothing to read, or it cannot be read.
         ColumnError: where a column is missing.
     """
     if isinstance(source, str | os.PathLike):
-        return _paths_batches([source], columns, rows, dictionary)
+        return _paths_batches([source], columns, rows, dictionary, small=small)
     if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
-        return _paths_batches(list(source), columns, rows, dictionary)
+        return _paths_batches(list(source), columns, rows, dictionary, small=small)
+    if small and type(source).__module__.startswith("polars") and type(source).__name__ == "LazyFrame":
+        raise InputError(
+            "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet and "
+            "give the path."
+        )
     return _table_batches(source, columns, rows)
 
 
-def _paths_batches(paths: list[Any], columns: list[str], rows: int, dictionary: str | None) -> Batches:
-    for path in _files(paths):
-        for batch in file_batches(path, columns, rows, dictionary):
+def _paths_batches(paths: list[Any], columns: list[str], rows: int, dictionary: str | None, *, small: bool) -> Batches:
+    files = _files(paths)
+    before = [_state(path) for path in files]
+    for path, state in zip(files, before, strict=True):
+        for batch in file_batches(path, columns, rows, dictionary, small=small):
             yield path.name, batch
+        if _state(path) != state:
+            raise SourceError(
+                f"{path.name} was changed while it was read, so what was read may be half of one table and half of "
+                "another. Wait until whoever writes it is done, or read a copy."
+            )
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Return what changes with a file's contents, or None where it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _files(paths: list[Any]) -> list[Path]:
@@ -102,7 +126,8 @@ def _arrow_batches(table: pa.Table, rows: int) -> Batches:
 def _from_pandas(frame: Any, columns: list[str]) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame[list(dict.fromkeys(columns))], preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        quieten(error)
         raise ColumnError(
             f"a column among {', '.join(columns)} mixes types that Arrow cannot hold together; make each of one type."
         ) from None

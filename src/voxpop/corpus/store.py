@@ -2,9 +2,8 @@
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.memory import MemoryLimit
+from voxpop.corpus.pages import forget_pages
 from voxpop.errors import SourceError
+from voxpop.release.folder import folder_to_read, replace_folder_by, sync_folder
 
 VERSION = 1
 META = "corpus.json"
 VOCABULARY = "vocabulary.arrow"
 ARRAYS = ("tokens", "user_start", "user_key")
+AT_ONCE = 1 << 20
 TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 
 
@@ -26,7 +29,7 @@ Blocks = Iterable[tuple[NDArray[np.int32], NDArray[np.int64]]]
 
 
 def save_corpus(corpus: Corpus, folder: Path) -> None:
-    """Write beside the folder, then rename: a crash leaves the old corpus or the new one; see `Corpus.save`."""
+    """Write beside the folder, then exchange: a crash leaves the old corpus or the new one; see `Corpus.save`."""
     _save(folder, lambda fresh: _write(corpus, fresh))
 
 
@@ -48,14 +51,14 @@ def save_blocks(folder: Path, blocks: Blocks, vocabulary: pa.LargeStringArray, k
 def _save(folder: Path, write: Callable[[Path], None]) -> None:
     if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
+
+    def make(fresh: Path) -> None:
+        fresh.mkdir(mode=0o700)
+        write(fresh)
+        sync_folder(fresh)
+
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            write(fresh)
-            _put_in_place(fresh, folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+        replace_folder_by(folder.resolve(), make)
     except OSError as error:
         raise SourceError(
             f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
@@ -65,8 +68,12 @@ def _save(folder: Path, write: Callable[[Path], None]) -> None:
 
 def _write(corpus: Corpus, folder: Path) -> None:
     for name in ARRAYS:
+        array = getattr(corpus, name)
         with _private(folder / f"{name}.npy") as file:
-            np.save(file, getattr(corpus, name))
+            _write_header(file, array.size, array.dtype)
+            for begin in range(0, array.size, AT_ONCE):
+                file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
+                forget_pages(array, begin, begin + AT_ONCE)
     _write_words(corpus.vocabulary, {"kind": corpus.kind, "reading": corpus.reading}, folder)
 
 
@@ -74,21 +81,21 @@ def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, fo
     """Append tokens behind a header that is written again once their number is known: numpy leaves room for that."""
     sizes = []
     with _private(folder / "tokens.npy") as file:
-        _write_header(file, 0)
+        _write_header(file, 0, np.int32)
         for tokens, own in blocks:
             file.write(np.ascontiguousarray(tokens, np.int32).data)
             sizes.append(own)
         user_start = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))]).astype(np.int64)
         file.seek(0)
-        _write_header(file, int(user_start[-1]))
+        _write_header(file, int(user_start[-1]), np.int32)
     for name, array in (("user_start", user_start), ("user_key", np.arange(user_start.size - 1, dtype=np.uint64))):
         with _private(folder / f"{name}.npy") as file:
             np.save(file, array)
     _write_words(vocabulary, {"kind": kind}, folder)
 
 
-def _write_header(file: Any, size: int) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int32)), "fortran_order": False, "shape": (size,)}
+def _write_header(file: Any, size: int, kind: Any) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (size,)}
     np.lib.format.write_array_header_1_0(file, header)
 
 
@@ -100,30 +107,24 @@ def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, str], folder:
         file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, **notes}).encode())
 
 
-def _private(path: Path) -> Any:
-    """Open a new file that only its owner may read."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+@contextmanager
+def _private(path: Path) -> Iterator[Any]:
+    """Write a new file that only its owner may read, and see it on disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _put_in_place(fresh: Path, folder: Path) -> None:
-    """Rename the fresh folder to its name, the old one out of the way first."""
-    old = fresh.with_name(fresh.name + ".old")
-    if folder.exists():
-        folder.rename(old)
-    try:
-        fresh.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def load_corpus(folder: str | Path) -> Corpus:
+def load_corpus(
+    folder: str | Path, *, memory: str | int | None = None, work_folder: str | os.PathLike[str] | None = None
+) -> Corpus:
     """Map a saved corpus into memory.
 
     Args:
         folder: where `Corpus.save` put it.
+        memory: the most that the process may hold while it extracts; see `voxpop.read`.
+        work_folder: where work files are made then.
 
     Returns:
         The corpus; pages are read as they are needed.
@@ -140,7 +141,8 @@ def load_corpus(folder: str | Path) -> Corpus:
         ...     vp.load_corpus(folder + "/morning")
         Corpus(kind='text', private)
     """
-    path = Path(folder)
+    limit = None if memory is None else MemoryLimit.of(memory, work_folder)
+    path = folder_to_read(Path(folder))
     meta = _meta(path)
     try:
         arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
@@ -149,7 +151,7 @@ def load_corpus(folder: str | Path) -> Corpus:
     except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
-    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading)
+    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, limit=limit)
     if not _fits(corpus):
         raise _damaged(path)
     return corpus

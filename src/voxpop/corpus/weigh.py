@@ -9,6 +9,9 @@ from voxpop.corpus.bound import Draws, bounded_sets
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 
+BYTES_OF_ID = 32
+"""Bytes that weighing takes at its peak for each distinct item: its weight, the last user who held it, the result."""
+
 
 class Shares(Protocol):
     """A weighting bound to its numbers."""
@@ -43,6 +46,8 @@ def weigh(
     Returns:
         Weights of exactly those items that lie in some bounded set.
     """
+    if holdings.limit is not None:
+        holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
     histogram = np.zeros(holdings.size, np.int64)
     for items, starts in bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=shares.sequential):
         shares.add(histogram, items, starts)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def release_hitters(plan: "HittersPlan", corpus: "Corpus", seed: int | None) -> Release:
     """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    wide = 8 * plan.rules.longest if plan.mechanism.alphabet == "tokens" else 0
+    corpus.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(corpus, plan.mechanism.alphabet, plan.rules)
     electorate = Electorate.of(spelling, corpus.user_key, plan.rules)
     found = simulate(spelling, electorate, plan.rules, secret)

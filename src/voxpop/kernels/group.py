@@ -138,3 +138,13 @@ def mark_used(ids: Int32s, used: NDArray[np.uint8]) -> None:
     for position in range(ids.size):
         if ids[position] >= 0:
             used[ids[position]] = 1
+
+
+@jit
+def gather_slices(source: Int32s, starts: Int64s, order: Int64s, target: Int32s) -> None:
+    """Copy the slices `source[starts[j]:starts[j + 1]]` in the order given, one behind the other, into `target`."""
+    place = 0
+    for number in range(order.size):
+        for position in range(starts[order[number]], starts[order[number] + 1]):
+            target[place] = source[position]
+            place += 1

@@ -17,6 +17,7 @@ Int64s = NDArray[np.int64]
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(64)
 FIRST_SLOTS_BITS = 12
+MOST_PAIRS = 1 << 62
 
 
 @jit
@@ -44,6 +45,70 @@ def _grown(names: Int64s, count: int, bits: int) -> Int64s:
 
 
 @jit
+def number_more_pairs(
+    ids: Int32s,
+    partners: Int32s,
+    offset: int,
+    span: tuple[int, int, int],
+    need: Int64s,
+    estimates: Int64s,
+    names: Int64s,
+    count: int,
+    table: Int64s,
+    most: int,
+) -> tuple[Int64s, int, Int64s]:
+    """Go on numbering pairs as `number_pairs` does, after those that were met before.
+
+    Args:
+        ids: see `number_pairs`.
+        partners: see there.
+        offset: see there.
+        span: first position, end, and the end of the range in which partners lie.
+        need: see there.
+        estimates: see there.
+        names: int64, the names so far; the first `count` count.
+        count: int.
+        table: int64, finds them.
+        most: int, the table is not grown once it holds so many.
+
+    Returns:
+        names, their count, or -1 where the table would have had to grow beyond `most`, and the table.
+    """
+    begin, end, stop = span
+    bits = 0
+    while 2 << bits < table.size:
+        bits += 1
+    shift = HIGH - np.uint64(bits)
+    for position in range(begin, end):
+        left = ids[position]
+        if left < 0:
+            continue
+        right = partners[position + offset] if position + offset < stop else np.int32(-1)
+        if right < 0 or estimates[right] < need[left]:
+            ids[position] = -1
+            continue
+        name = (np.int64(left) << 32) | np.int64(right)
+        slot = _slot_of(name, table, shift)
+        if table[2 * slot] == 0:
+            if count == names.size:
+                if count >= most:
+                    return names, -1, table
+                bits += 1
+                longer = np.empty(1 << (bits - 1), np.int64)
+                longer[:count] = names
+                names = longer
+                table = _grown(names, count, bits)
+                shift = HIGH - np.uint64(bits)
+                slot = _slot_of(name, table, shift)
+            table[2 * slot] = name + 1
+            table[2 * slot + 1] = count
+            names[count] = name
+            count += 1
+        ids[position] = np.int32(table[2 * slot + 1])
+    return names, count, table
+
+
+@jit
 def number_pairs(
     ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s
 ) -> tuple[Int64s, Int64s]:
@@ -64,35 +129,11 @@ def number_pairs(
     Returns:
         names (int64): `a * 2^32 + b` of every pair, by number; and the table that finds them again.
     """
-    bits = FIRST_SLOTS_BITS
-    names = np.empty(1 << (bits - 1), np.int64)
-    table = np.zeros(2 << bits, np.int64)
-    shift = HIGH - np.uint64(bits)
-    count = 0
-    for position in range(begin, end):
-        left = ids[position]
-        if left < 0:
-            continue
-        right = partners[position + offset] if position + offset < end else np.int32(-1)
-        if right < 0 or estimates[right] < need[left]:
-            ids[position] = -1
-            continue
-        name = (np.int64(left) << 32) | np.int64(right)
-        slot = _slot_of(name, table, shift)
-        if table[2 * slot] == 0:
-            if count == names.size:
-                bits += 1
-                longer = np.empty(1 << (bits - 1), np.int64)
-                longer[:count] = names
-                names = longer
-                table = _grown(names, count, bits)
-                shift = HIGH - np.uint64(bits)
-                slot = _slot_of(name, table, shift)
-            table[2 * slot] = name + 1
-            table[2 * slot + 1] = count
-            names[count] = name
-            count += 1
-        ids[position] = np.int32(table[2 * slot + 1])
+    names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
+    table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
+    names, count, table = number_more_pairs(
+        ids, partners, offset, (begin, end, end), need, estimates, names, 0, table, MOST_PAIRS
+    )
     return names[:count], table
 
 

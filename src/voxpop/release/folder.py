@@ -8,7 +8,7 @@ place in one step. Where the system cannot exchange two folders, the old one sta
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,12 +25,25 @@ def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
     Raises:
         OSError: if anything fails; the target is then as it was.
     """
+    replace_folder_by(target, lambda fresh: _write(fresh, files))
+
+
+def replace_folder_by(target: Path, write: Callable[[Path], None]) -> None:
+    """Make `target` a folder that a function writes, in one step.
+
+    Args:
+        target: absolute path of a folder that is absent, empty or may be replaced.
+        write: makes the folder it is given, writes its files and syncs them.
+
+    Raises:
+        OSError: if anything fails; the target is then as it was.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     _restore_displaced(target)
     with _cleared(target):
         fresh = target.with_name(f"{_fresh_prefix(target)}{uuid.uuid4().hex}")
         try:
-            _write(fresh, files)
+            write(fresh)
             _put(fresh, target)
         finally:
             # After an exchange this is the old folder, after a failure the unfinished one.
@@ -59,13 +72,13 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _put(fresh: Path, target: Path) -> None:
     if not _take_free_name(fresh, target) and not exchange(fresh, target):
         return _put_by_turns(fresh, target)
-    return _sync(target.parent)
+    return sync_folder(target.parent)
 
 
 def _take_free_name(fresh: Path, target: Path) -> bool:
@@ -89,7 +102,7 @@ def _put_by_turns(fresh: Path, target: Path) -> None:
     except OSError:
         os.rename(displaced, target)
         raise
-    _sync(target.parent)
+    sync_folder(target.parent)
     shutil.rmtree(displaced, ignore_errors=True)
 
 
@@ -130,7 +143,7 @@ def _remove_leftovers(target: Path) -> None:
             shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make names in a folder outlive a power cut."""
     if os.name == "nt":  # folders cannot be opened there
         return

@@ -23,6 +23,8 @@ def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) 
         )
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     mechanism = plan.mechanism
+    kept = 12 * (mechanism.max_length + 1)
+    corpus.require("the sequences of all users", per_token=4, per_user=64 + kept, per_word=64)
     sequences = one_sequence_each(corpus, plan.alphabet, mechanism.max_length, mechanism.combine, secret)
     tree = explore(plan.limits, sequences, secret)
     guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.decide import Rule
     from voxpop.union.plan import RoundPlan, UnionPlan
 
+IDS_AT_ONCE = 1 << 20
+
 
 def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Release:
     """Weigh, decide and name the items, round after round; see `SetUnion.release`."""
@@ -47,6 +49,9 @@ def run_round(
 
 def chosen(rule: "Rule", histogram: "Histogram", secret: Secret, occasion: str) -> NDArray[np.int64]:
     """Return the ids that a rule releases: one draw per id and occasion."""
-    draws = secret.draws(f"noise/{occasion}", histogram.ids.astype(np.uint64), 0)
-    ids: NDArray[np.int64] = histogram.ids[decide(rule, histogram.weights, draws)]
-    return ids
+    released = [np.empty(0, np.int64)]
+    for start in range(0, histogram.ids.size, IDS_AT_ONCE):
+        ids = histogram.ids[start : start + IDS_AT_ONCE]
+        draws = secret.draws(f"noise/{occasion}", ids.astype(np.uint64), 0)
+        released.append(ids[decide(rule, histogram.weights[start : start + IDS_AT_ONCE], draws)])
+    return np.concatenate(released)

@@ -1,0 +1,107 @@
+"""Sorted vocabularies of stretches, merged on disk into the one vocabulary of the corpus."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.corpus.arrow import text_buffers
+from voxpop.corpus.memory import MemoryLimit
+from voxpop.corpus.vocabulary import merge_words
+from voxpop.corpus.work_file import strings_of
+
+Int32s = NDArray[np.int32]
+AT_ONCE = 1 << 16
+
+
+@final
+@dataclass(slots=True)
+class _Run:
+    """One sorted list of distinct words, and how far it has been merged."""
+
+    starts: int
+    data: int
+    words: int
+    done: int = 0
+    head: pa.Array | None = None
+
+
+@final
+class WordRuns:
+    """Lists of words, sorted by their bytes and distinct within each."""
+
+    __slots__ = ("_data", "_limit", "_names", "_runs", "_starts")
+
+    def __init__(self, limit: MemoryLimit) -> None:
+        self._limit = limit
+        self._starts, self._data, self._names = limit.file(), limit.file(), limit.file()
+        self._runs: list[_Run] = []
+
+    def add(self, words: pa.LargeStringArray) -> None:
+        """Keep one more list."""
+        letters, starts = text_buffers(words)
+        data = self._data.append(letters[starts[0] : starts[-1]])
+        self._runs.append(_Run(self._starts.append(starts - starts[0]), data, len(words)))
+
+    def merged(self) -> pa.LargeStringArray:
+        """Return all words, sorted and distinct, mapped; from then on `names` answers."""
+        starts, data = self._limit.file(), self._limit.file()
+        starts.append(np.zeros(1, np.int64))
+        count = 0
+        while unmerged := [run for run in self._runs if run.done < run.words]:
+            block, names = merge_words(*self._next(unmerged))
+            letters, own = text_buffers(block)
+            starts.append(own[1:] - own[0] + data.size)
+            data.append(letters[own[0] : own[-1]])
+            for run, mine in zip(unmerged, names, strict=True):
+                self._names.write(_names_of(run) + 4 * run.done, mine + np.int32(count))
+                run.done += len(mine)
+            count += len(block)
+        self._data.close()
+        vocabulary = strings_of(starts, data)
+        starts.close()
+        data.close()
+        return vocabulary
+
+    def names(self, number: int) -> Int32s:
+        """Return the place in the vocabulary of each word of a list, by the list's number."""
+        run = self._runs[number]
+        return self._names.read(_names_of(run), run.words, np.int32)
+
+    def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[NDArray[np.bool_]]]:
+        """Return from each run all words up to the first point that some run is not read beyond."""
+        most = max(1, self._limit.room // (16 * len(runs)))
+        for run in runs:
+            if run.head is None:
+                run.head = self._block(run, most)
+        beyond = [run for run in runs if run.done + len(_head(run)) < run.words]
+        last = min((_head(run)[-1].as_py() for run in beyond), default=None)
+        taken = []
+        for run in runs:
+            head = _head(run)
+            count = len(head) if last is None else bisect_right(head, last, key=lambda word: word.as_py())
+            taken.append(head[:count])
+            run.head = head[count:] if count < len(head) else None
+        return taken, [np.ones(len(each), np.bool_) for each in taken]
+
+    def _block(self, run: _Run, most: int) -> pa.Array:
+        """Read the next words of a run: about so many bytes, and at least one word."""
+        count = min(AT_ONCE, run.words - run.done)
+        starts = self._starts.read(run.starts + 8 * run.done, count + 1, np.int64)
+        count = max(1, int(np.searchsorted(starts, starts[0] + most, side="right")) - 1)
+        own = starts[: count + 1] - starts[0]
+        data = self._data.read(run.data + int(starts[0]), int(own[-1]), np.uint8)
+        return pa.LargeStringArray.from_buffers(count, pa.py_buffer(own), pa.py_buffer(data))
+
+
+def _head(run: _Run) -> pa.Array:
+    assert run.head is not None
+    return run.head
+
+
+def _names_of(run: _Run) -> int:
+    """Return where the names of a run lie: they are half as wide as its starts, and in the same order."""
+    return run.starts // 2

@@ -1,0 +1,242 @@
+"""Within a bound the result is the same, and what cannot be bounded is refused."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.corpus import bound, mapped_positions, memory
+from voxpop.corpus.memory import MemoryLimit, bytes_of
+from voxpop.corpus.sorter import HEAD, Sorter
+from voxpop.errors import InputError, MemoryLimitError
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+
+BUDGET = vp.Budget(epsilon=4, delta=1e-5)
+READ = sys.modules["voxpop.corpus.read"]
+TINY, SMALL = 1 << 14, 1 << 18
+Reader = Callable[..., vp.Corpus]
+
+
+def tiny(room: int) -> MemoryLimit:
+    """Return a limit that nobody could ask for."""
+    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+
+
+@pytest.fixture
+def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
+    """Return a reader with so little room that everything spills."""
+
+    def reader(source: object, room: int, **columns: object) -> vp.Corpus:
+        with monkeypatch.context() as patch:
+            patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(room)))
+            patch.setattr(READ, "ROWS_AT_ONCE", 64)
+            patch.setattr(READ, "ITEMS_AT_ONCE", 64)
+            return vp.read(source, memory="any", **columns)
+
+    return reader
+
+
+def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFrame:
+    """Return rows of users who come back again and again, one of whom holds a third of everything."""
+    rng = np.random.default_rng(seed)
+    who = np.where(rng.random(rows) < 0.33, 0, rng.integers(0, users, rows))
+    words = np.minimum(rng.pareto(0.7, (rows, 6)), 1e5).astype(int)
+    texts = [" ".join(f"word{w}" for w in row[: 1 + row[0] % 6]) for row in words]
+    ids = [f"user {w}" for w in who] if names else who
+    return pl.DataFrame({"who": ids, "text": texts, "items": [t.split() for t in texts], "one": [t[:7] for t in texts]})
+
+
+def contents(release: object) -> object:
+    """Return what a release or a model says."""
+    tree = getattr(release, "tree", None)
+    return list(release) if tree is None else (tree.counts.tolist(), tree.symbols.tolist())
+
+
+def same(first: vp.Corpus, second: vp.Corpus) -> bool:
+    arrays = all(np.array_equal(getattr(first, n), getattr(second, n)) for n in ("tokens", "user_start", "user_key"))
+    return arrays and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
+
+
+@pytest.mark.parametrize("names", [True, False], ids=["strings", "numbers"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"text": "text"},
+        {"text": "text", "sentences": True},
+        {"text": "text", "tokenizer": "whitespace"},
+        {"tokens": "items"},
+        {"items": "items"},
+        {"items": "one"},
+    ],
+    ids=lambda columns: "-".join(map(str, columns.values())),
+)
+def test_the_corpus_is_the_same(within, columns, names):
+    """Whatever is read, and however little fits: number for number."""
+    rows = table(3000, 400, names=names)
+    whole = vp.read(rows, user="who", **columns)
+    for room in (TINY, SMALL):
+        spilled = within(rows, room, user="who", **columns)
+        assert isinstance(spilled.tokens, np.memmap)
+        assert same(whole, spilled)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.text("ab é", max_size=12)), min_size=1, max_size=300))
+@settings(max_examples=25)
+def test_any_table_gives_the_same_corpus(rows):
+    """Empty texts, users of one row and users of many; hypothesis draws the table."""
+    frame = pl.DataFrame({"who": [f"u{who}" for who, _ in rows], "text": [text for _, text in rows]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(256)))
+        patch.setattr(READ, "ROWS_AT_ONCE", 7)
+        spilled = vp.read(frame, user="who", text="text", memory="any")
+    assert same(vp.read(frame, user="who", text="text"), spilled)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        vp.SetUnion(limit=20),
+        vp.SetUnion(limit=20, weighting="weighted", rounds=2),
+        vp.SetUnion(limit=20, weighting="l1-descent", noise="laplace"),
+        vp.NGrams(max_length=4, limit=50),
+        vp.NGrams(max_length=4, limit=50, pruning="single", guide=False),
+    ],
+    ids=repr,
+)
+def test_the_release_is_the_same(monkeypatch, mechanism):
+    """The same secret gives the same release, pass by pass in pieces of a few hundred positions."""
+    corpus = vp.read(table(4000, 600), user="who", text="text")
+    bounded = corpus.within(tiny(1 << 21))
+    monkeypatch.setattr(mapped_positions, "AT_ONCE", 333)
+    expected = mechanism.release(corpus, BUDGET, seed=5)
+    assert len(expected) > 20
+    assert mechanism.release(bounded, BUDGET, seed=5) == expected
+
+
+def test_other_mechanisms_are_the_same_or_refused():
+    """Heavy hitters and sequences work in memory: the same where they fit, and refused where not."""
+    corpus = vp.read(table(4000, 600), user="who", text="text")
+    hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
+    budget = {hitters: vp.Budget(20, 1e-3), sequences: vp.Budget(1)}
+    for mechanism in (hitters, sequences):
+        expected = mechanism.release(corpus, budget[mechanism], seed=5)
+        again = mechanism.release(corpus.within(tiny(1 << 28)), budget[mechanism], seed=5)
+        assert contents(again) == contents(expected)
+        with pytest.raises(MemoryLimitError, match=r"of all users do not fit .* About \d+(MiB|GiB) would do"):
+            mechanism.release(corpus.within(tiny(1000)), budget[mechanism], seed=5)
+
+
+def test_too_many_distinct_tokens_or_phrases_are_refused():
+    """Before the system runs out: the message says how much would do, and to a power of two only."""
+    corpus = vp.read(table(20_000, 600), user="who", text="text")
+    with pytest.raises(MemoryLimitError, match=r"distinct tokens or pairs do not fit .* 1GiB would do"):
+        vp.SetUnion().release(corpus.within(tiny(1000)), BUDGET)
+    room = 32 * len(corpus.vocabulary) + 1000
+    levels = corpus.within(tiny(room)).levels()
+    levels.keep(np.arange(len(corpus.vocabulary)))
+    everything = Candidates.all_valid(Grams.of_tokens(len(corpus.vocabulary)), len(corpus.vocabulary), single=False)
+    with pytest.raises(MemoryLimitError, match="distinct phrases"):
+        levels.extend(everything)
+
+
+def test_one_user_with_nearly_everything(within):
+    """A user larger than every buffer is read and weighed a part at a time."""
+    rows = pl.DataFrame(
+        {"who": ["big"] * 5000 + ["small"], "text": [f"a{i % 97} b c{i}" for i in range(5000)] + ["a1 b"]}
+    )
+    spilled = within(rows, TINY, user="who", text="text")
+    whole = vp.read(rows, user="who", text="text")
+    assert same(whole, spilled)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bound, "TOKENS_AT_ONCE", 100)
+        parts = vp.SetUnion(limit=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
+    assert parts == vp.SetUnion(limit=3).release(whole, vp.Budget(30, 0.5), seed=1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 4)), max_size=60), st.integers(1, 400))
+def test_the_sorter_sorts_like_sorted(records, most):
+    """By key and other, ties as they came, whatever fits; parts of one key come in the order of arrival."""
+    limit = tiny(1000)
+    heads = np.zeros(len(records), HEAD)
+    for row, (key, other, size) in enumerate(records):
+        heads[row] = (key << 40, other, 7, row, size)
+    slices = np.repeat(np.arange(len(records), dtype=np.int32), heads["size"])
+    sorting = Sorter(limit, most, heads.nbytes + slices.nbytes)
+    ends = np.concatenate([[0], np.cumsum(heads["size"])]).astype(int)
+    for first in range(0, len(records), 5):
+        last = min(first + 5, len(records))
+        sorting.add(heads[first:last], slices[ends[first] : ends[last]])
+    blocks = list(sorting.blocks())
+    rows = [int(row) for own, _ in blocks for row in own["row"]]
+    keys = [records[row][0] for row in rows]
+    assert keys == sorted(keys)
+    assert sorted(rows) == list(range(len(records)))
+    for own, mine in blocks:
+        assert mine.tolist() == np.repeat(own["row"], own["size"]).tolist()
+    for key in set(keys):
+        mine = [row for row in rows if records[row][0] == key]
+        assert mine == sorted(mine) or [records[row][1] for row in mine] == sorted(records[row][1] for row in mine)
+
+
+@pytest.mark.parametrize("given", ["2 bananas", "-1GiB", "", True, 1.5, "1e3GiB", "GiB"])
+def test_sizes_that_are_none(given):
+    """Say what is wanted."""
+    with pytest.raises(InputError, match="a size such as 2GiB"):
+        bytes_of(given)
+
+
+def test_little_memory_and_wrong_folders_are_refused(tmp_path):
+    """Below what the libraries take, a folder that is not there, and a table that nobody can bound."""
+    rows = table(10, 3)
+    with pytest.raises(InputError, match="at least 640MiB"):
+        vp.read(rows, user="who", text="text", memory="100MiB")
+    with pytest.raises(InputError, match="work files cannot be written"):
+        vp.read(rows, user="who", text="text", memory="1GiB", work_folder=tmp_path / "none")
+    with pytest.raises(InputError, match="LazyFrame"):
+        vp.read(rows.lazy(), user="who", text="text", memory="1GiB")
+
+
+def test_nothing_is_left_in_the_work_folder(within, tmp_path):
+    """Work files have no name, while they are used and after."""
+    corpus = within(table(3000, 400), TINY, user="who", text="text")
+    bounded = corpus.within(MemoryLimit(memory.FIXED + SMALL, SMALL, tmp_path))
+    vp.NGrams(max_length=3, limit=5).release(bounded, BUDGET)
+    assert os.listdir(tmp_path) == []
+
+
+def test_saving_a_corpus_that_spilled(within, tmp_path):
+    """And loading it again, with a limit."""
+    corpus = within(table(3000, 400), TINY, user="who", text="text")
+    corpus.save(tmp_path / "c")
+    loaded = vp.load_corpus(tmp_path / "c", memory="1GiB")
+    assert same(corpus, loaded)
+    assert loaded.limit is not None
+
+
+RUN = """
+import resource, sys
+import voxpop as vp
+corpus = vp.read(sys.argv[1], user="who", text="text", memory="640MiB")
+vp.NGrams(max_length=4).release(corpus, vp.Budget(4, 1e-7))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+@pytest.mark.slow
+def test_resident_memory_stays_within(tmp_path):
+    """Half a gigabyte of text at the least limit; `make memory` reads ten times the limit."""
+    from memory_input import write_posts
+
+    write_posts(tmp_path / "posts.parquet", 1 << 29)
+    done = subprocess.run([sys.executable, "-c", RUN, tmp_path / "posts.parquet"], capture_output=True, check=True)
+    print(f"peak: {int(done.stdout)} MiB of 640")
+    assert int(done.stdout) <= 640

@@ -1,0 +1,92 @@
+"""What the processes do that `test_crashes.py` kills: python -m faults.crashes is never needed."""
+
+import itertools
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+import voxpop as vp
+import voxpop.corpus.read
+import voxpop.ngrams.ngrams
+import voxpop.ngrams.releasing  # so that a forked process imports nothing
+from voxpop.corpus import memory
+from voxpop.release.stored_plan import StoredPlan
+
+RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("old", "new")}
+
+
+def rows_of(name: str) -> pa.Table:
+    """Return one of two tables; of pyarrow, for polars starts threads, which a fork would lose."""
+    return pa.table({"who": list(range(3000)), "text": [f"{name} b{number % 700} c" for number in range(3000)]})
+
+
+def release_of(name: str) -> vp.Release:
+    """Return one of two releases."""
+    return vp.Release.from_items(pa.array(sorted(RELEASES[name])), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))
+
+
+def corpus_of(name: str) -> vp.Corpus:
+    """Return one of two corpora."""
+    return vp.read(rows_of(name), user="who", text="text")
+
+
+def save_releases(folder: Path, ready: Path) -> None:
+    """Save the two releases in turn, for ever."""
+    kept = [release_of(name) for name in RELEASES]
+    ready.touch()
+    for release in itertools.cycle(kept):
+        release.save(folder)
+
+
+def save_corpora(folder: Path, ready: Path) -> None:
+    """Save the two corpora in turn, for ever."""
+    kept = [corpus_of(name) for name in RELEASES]
+    ready.touch()
+    for corpus in itertools.cycle(kept):
+        corpus.save(folder)
+
+
+def spill(folder: Path, ready: Path) -> None:
+    """Read and release with so little memory that everything goes to work files, for ever."""
+    limit = memory.MemoryLimit(memory.FIXED + (1 << 18), 1 << 18, folder)
+    memory.MemoryLimit.of = staticmethod(lambda *_: limit)  # type: ignore[method-assign]
+    plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-5))
+    while True:
+        corpus = vp.read(rows_of("old"), user="who", text="text", memory="any")
+        ready.touch()
+        plan.release(corpus)
+
+
+def crowd(folder: Path, ready: Path) -> None:
+    """Save one release a few times, while others do."""
+    ready.touch()
+    release = release_of("old" if os.getpid() % 2 else "new")
+    for _ in range(10):
+        release.save(folder)
+
+
+def serve() -> None:
+    """Fork a process for each line "work folder ready" of standard input, and answer with its number.
+
+    Everything is imported by then, so a process is at work within milliseconds.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead leave nothing
+    print("ready", flush=True)
+    for line in sys.stdin:
+        work, folder, ready = line.rstrip("\n").split("\t")
+        child = os.fork()
+        if child == 0:
+            try:
+                {each.__name__: each for each in (save_releases, save_corpora, spill, crowd)}[work](
+                    Path(folder), Path(ready)
+                )
+            finally:
+                os._exit(0 if work == "crowd" and not sys.exc_info()[0] else 1)
+        print(child, flush=True)
+
+
+if __name__ == "__main__":
+    serve()

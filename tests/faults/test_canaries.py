@@ -1,0 +1,169 @@
+"""Marked words, user names and numbers on the private side: none of their bytes comes out on any way but a release."""
+
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.errors import VoxpopError
+
+WORD, USER, NUMBER = "kanarienvogel", "zaunkoenig", 918273645
+MARKS = [WORD, USER, str(NUMBER), f"{NUMBER:,}", hex(NUMBER)]
+SHARED = [f"tea{number}" for number in range(30)]
+LOUD = """
+import logging, sys
+logging.basicConfig(level=0, stream=sys.stderr)
+logging.captureWarnings(True)
+from voxpop.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+RELEASING = {
+    "items": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6],
+    "rounds": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--rounds", 2],
+    "ngrams": ["ngrams", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--max-length", 3],
+    "sequences": ["sequences", "--text", "text", "--epsilon", 4, "--alphabet", ",".join(SHARED), "--synthesize", 9],
+    "hitters": ["hitters", "--text", "text", "--epsilon", 8, "--delta", 1e-4, "--max-length", 4],
+}
+
+
+def rows() -> pl.DataFrame:
+    """Return what many share, and one user who is marked all over."""
+    texts = [" ".join(SHARED[number % 7 :]) for number in range(400)]
+    names = [f"user {number}" for number in range(400)]
+    return pl.DataFrame({"who": [*names, USER], "text": [*texts, f"{WORD} {NUMBER} {WORD}{NUMBER}"]})
+
+
+def every_byte(folder: Path) -> bytes:
+    """Return all names and contents under a folder, Parquet also as text."""
+    found = [json.dumps(os.listdir(folder)).encode()]
+    for path in folder.rglob("*"):
+        found.append(str(path).encode())
+        if path.is_file():
+            found.append(path.read_bytes())
+            if path.suffix == ".parquet":
+                found.append(json.dumps(pl.read_parquet(path).to_dicts(), default=str).encode())
+    return b"\n".join(found)
+
+
+def assert_unmarked(what: bytes) -> None:
+    """Look for every mark, also as raw numbers."""
+    for mark in MARKS:
+        assert mark.encode() not in what.lower(), mark
+    assert NUMBER.to_bytes(8, "little") not in what
+
+
+def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line with every logger at its loudest and a folder of its own for temporary files."""
+    (folder / "temporary").mkdir()
+    environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "POLARS_VERBOSE": "1", "COLUMNS": "200"}
+    call = [sys.executable, "-c", LOUD, *map(str, arguments)]
+    return subprocess.run(call, capture_output=True, env=environment, cwd=folder)
+
+
+@pytest.mark.parametrize("name", RELEASING)
+def test_nothing_marked_comes_out_of_a_release(tmp_path, name):
+    """Release folder, report, standard output and error, logs at every level, temporary files."""
+    source = tmp_path / "source"
+    source.mkdir()
+    rows().write_parquet(source / "rows.parquet")
+    memory = ["--memory", "640MiB"] if name in ("items", "ngrams") else []
+    first, *options = RELEASING[name]
+    done = run(tmp_path, first, source / "rows.parquet", "--user", "who", *options, *memory, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert every_byte(tmp_path / "out")
+    assert_unmarked(every_byte(tmp_path / "out") + every_byte(tmp_path / "temporary") + done.stdout + done.stderr)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def broken(folder: Path, kind: str) -> tuple[object, dict[str, str]]:
+    """Return a source that holds the marks and cannot be read, and the columns to ask for."""
+    row = f"{USER},{WORD} {NUMBER}"
+    text = {"user": "who", "text": "text"}
+    made: dict[str, tuple[str, bytes]] = {
+        "wide": ("a.csv", f"who,text\n{row},{row}\n{row}\n".encode()),
+        "latin": ("a.csv", f"who,text\n{row}".encode() + b"\xe9\n"),
+        "header": ("a.csv", f"{USER}\xe9".encode("latin-1") + b",text\n"),
+        "json": ("a.jsonl", f'{{"who": "{USER}", "text": "{WORD}"}}\n{{"who": "{USER}", "text": {NUMBER}}}\n'.encode()),
+        "cut": ("a.jsonl", f'{{"who": "{USER}", "text": "{WORD}"}}\n{{"who": "{USER}", "te'.encode()),
+        "gzip": ("a.csv.gz", f"who,text\n{row}\n".encode()),
+        "parquet": ("a.parquet", row.encode() * 9),
+        "nobody": ("a.csv", f"who,text\n{row}\n,{WORD}\n".encode()),
+        "float": ("a.jsonl", f'{{"who": {NUMBER}.5, "text": "{WORD}"}}\n'.encode()),
+    }
+    if kind == "kinds":
+        pl.DataFrame({"who": [NUMBER], "text": [WORD]}).write_parquet(folder / "a.parquet")
+        pl.DataFrame({"who": [USER], "text": [WORD]}).write_parquet(folder / "b.parquet")
+        return folder, text
+    if kind == "lists":
+        pl.DataFrame({"who": [USER], "text": [[1.5, float(NUMBER)]]}).write_parquet(folder / "a.parquet")
+        return folder, {"user": "who", "tokens": "text"}
+    name, data = made[kind]
+    (folder / name).write_bytes(data)
+    return folder / name, text
+
+
+BROKEN = ["wide", "latin", "header", "json", "cut", "gzip", "parquet", "nobody", "float", "kinds", "lists"]
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
+    """Its message, its arguments, and those of every exception it came from, however they are logged."""
+    source, columns = broken(tmp_path, kind)
+    caplog.set_level(0)
+    with pytest.raises(VoxpopError) as caught:
+        vp.read(source, **columns)
+    logging.getLogger("test").error("failed", exc_info=caught.value)
+    said, error = [caplog.text], caught.value
+    waiting = [error]
+    while waiting:
+        each = waiting.pop()
+        said += [str(each), repr(each), repr(each.args), repr(vars(each)), repr(getattr(each, "object", b""))]
+        waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
+    assert_unmarked("\n".join(said).encode())
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_nothing_marked_is_in_the_output_of_a_refused_run(tmp_path, voxpop, kind):
+    """The command line says one line and shows no traceback."""
+    source, columns = broken(tmp_path, kind)
+    options = [part for name, value in columns.items() for part in (f"--{name}", value)]
+    done = voxpop("items", source, *options, "--epsilon", 1, "--delta", 1e-7, "-o", tmp_path / "out")
+    assert_unmarked(done.complaint.encode())
+
+
+def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
+    """Whatever it quotes is left out, also of those it came from; the frames stay."""
+
+    def fail(*_: object) -> None:
+        try:
+            raise KeyError(USER)
+        except KeyError as error:
+            raise ValueError(f"{WORD} is not in {NUMBER}") from error
+
+    monkeypatch.setattr("voxpop.union.releasing.release_union", fail)
+    monkeypatch.setattr("voxpop.corpus.encode.merge_words", fail)
+    rows().write_parquet(tmp_path / "a.parquet")
+    options = ["--user", "who", "--text", "text", "--epsilon", 1, "--delta", 1e-7]
+    code, out, err = voxpop("items", tmp_path / "a.parquet", *options, "-o", tmp_path / "out")
+    assert (code, out) == (1, "")
+    assert "ValueError: (left out" in err
+    assert_unmarked(err.encode())
+
+
+def test_work_files_are_private_while_they_are_used(tmp_path):
+    """No name in the folder, and rights of the owner alone on what is open."""
+    from voxpop.corpus.work_file import WorkFile
+
+    file = WorkFile(tmp_path)
+    file.append(pl.Series([1, 2, 3]).to_numpy())
+    assert os.listdir(tmp_path) == []
+    rights = os.fstat(file._file.fileno())
+    assert stat.S_IMODE(rights.st_mode) & 0o077 == 0
+    assert rights.st_nlink == 0

@@ -1,0 +1,122 @@
+"""A process that is killed at any moment leaves the old or the new, and no private data behind."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import voxpop as vp
+from faults import crashes
+
+KILLS = int(os.environ.get("VOXPOP_KILLS", "5"))
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+class Server:
+    """Starts processes that have imported everything already, and kills them."""
+
+    def __init__(self, ready: Path) -> None:
+        tests = Path(__file__).resolve().parent.parent
+        call, pipe = [sys.executable, "-m", "faults.crashes"], subprocess.PIPE
+        self._process = subprocess.Popen(call, cwd=tests, stdin=pipe, stdout=pipe, text=True)
+        self._ready = ready
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    def start(self, work: str, folder: Path) -> int:
+        """Return the number of a process that is at work."""
+        self._ready.unlink(missing_ok=True)
+        print(work, folder, self._ready, sep="\t", file=self._process.stdin, flush=True)
+        child = int(self._process.stdout.readline())
+        wait_until(lambda: self._ready.exists())
+        return child
+
+    def kill(self, work: str, folder: Path, after: float) -> None:
+        """Start, wait until it is at work and some time more, and kill -9."""
+        child = self.start(work, folder)
+        time.sleep(after)
+        os.kill(child, signal.SIGKILL)
+        wait_until(lambda: gone(child))
+
+    def close(self) -> None:
+        """End it."""
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+def gone(child: int) -> bool:
+    """Say whether a process is no more."""
+    try:
+        os.kill(child, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def wait_until(true: object) -> None:
+    """Wait for up to a minute."""
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """Return a server, which ends with the test."""
+    made = Server(tmp_path / "ready")
+    yield made
+    made.close()
+
+
+def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path):
+    """Random moments (five, fifty by `make faults`): what is there loads and is one of the two, and nothing stays over."""
+    moments, folder = random.Random(8), tmp_path / "out" / "r"
+    wanted = [crashes.release_of(name) for name in crashes.RELEASES]
+    wanted[0].save(folder)
+    for _ in range(KILLS):
+        server.kill("save_releases", folder, moments.uniform(0, 0.03))
+        assert vp.load(folder) in wanted
+    wanted[0].save(folder)
+    assert os.listdir(folder.parent) == ["r"]
+
+
+def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path):
+    """The same for what is private."""
+    moments, folder = random.Random(9), tmp_path / "out" / "c"
+    wanted = {name: crashes.corpus_of(name) for name in crashes.RELEASES}
+    wanted["old"].save(folder)
+    for _ in range(KILLS):
+        server.kill("save_corpora", folder, moments.uniform(0, 0.03))
+        loaded = vp.load_corpus(folder)
+        assert any(loaded.vocabulary.equals(each.vocabulary) for each in wanted.values())
+        assert loaded.tokens.size == wanted["old"].tokens.size
+    wanted["old"].save(folder)
+    assert os.listdir(folder.parent) == ["c"]
+
+
+def test_a_killed_spill_leaves_nothing(server, tmp_path):
+    """Work files have no names, so there is nothing to find, neither meanwhile nor after."""
+    moments = random.Random(10)
+    (tmp_path / "work").mkdir()
+    for _ in range(KILLS):
+        server.kill("spill", tmp_path / "work", moments.uniform(0, 0.1))
+        assert os.listdir(tmp_path / "work") == []
+
+
+def test_several_runs_into_one_folder(server, tmp_path):
+    """What is there is one of theirs, whole, and nothing else is left."""
+    folder = tmp_path / "out" / "r"
+    runs = [server.start("crowd", folder) for _ in range(4)]
+    for run in runs:
+        wait_until(lambda run=run: gone(run))
+    crashes.release_of("old").save(folder)
+    assert vp.load(folder) in [crashes.release_of(name) for name in crashes.RELEASES]
+    assert os.listdir(folder.parent) == ["r"]

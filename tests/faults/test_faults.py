@@ -1,0 +1,141 @@
+"""Full disks, cut-off files, too little memory, files that change: an error that helps, and nothing broken."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from faults import crashes
+from voxpop.corpus import memory
+from voxpop.errors import InputError, SourceError
+
+SPILL = """
+import resource, sys
+from pathlib import Path
+import voxpop as vp
+from voxpop.corpus import memory
+limit = memory.MemoryLimit(memory.FIXED + (1 << 16), 1 << 16, Path(sys.argv[2]))
+memory.MemoryLimit.of = staticmethod(lambda *_: limit)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
+try:
+    vp.read(sys.argv[1], user="who", text="text", memory="any")
+except vp.errors.SourceError as error:
+    print("refused:", error)
+"""
+SAVE = """
+import resource, sys
+from faults.crashes import corpus_of, release_of
+from voxpop.errors import InputError
+release, corpus = release_of("new"), corpus_of("new")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 10, 1 << 10))
+for saved, folder in ((release, "/r"), (corpus, "/c")):
+    try:
+        saved.save(sys.argv[1] + folder)
+    except InputError as error:
+        print("refused:", error)
+"""
+STARVED = """
+import resource, sys
+from voxpop.cli import main
+import numba, polars, pyarrow.csv, scipy.special
+from voxpop.corpus.read import read
+read(polars.DataFrame({"who": [1], "text": ["warm up"]}), user="who", text="text")
+size = int(open("/proc/self/statm").read().split()[0]) * 4096 + int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run Python with the tests on its path."""
+    path = str(Path(__file__).resolve().parent.parent)
+    call = [sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); {code}", *map(str, arguments)]
+    return subprocess.run(call, capture_output=True, text=True)
+
+
+def test_a_full_disk_while_spilling(tmp_path):
+    """The work folder is full: say so, and which options help."""
+    pl.from_arrow(crashes.rows_of("old")).write_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "work").mkdir()
+    done = run(SPILL, tmp_path / "rows.parquet", tmp_path / "work")
+    assert done.stdout.startswith("refused: a work file in")
+    assert "--work-folder" in done.stdout
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_full_disk_while_saving(tmp_path):
+    """The old release and the old corpus are as they were, and nothing else is left."""
+    crashes.release_of("old").save(tmp_path / "out" / "r")
+    crashes.corpus_of("old").save(tmp_path / "out" / "c")
+    done = run(SAVE, tmp_path / "out")
+    assert done.stdout.count("refused:") == 2
+    assert vp.load(tmp_path / "out" / "r") == crashes.release_of("old")
+    assert vp.load_corpus(tmp_path / "out" / "c").vocabulary.equals(crashes.corpus_of("old").vocabulary)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["c", "r"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
+def test_folders_that_cannot_be_written():
+    """Refused with the folder's name: for releases before anything is spent."""
+    with pytest.raises(InputError, match="/proc/"):
+        crashes.release_of("old").save("/proc/nowhere/r")
+    with pytest.raises(InputError, match="/proc/"):
+        crashes.corpus_of("old").save("/proc/nowhere/c")
+    with pytest.raises(InputError, match=r"a work file in /proc|written to /proc"):
+        memory.MemoryLimit.of("1GiB", "/proc").file()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_files_cut_off_anywhere(tmp_path, ending):
+    """At forty places: an error of ours, or, where the format cannot tell, whole rows from the front."""
+    whole, path = tmp_path / f"whole.{ending}", tmp_path / f"cut.{ending}"
+    rows = pl.from_arrow(crashes.rows_of("old")).head(300)
+    {"parquet": rows.write_parquet, "csv": rows.write_csv, "jsonl": rows.write_ndjson}[ending](whole)
+    data = whole.read_bytes()
+    for place in range(0, len(data), max(1, len(data) // 40)):
+        path.write_bytes(data[:place])
+        try:
+            vp.read(path, user="who", text="text")
+        except SourceError:
+            continue
+        assert ending != "parquet"
+
+
+@pytest.mark.parametrize("change", ["longer", "other"])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_that_changes_while_it_is_read(tmp_path, ending, change):
+    """Another file under its name, or more rows behind: what was read may be half of each."""
+    path, rows = tmp_path / f"rows.{ending}", pl.from_arrow(crashes.rows_of("old"))
+    write = {"parquet": lambda t, p: t.write_parquet(p), "csv": lambda t, p: t.write_csv(p)}[ending]
+    write(rows, path)
+
+    def cut(texts: list[str]) -> list[list[str]]:
+        if change == "longer":
+            with open(path, "ab") as file:
+                file.write(b"9,b\n")
+        else:
+            write(rows.reverse(), tmp_path / "next")
+            (tmp_path / "next").rename(path)
+        return [text.split() for text in texts]
+
+    with pytest.raises(SourceError, match="was changed while it was read"):
+        vp.read([path], user="who", text="text", tokenizer=cut)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.parametrize("more", [1 << 20, 1 << 23, 1 << 25])
+def test_too_little_memory_is_an_error_that_helps(tmp_path, more):
+    """An address space below need: a clear refusal or, where it suffices, a release; never a signal or a traceback."""
+    size = 400_000
+    pl.DataFrame({"who": range(size), "text": [f"w{n} x{n % 977} y" for n in range(size)]}).write_csv(
+        tmp_path / "t.csv"
+    )
+    call = ["items", tmp_path / "t.csv", "--user", "who", "--text", "text", "--epsilon", 4, "--delta", 1e-7]
+    done = run(STARVED, more, *call, "-o", tmp_path / "out")
+    assert done.returncode == 2, done.stderr
+    assert "--memory" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,1 @@
+"""What maintainers run: licences, audit of dependencies, reproducible wheels."""

@@ -1,0 +1,70 @@
+"""The licences of everything that voxpop installs: python -m tools.licences [--check] writes or checks docs/licences.md."""
+
+import re
+import sys
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "licences.md"
+ALLOWED = re.compile(
+    r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|MPL-2\.0|Mozilla Public License 2\.0|0BSD", re.I
+)
+FORBIDDEN = re.compile(r"\bA?GPL|Affero|SSPL|proprietary", re.I)
+HEAD = """# Licences
+
+Voxpop is Apache-2.0. What `pip install voxpop` brings along, as its packages state it; made by `python -m tools.licences`
+and checked by a test. None forbids use in closed software.
+
+| package | licence |
+|---|---|
+"""
+
+
+def required() -> dict[str, str]:
+    """Return the licence of each package that voxpop needs, directly or not, by name."""
+    found: dict[str, str] = {}
+    waiting = ["voxpop"]
+    while waiting:
+        try:
+            package = distribution(waiting.pop())
+        except PackageNotFoundError:
+            continue  # needed on another system or Python only
+        name = package.metadata["Name"].lower().replace("_", "-")
+        if name in found:
+            continue
+        found[name] = licence_of(package)
+        needs = [Requirement(each) for each in package.requires or []]
+        waiting += [each.name for each in needs if each.marker is None or each.marker.evaluate({"extra": ""})]
+    del found["voxpop"]
+    return dict(sorted(found.items()))
+
+
+def licence_of(package: Distribution) -> str:
+    """Return what a package states: the expression, else its classifiers, else the first line of its text."""
+    stated = package.metadata.get("License-Expression")
+    kinds = [each.split(" :: ")[-1] for each in package.metadata.get_all("Classifier", []) if "License ::" in each]
+    text = (package.metadata.get("License") or "not stated").strip().splitlines()[0]
+    return stated or ", ".join(kinds) or text
+
+
+def main() -> int:
+    """Write the page, or say what is wrong with it."""
+    licences = required()
+    wrong = [name for name, said in licences.items() if FORBIDDEN.search(said) or not ALLOWED.search(said)]
+    if wrong:
+        print(f"licences to look at: {', '.join(f'{name} ({licences[name]})' for name in wrong)}")
+        return 1
+    page = HEAD + "".join(f"| {name} | {said} |\n" for name, said in licences.items())
+    if "--check" not in sys.argv:
+        PAGE.write_text(page)
+    elif PAGE.read_text() != page:
+        print("docs/licences.md is out of date: python -m tools.licences")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Read and extract an input ten times larger than the bound, and say what memory it took: python -m tools.memory.
+
+The input is made once, in out/, and is what tests/memory_input.py writes.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BOUND = 640 << 20
+INPUT = ROOT / "out" / "memory.parquet"
+
+
+def main() -> int:
+    """Make the input if need be, run in a process of its own, and compare."""
+    if not INPUT.exists():
+        INPUT.parent.mkdir(exist_ok=True)
+        call = [sys.executable, str(ROOT / "tests" / "memory_input.py"), str(INPUT), str(10 * BOUND)]
+        subprocess.run(call, check=True)
+    done = subprocess.run([sys.executable, __file__, "--run"], check=True, capture_output=True, text=True)
+    print(done.stdout, end="")
+    peak = int(done.stdout.split()[-2])
+    print(f"input {INPUT.stat().st_size / BOUND:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
+    return 0 if peak << 20 <= BOUND else 1
+
+
+def run() -> None:
+    """Read and release, saying after each how long it took and the peak so far."""
+    import voxpop as vp
+
+    begun = time.perf_counter()
+    corpus = vp.read(INPUT, user="who", text="text", memory=BOUND)
+    _say("read", begun)
+    for mechanism in (vp.SetUnion(), vp.NGrams(max_length=5)):
+        mechanism.release(corpus, vp.Budget(4, 1e-7))
+        _say(type(mechanism).__name__, begun)
+
+
+def _say(what: str, begun: float) -> None:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(f"{what}: {time.perf_counter() - begun:.0f} s, peak {peak} MiB", flush=True)
+
+
+if __name__ == "__main__":
+    run() if "--run" in sys.argv else sys.exit(main())

@@ -1,0 +1,44 @@
+"""Build the wheel twice, from copies in two places, and compare the bytes: python -m tools.wheel."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("src", "pyproject.toml", "README.md", "LICENSE")
+EPOCH = "1767225600"  # 1 January 2026
+
+
+def built(folder: Path) -> Path:
+    """Return the wheel of a copy of the sources in a folder."""
+    copy = folder / "voxpop"
+    copy.mkdir(parents=True)
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, copy / part)
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", EPOCH)}
+    call = [sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", copy]
+    subprocess.run(call, check=True, env=environment, stdout=subprocess.DEVNULL)
+    return next((folder / "dist").glob("*.whl"))
+
+
+def main() -> int:
+    """Say whether both are the same, and keep one in dist/."""
+    with tempfile.TemporaryDirectory() as here:
+        first, second = built(Path(here, "one")), built(Path(here, "another", "place"))
+        digests = [hashlib.sha256(wheel.read_bytes()).hexdigest() for wheel in (first, second)]
+        (ROOT / "dist").mkdir(exist_ok=True)
+        shutil.copyfile(first, ROOT / "dist" / first.name)
+    print(f"{first.name}: {' and '.join(dict.fromkeys(digests))}")
+    return 0 if digests[0] == digests[1] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
