@@ -18,8 +18,8 @@ class FewBits:
         return np.stack([chosen, chosen], axis=1)
 
 
-HASHES = st.integers(0, 6).flatmap(
-    lambda shift: st.lists(st.integers(0, 15).map(lambda low: low << shift), min_size=2, max_size=70)
+HASHES = st.tuples(st.integers(0, 6), st.sampled_from([2, 4, 8, 16, 32])).flatmap(
+    lambda shape: st.lists(st.integers(0, 3).map(lambda low: low << shape[0]), min_size=shape[1], max_size=shape[1])
 )
 
 
