@@ -12,7 +12,7 @@ a probability below 1e-4 for all trials together, which is added to the chance o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp
+from math import ceil, exp
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ class Case:
         joined: runs one release of the copies with their canaries, and counts the copies in which the event happened.
         without: the same without the canaries.
         exact: probabilities of the event with and without the canary, from the plan's public numbers.
+        share: of the trials asked for that are run, where they are slow.
     """
 
     mechanism: str
@@ -43,6 +44,7 @@ class Case:
     joined: Callable[[], tuple[int, Any]]
     without: Callable[[], tuple[int, Any]]
     exact: tuple[float, float]
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
         What was found.
     """
     begun = perf_counter()
-    releases = max(2, -(-trials // case.copies))
+    releases = max(2, ceil(trials * case.share / case.copies))
     joined, repeated = _run(case.joined, case.copies, releases, case.exact[0])
     without, again = _run(case.without, case.copies, releases, case.exact[1])
     counts = Counts(joined, without, releases * case.copies)

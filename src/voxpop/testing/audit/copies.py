@@ -28,19 +28,22 @@ def copied_items(users: Sequence[Holds], width: int, copies: int) -> Corpus:
     return corpus_of(tokens, sizes, copies * width, "items")
 
 
-def copied_documents(documents: Sequence[Holds], copies: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[int]]:
-    """Return the tokens of users with one document each, and how many each has, separators counted.
+def copied_documents(documents: Sequence[Holds], rows: NDArray[np.int64], words: int, kind: str = "tokens") -> Corpus:
+    """Return copies of users with one document each.
 
     Args:
-        documents: places in a row of `copies`, one document of one user each.
-        copies: int64 (copies, tokens), the tokens of each copy.
+        documents: places in a row, one document of one user each.
+        rows: int64 (copies, places), the word at each place of each copy.
+        words: size of the vocabulary.
+        kind: of the corpus.
     """
-    tokens = [np.append(row[list(document)], -1) for row in copies for document in documents]
-    flat = np.concatenate([np.empty(0, np.int64), *tokens]).astype(np.int32)
-    return flat, [len(document) + 1 for document in documents] * len(copies)
+    pattern = np.array([place for document in documents for place in [*document, -1]], np.int64)
+    tokens = np.where(pattern < 0, -1, rows[:, np.maximum(pattern, 0)]).ravel().astype(np.int32)
+    sizes = np.tile([len(document) + 1 for document in documents], len(rows)) if documents else np.empty(0, np.int64)
+    return corpus_of(tokens, sizes, words, kind)
 
 
-def corpus_of(tokens: NDArray[np.int32], sizes: Sequence[int] | NDArray[np.int64], words: int, kind: str) -> Corpus:
+def corpus_of(tokens: NDArray[np.int32], sizes: NDArray[np.int64], words: int, kind: str) -> Corpus:
     """Return a corpus whose words are numbers of equal width, so that ids are the numbers themselves.
 
     Args:
@@ -49,7 +52,7 @@ def corpus_of(tokens: NDArray[np.int32], sizes: Sequence[int] | NDArray[np.int64
         words: size of the vocabulary.
         kind: of the corpus.
     """
-    starts = np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Corpus(tokens, starts, np.arange(starts.size - 1, dtype=np.uint64), numbered_words(words), kind)
 
 

@@ -18,15 +18,15 @@ from voxpop.privacy.budget import Budget
 from voxpop.sequences.plan import SequencePlan
 from voxpop.sequences.sequences import Sequences
 from voxpop.testing.audit.case import Case
-from voxpop.testing.audit.copies import copied_documents, corpus_of, numbered_words
+from voxpop.testing.audit.copies import copied_documents, numbered_words
 
 BUDGET = Budget(1.0)
 SYMBOLS = 5_000
 LENGTH = 3
 OTHERS = 8
 BACKGROUND = 400
-TWO_LEVEL_SHARE = 50
-"""One release is one trial there, so that many times fewer of them are asked for."""
+TWO_LEVEL_SHARE = 0.01
+"""One release is one trial there, so that only one in a hundred of the trials is run."""
 
 
 def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -56,16 +56,15 @@ def _high_counts(plan: SequencePlan, corpus: Corpus, least: int) -> tuple[int, A
     return int(high.sum()), high.tobytes()
 
 
-def _crowd(users: list[range | list[int]]) -> Corpus:
-    tokens, sizes = copied_documents(users, np.arange(SYMBOLS)[:, None])
-    return corpus_of(tokens, sizes, SYMBOLS, "sequence")
+def _crowd(users: list[list[int]]) -> Corpus:
+    return copied_documents(users, np.arange(SYMBOLS)[:, None], SYMBOLS, "sequence")
 
 
-def _others() -> list[range | list[int]]:
+def _others() -> list[list[int]]:
     return [[0]] * OTHERS
 
 
-def _with_canary() -> list[range | list[int]]:
+def _with_canary() -> list[list[int]]:
     return [*_others(), [0] * LENGTH]
 
 
@@ -80,7 +79,8 @@ def two_levels(budget: Budget) -> Case:
     chances = np.array([[_at_least(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
     exact = chances.prod(axis=1)
     both = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
-    return Case("sequences, two levels", "every symbol the same", budget, 1, *both, (float(exact[0]), float(exact[1])))
+    name, probabilities = "every symbol the same", (float(exact[0]), float(exact[1]))
+    return Case("sequences, two levels", name, budget, 1, *both, probabilities, TWO_LEVEL_SHARE)
 
 
 def _all_high(plan: SequencePlan, corpus: Corpus, least: Any) -> tuple[int, Any]:
@@ -93,9 +93,7 @@ def _all_high(plan: SequencePlan, corpus: Corpus, least: Any) -> tuple[int, Any]
 def _pairs(canary: bool) -> Corpus:
     """Return users whose sequences are "00", and the canary, which has one symbol more."""
     documents = [[0, 0]] * BACKGROUND + [[0] * LENGTH] * canary
-    tokens, sizes = copied_documents(documents, np.zeros((1, 1), np.int64))
-    corpus = corpus_of(tokens, sizes, 1, "sequence")
-    return Corpus(corpus.tokens, corpus.user_start, corpus.user_key, numbered_words(1), "sequence")
+    return copied_documents(documents, np.zeros((1, 1), np.int64), 1, "sequence")
 
 
 def _at_least(least: int, scale: float) -> float:

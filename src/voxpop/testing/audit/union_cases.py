@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from voxpop.corpus.corpus import Corpus
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_items, released_numbers
@@ -137,13 +138,12 @@ class Event:
         """Return the case of two neighbouring collections, by what each user of a copy holds."""
         users = sum(map(len, joined))
         copies = max(1_000, COPIES * 8 // max(8, users))
-        both = (partial(self.run, users, copies) for users in (joined, without))
+        both = (partial(self.run, copied_items(users, self.width, copies), copies) for users in (joined, without))
         return Case(title(self.plan.mechanism), name, self.plan.budget, copies, *both, (exact[0], exact[1]))
 
-    def run(self, users: Sequence[Sequence[int]], copies: int) -> tuple[int, Any]:
+    def run(self, corpus: Corpus, copies: int) -> tuple[int, Any]:
         """Run one release; return in how many copies the event happened, and in which."""
-        release = self.plan.release(copied_items(users, self.width, copies))
-        copy = released_numbers(release)[:, 0] // self.width
+        copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
         happened = np.bincount(copy, minlength=copies) >= self.most
         return int(happened.sum()), happened.tobytes()
 
