@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from voxpop.cli.audit import audit
 from voxpop.cli.demo import demo
 from voxpop.cli.hitters import hitters
 from voxpop.cli.items import items
@@ -38,5 +39,5 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, sequences, plan, show, demo):
+for command in (items, ngrams, hitters, sequences, plan, show, audit, demo):
     app.command()(command)

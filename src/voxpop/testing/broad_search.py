@@ -60,8 +60,8 @@ def search_broadly(
 ) -> Searched:
     """Search neighbouring pairs for the largest distance, thousands in one call of the real kernel.
 
-    Half of the pairs are wild, a quarter are piled up like the known counterexample, and a quarter are steps of climbers
-    from the best of both. Starting weights are arbitrary, as a contractive weighting must not care.
+    Half of the pairs are wild, a quarter are piled up like the known counterexample, and a quarter are steps of
+    climbers from the best of both. Starting weights are arbitrary, as a contractive weighting must not care.
 
     Args:
         weighting: a name, an object of your own, or a rule of `voxpop.union`.

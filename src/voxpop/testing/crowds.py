@@ -97,9 +97,9 @@ def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None
 def piled_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
     """Return pairs built like the worst ones known for DPSU's Algorithm 8.
 
-    Items stand a little below the cutoff, but one at nothing. The extra user holds them all. Each later user holds a few
-    of those below the cutoff, which nobody else does, and the one at nothing: what the extra user saved it on the former
-    it can pour on the latter.
+    Items stand a little below the cutoff, but one at nothing. The extra user holds them all. Each later user holds a
+    few of those below the cutoff, which nobody else does, and the one at nothing: what the extra user saved it on the
+    former it can pour on the latter.
 
     Args:
         rng: source of chance.

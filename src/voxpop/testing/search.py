@@ -5,6 +5,7 @@ Exit code 0 where none was found, 1 where one was.
 
 import argparse
 import sys
+from collections.abc import Callable
 from time import perf_counter
 
 from voxpop.testing.broad_search import TOLERANCE, search_broadly
@@ -19,8 +20,8 @@ def sound_cells() -> list[tuple[str, int]]:
     return [(name, norm) for name, rule in SHARINGS.items() for norm in NORMS.values() if rule.refusal(norm) is None]
 
 
-def search_all(pairs: int, seed: int) -> float:
-    """Search every sound cell with its share of the pairs, print a line for each, and return the largest distance."""
+def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:
+    """Search every sound cell with its share of the pairs, say a line for each, and return the largest distance."""
     cells = sound_cells()
     each = pairs // (len(cells) * (len(LIMITS) + 1)) + 1
     farthest = 0.0
@@ -30,7 +31,7 @@ def search_all(pairs: int, seed: int) -> float:
         weighed = search_weighing(name, norm=norm, pairs=each, seed=seed)
         worst = max(weighed.distance, *(every.distance for every in found))
         done = weighed.pairs + sum(every.pairs for every in found)
-        print(f"{name:12} l{norm}  {done:>9,} pairs  farthest {worst:.15f}  {perf_counter() - begun:5.1f} s")  # noqa: T201
+        say(f"{name:12} l{norm}  {done:>9,} pairs  farthest {worst:.15f}  {perf_counter() - begun:5.1f} s")
         farthest = max(farthest, worst)
     return farthest
 

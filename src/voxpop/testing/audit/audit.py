@@ -23,8 +23,8 @@ TRIALS = 100_000
 def audit(mechanism: str, trials: int = TRIALS, error: float = ERROR) -> Iterator[Finding]:
     """Audit a mechanism: yield what each of its worst cases shows.
 
-    The claim audited is a weak one, epsilon 1 and delta 0.02, because what happens once in 10^7 releases cannot be seen in
-    10^5. The code and the formulas that run are the same at any budget.
+    The claim audited is a weak one, epsilon 1 and delta 0.02, because what happens once in 10^7 releases cannot be seen
+    in 10^5. The code and the formulas that run are the same at any budget.
 
     Args:
         mechanism: "items", "ngrams", "hitters" or "sequences", as the commands are called.

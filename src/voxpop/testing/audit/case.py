@@ -1,13 +1,13 @@
 """Two neighbouring collections, an event, and what a release shows of the user in whom they differ.
 
-**Many trials in one release.** One release of one tiny collection is one trial, and costs a millisecond. So a case holds
-many copies of its two collections side by side, whose users and items are disjoint, all with their canary or all
-without. Each copy is a trial, and the trials are independent: a user's sample, its order among the users of its copy and
-the noise of an item are separate draws; weights of an item depend on the users who hold it, or hold what they hold, and
-those are of one copy. So the release restricted to a copy has the law of the release of that copy alone. For this every
-mechanism states its own reasons in `*_cases.py`; where a public number that depends on all copies enters (a threshold by
-the number of candidates), the event asks for one value of it, and the case is built so that it has this value but with
-a probability below 1e-4 for all trials together, which is added to the chance of error.
+**Many trials in one release.** One release of one tiny collection is one trial, and costs a millisecond. So a case
+holds many copies of its two collections side by side, whose users and items are disjoint, all with their canary or all
+without. Each copy is a trial, and the trials are independent: a user's sample, its order among the users of its copy
+and the noise of an item are separate draws; weights of an item depend on the users who hold it, or hold what they hold,
+and those are of one copy. So the release restricted to a copy has the law of the release of that copy alone. For this
+every mechanism states its own reasons in `*_cases.py`; where a public number that depends on all copies enters (a
+threshold by the number of candidates), the event asks for one value of it, and the case is built so that it has this
+value but with a probability below 1e-4 for all trials together, which is added to the chance of error.
 """
 
 from collections.abc import Callable
@@ -156,7 +156,7 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
-    """Return how often the event happened, and whether two releases agree in all copies though they cannot by chance."""
+    """Return how often the event happened, and whether two releases agree in all copies, beyond chance."""
     hits, outcomes = 0, []
     for _ in range(releases):
         count, outcome = release()

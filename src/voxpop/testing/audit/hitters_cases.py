@@ -45,8 +45,8 @@ def near(plan: HittersPlan) -> Case:
     """Return the case of so many others who hold the canary's word that it matters most."""
     _, exact, others = max(_all_near(plan))
     copies = max(1_000, COPIES * 20 // (others + 1))
-    both = (partial(run, plan, crowd(plan, holders, copies), copies) for holders in (others + 1, others))
-    return Case(title(plan.mechanism), f"near: {others} others", plan.budget, copies, *both, exact)
+    joined, without = (partial(run, plan, crowd(plan, holders, copies), copies) for holders in (others + 1, others))
+    return Case(title(plan.mechanism), f"near: {others} others", plan.budget, copies, joined, without, exact)
 
 
 def crowd(plan: HittersPlan, holders: int, copies: int) -> Corpus:

@@ -2,8 +2,8 @@
 
 *One level*: only single symbols are counted. The noise of each is its own, so each symbol is a copy.
 
-*Two levels*: of an alphabet of one symbol, and one release is one trial. The canary moves three counts, each in proportion
-to what is spent on its level, and the event asks all three to be high; it shows nearly the whole epsilon.
+*Two levels*: of an alphabet of one symbol, and one release is one trial. The canary moves three counts, each in
+proportion to what is spent on its level, and the event asks all three to be high; it shows nearly the whole epsilon.
 """
 
 from collections.abc import Iterator
@@ -45,8 +45,8 @@ def one_level(budget: Budget) -> Case:
     plan = Sequences(max_length=LENGTH, max_gram=1, alphabet=words, consistency="published", leaves="all").plan(budget)
     least = OTHERS + LENGTH
     exact = tuple(_at_least(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
-    both = (partial(_high_counts, plan, _crowd(users), least) for users in (_with_canary(), _others()))
-    return Case("sequences, one level", "every symbol the same", budget, SYMBOLS, *both, (exact[0], exact[1]))
+    joined, without = (partial(_high_counts, plan, _crowd(users), least) for users in (_with_canary(), _others()))
+    return Case("sequences, one level", "every symbol the same", budget, SYMBOLS, joined, without, (exact[0], exact[1]))
 
 
 def _high_counts(plan: SequencePlan, corpus: Corpus, least: int) -> tuple[int, Any]:
@@ -70,17 +70,17 @@ def _with_canary() -> list[list[int]]:
 
 def two_levels(budget: Budget) -> Case:
     """Return the case of one symbol and what follows it, which both take half of epsilon."""
-    plan = Sequences(
-        max_length=LENGTH, max_gram=2, alphabet=["000000000"], consistency="published", leaves="all"
-    ).plan(budget)
+    plan = Sequences(max_length=LENGTH, max_gram=2, alphabet=["000000000"], consistency="published", leaves="all").plan(
+        budget
+    )
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
     # The root and its only child spend half of epsilon each: two levels are left, then one.
     chances = np.array([[_at_least(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
     exact = chances.prod(axis=1)
-    both = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
+    joined, without = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
     name, probabilities = "every symbol the same", (float(exact[0]), float(exact[1]))
-    return Case("sequences, two levels", name, budget, 1, *both, probabilities, TWO_LEVEL_SHARE)
+    return Case("sequences, two levels", name, budget, 1, joined, without, probabilities, TWO_LEVEL_SHARE)
 
 
 def _all_high(plan: SequencePlan, corpus: Corpus, least: Any) -> tuple[int, Any]:

@@ -9,9 +9,10 @@ Rounds leave out what was released, which in a copy depends on the copy alone.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
+from itertools import pairwise
+from math import expm1, log1p
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ BUDGET = Budget(1.0, 0.02)
 LIMIT = 4
 EXCESS = 8
 COPIES = 50_000
+OVER_SHARE = 0.5
+"""Users who hold too much are slow to bound, and what it would show is large."""
 MOST_HOLDERS = 60
 TELLING = 10**6
 """Trials after which the case that shows most is chosen."""
@@ -70,11 +73,11 @@ def near(plan: UnionPlan) -> Case:
 
 
 def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
-    """Yield what many trials would show, the probabilities, how many others, and how many of the items make the event."""
+    """Yield what many trials would show, the probabilities, how many others, and how many items make the event."""
     from scipy.stats import binom
 
     chances = [_released(plan, others, items) for others in range(MOST_HOLDERS)]
-    for others, (without, joined) in enumerate(zip(chances[:-1], chances[1:], strict=True)):
+    for others, (without, joined) in enumerate(pairwise(chances)):
         for most in range(1, items + 1):
             one, other = (float(binom.sf(most - 1, items, chance)) for chance in (joined, without))
             counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
@@ -84,9 +87,10 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
 def alone(plan: UnionPlan, held: int, name: str) -> Case:
     """Return the case of a canary who holds items that nobody else does."""
     counted = min(held, plan.mechanism.limit)
-    chance = 1.0 - (1.0 - _released(plan, 1, counted)) ** counted
+    chance = -expm1(counted * log1p(-_released(plan, 1, counted)))
     event = Event(plan, width=held, most=1)
-    return event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
+    case = event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
+    return replace(case, share=OVER_SHARE) if held > counted else case
 
 
 def _released(plan: UnionPlan, holders: int, items: int) -> float:
@@ -95,7 +99,8 @@ def _released(plan: UnionPlan, holders: int, items: int) -> float:
     Each of the users holds `items` items that all of them hold. What one gives an item is an even share, until it is at
     the cutoff.
     """
-    return 1.0 - prod(1.0 - _in_one_round(plan, number, holders, items) for number in range(len(plan.rounds)))
+    rounds = range(len(plan.rounds))
+    return -expm1(sum(log1p(-min(_in_one_round(plan, number, holders, items), 1 - 2**-53)) for number in rounds))
 
 
 def _in_one_round(plan: UnionPlan, number: int, holders: int, items: int) -> float:
@@ -138,8 +143,10 @@ class Event:
         """Return the case of two neighbouring collections, by what each user of a copy holds."""
         users = sum(map(len, joined))
         copies = max(1_000, COPIES * 8 // max(8, users))
-        both = (partial(self.run, copied_items(users, self.width, copies), copies) for users in (joined, without))
-        return Case(title(self.plan.mechanism), name, self.plan.budget, copies, *both, (exact[0], exact[1]))
+        larger, smaller = (
+            partial(self.run, copied_items(held, self.width, copies), copies) for held in (joined, without)
+        )
+        return Case(title(self.plan.mechanism), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
 
     def run(self, corpus: Corpus, copies: int) -> tuple[int, Any]:
         """Run one release; return in how many copies the event happened, and in which."""
