@@ -61,6 +61,7 @@ def _line(finding: "Finding") -> str:
     return (
         f"{finding.mechanism}; {finding.name}\n"
         f"    {verdict}: epsilon >= {finding.epsilon_shown:.3f} of {finding.epsilon:g} "
-        f"(at most {finding.epsilon_exact:.3f} here), delta >= {finding.delta_shown:.4f} of {finding.delta:g} (at most {finding.delta_exact:.4f}); "
+        f"(at most {finding.epsilon_exact:.3f} here), "
+        f"delta >= {finding.delta_shown:.4f} of {finding.delta:g} (at most {finding.delta_exact:.4f}); "
         f"{finding.counts.trials:,} trials, error {finding.error:g}"
     )
