@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench bench-peers federation clean
+.PHONY: help demo test check lint types bench bench-peers federation audit trust clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -54,6 +54,12 @@ federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loop
 	.venv-flower/bin/python -m pip install --quiet --upgrade pip
 	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
 	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
+
+audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search of ten million neighbouring pairs
+	$(BIN)/voxpop audit all --trials 2000000 --sensitivity 10000000
+
+trust: $(VENV)/.installed-test  ## run the tests behind every claim and write docs/trust.md
+	$(BIN)/python -m benchmarks.trust
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis
