@@ -55,7 +55,7 @@ def main() -> int:
         report = wanted.junit or Path(folder) / "report.xml"
         if wanted.junit is None:
             tests = sorted({test for claim in claims() for test in claim["tests"]})
-            subprocess.run([sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *tests], cwd=ROOT)
+            subprocess.run([sys.executable, "-m", "pytest", "-v", "--durations=15", "-o", "junit_family=xunit1", f"--junitxml={report}", *tests], cwd=ROOT)
         outcomes = read(report)
     rows = [(claim, outcome_of(claim["tests"], outcomes)) for claim in claims()]
     PAGE.write_text(HEAD + "".join(row(claim, outcome) for claim, outcome in rows))

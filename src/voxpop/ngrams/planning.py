@@ -111,8 +111,8 @@ def _lengths(ngrams: "NGrams", rule: Budgets, first: RoundPlan, later: float) ->
         low, high = (threshold_for(ngrams.eta, sigma, 1, many) for many in (1, CROWDED))
         if high + ngrams.alpha * sigma > MOST_WEIGHT:
             raise BudgetError(
-                f"length {length} would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase could "
-                "be released. Use fewer lengths, other budgets, or more epsilon."
+                f"length {length} would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase "
+                "could be released. Use fewer lengths, other budgets, or more epsilon."
             )
         lengths.append(LengthPlan(length, sigma, measured, low, high))
     return tuple(lengths)

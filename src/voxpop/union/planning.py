@@ -34,7 +34,11 @@ def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
 def _optimal_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Plan the optimal selection for one item per user: weights are counts of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
-        raise BudgetError(f"delta {budget.delta:g} is below what exact arithmetic can promise; use at least 1e-25.")
+        least = 2 * numerical_slack(budget.epsilon)
+        raise BudgetError(
+            f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below that, "
+            "deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
+        )
     shares = BoundShares(Count(), Setting(limit=1, norm=1, bits=0))
     rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)
     return UnionPlan(union, budget, rounds, delta=budget.delta)
