@@ -19,7 +19,7 @@ from voxpop.ngrams import releasing as ngrams_releasing
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decide import SelectionRule, ThresholdRule
 from voxpop.sequences import children
-from voxpop.testing.audit import Counts, epsilon_shown, examine, surely_refuted
+from voxpop.testing.audit import Counts, delta_shown, examine, surely_refuted
 from voxpop.testing.audit.copies import copied_documents
 from voxpop.testing.audit.hitters_cases import near as hitters_near
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
@@ -201,12 +201,12 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers():
     plan = replace(plan, rules=replace(plan.rules, rate=3 / 7 + 1e-9, theta=2))
     assert not plan.guarantee.private
     held = [[0]] * 3 + [[1]] * 3
-    runs = 300
+    runs = 600
     joined, without = (copied_documents([*held, seventh], np.arange(2)[None, :], 2) for seventh in ([0], []))
     empty = [sum(not len(plan.release(corpus)) for _ in range(runs)) for corpus in (joined, without)]
     assert empty[0] == 0
     assert binom.ppf(5e-10, runs, 9 / 35) <= empty[1] <= binom.isf(5e-10, runs, 9 / 35)
-    assert epsilon_shown(Counts(*empty, runs), delta=0.05, error=1e-9) > 0.5
+    assert delta_shown(Counts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
 
 
 def test_the_chance_of_a_miss_is_not_guessed():

@@ -78,7 +78,10 @@ def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) 
     cutoff = max(scale.threshold + union.alpha * scale.scale, 1.0)
     units = ceil(cutoff * setting.unit) if sharing.sequential else 0
     if units >= 2**62:
-        raise InternalError("the cutoff does not fit its grid; please report the parameters of the call.")
+        raise BudgetError(
+            f"the cutoff, threshold + {union.alpha:g} * {scale.scale:.3g}, is too high for integer weights: what "
+            f"rounding costs at limit {union.limit:,} has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
+        )
     bound = BoundShares(sharing, Setting(setting.limit, setting.norm, setting.bits, units))
     return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
 
