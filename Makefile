@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers federation browser clean
+.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers federation browser audit trust clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -83,6 +83,12 @@ $(VENV)/.installed-browser: $(VENV)/.installed-test
 
 browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get install chromium, or VOXPOP_CHROMIUM=path)
 	$(BIN)/python -m pytest -q -m browser tests/browser
+
+audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search of ten million neighbouring pairs
+	$(BIN)/voxpop audit all --trials 2000000 --sensitivity 10000000
+
+trust: $(VENV)/.installed-test  ## run the tests behind every claim and write docs/trust.md
+	$(BIN)/python -m benchmarks.trust
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis

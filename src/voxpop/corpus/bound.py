@@ -23,6 +23,7 @@ Result = TypeVar("Result")
 
 TOKENS_AT_ONCE = 1 << 19
 THREADS = min(8, os.cpu_count() or 1)
+PLACE_BITS = 31
 
 
 class Draws(Protocol):
@@ -140,9 +141,11 @@ def user_order(keys: NDArray[np.uint64], secret: Draws, occasion: str) -> NDArra
     """Return the users by a keyed hash of their keys, ties by place: adding a user does not move the others.
 
     The lowest bits of each hash make room for the place, since sorting plain numbers is ten times faster than sorting
-    places by them.
+    places by them. How many bits must not depend on how many users there are: with one more user, two others whose
+    hashes differ in the bit that is given up would change places, and the proof of the descents fixes their order.
     """
-    bits = np.uint64(keys.size.bit_length())
+    assert keys.size <= 1 << PLACE_BITS, "users are numbered in 32 bits with a sign"
+    bits = np.uint64(PLACE_BITS)
     hashes = secret.draws(f"order/{occasion}", keys, 0)[:, 0]
     packed = ((hashes >> bits) << bits) | np.arange(keys.size, dtype=np.uint64)
     packed.sort()

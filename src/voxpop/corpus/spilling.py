@@ -93,7 +93,7 @@ class _Spill:
             by_row.add(heads, tokens)
         mapped = in_key_order(by_row, limit)
         release_unused()
-        return Corpus(*mapped, vocabulary, self._kind, limit)
+        return Corpus(*mapped, vocabulary, self._kind, limit=limit)
 
     def _named_blocks(self, most: int) -> Iterator[Block]:
         """Yield all records, about so many bytes of tokens at a time, by their final names."""

@@ -1,7 +1,7 @@
 """The device of one user: it holds the user's words, is told the trie, and casts at most one vote a round.
 
 **One vote** is what the proof asks for: a user who voted for all its live prefixes would be counted in several places
-at once, and the guarantee would be off by a factor (tests/privacy/trie/test_broken_twins.py).
+at once, and the guarantee would be off by a factor (tests/privacy/trie/test_laws.py).
 """
 
 from collections.abc import Mapping

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
 
 NORM = 2
+MOST_WEIGHT = 2.0**29
+"""Thresholds and cutoffs below it fit every grid; it takes as many users."""
 
 
 def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
@@ -107,5 +109,10 @@ def _lengths(ngrams: "NGrams", rule: Budgets, first: RoundPlan, later: float) ->
         measured = purse.spend(purse.left * share * ngrams.measurement) if ngrams.guide else None
         sigma = purse.spend(purse.left * share if length < ngrams.max_length else purse.left)
         low, high = (threshold_for(ngrams.eta, sigma, 1, many) for many in (1, CROWDED))
+        if high + ngrams.alpha * sigma > MOST_WEIGHT:
+            raise BudgetError(
+                f"length {length} would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase "
+                "could be released. Use fewer lengths, other budgets, or more epsilon."
+            )
         lengths.append(LengthPlan(length, sigma, measured, low, high))
     return tuple(lengths)

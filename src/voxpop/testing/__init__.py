@@ -1,13 +1,21 @@
 """Tools that try to break a guarantee: for tests of voxpop and of weightings of your own."""
 
+from voxpop.testing.audit import audit
+from voxpop.testing.broad_search import Searched, search_broadly
 from voxpop.testing.sensitivity import Violation, neighbour_distance, search_sensitivity
 from voxpop.testing.sequence_loss import CostliestPair, pair_loss, search_sequence_loss
+from voxpop.testing.weighed_search import Weighed, search_weighing
 
 __all__ = [
     "CostliestPair",
+    "Searched",
     "Violation",
+    "Weighed",
+    "audit",
     "neighbour_distance",
     "pair_loss",
+    "search_broadly",
     "search_sensitivity",
     "search_sequence_loss",
+    "search_weighing",
 ]

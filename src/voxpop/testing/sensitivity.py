@@ -66,7 +66,7 @@ def search_sensitivity(
         >>> worst.distance <= 1 + 1e-9
         True
     """
-    sharing = _as_sharing(weighting)
+    sharing = rule_of(weighting)
     norm = norm or _own_norm(sharing)
     rng = np.random.default_rng(seed)
     worst = Violation(0.0, (), 0, 0.0)
@@ -137,7 +137,8 @@ def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit
     return np.array([item, *(next(fresh) for _ in range(size - 1))], np.int32)
 
 
-def _as_sharing(weighting: str | Weighting | Sharing) -> Sharing:
+def rule_of(weighting: str | Weighting | Sharing) -> Sharing:
+    """Return the rule that a name or an object of one's own stands for."""
     if isinstance(weighting, Weighting):
         return OwnSharing(weighting)
     return SHARINGS[weighting] if isinstance(weighting, str) else weighting

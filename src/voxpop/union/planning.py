@@ -34,7 +34,11 @@ def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
 def _optimal_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Plan the optimal selection for one item per user: weights are counts of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
-        raise BudgetError(f"delta {budget.delta:g} is below what exact arithmetic can promise; use at least 1e-25.")
+        least = 2 * numerical_slack(budget.epsilon)
+        raise BudgetError(
+            f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below that, "
+            "deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
+        )
     shares = BoundShares(Count(), Setting(limit=1, norm=1, bits=0))
     rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)
     return UnionPlan(union, budget, rounds, delta=budget.delta)
@@ -74,7 +78,10 @@ def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) 
     cutoff = max(scale.threshold + union.alpha * scale.scale, 1.0)
     units = ceil(cutoff * setting.unit) if sharing.sequential else 0
     if units >= 2**62:
-        raise InternalError("the cutoff does not fit its grid; please report the parameters of the call.")
+        raise BudgetError(
+            f"the cutoff, threshold + {union.alpha:g} * {scale.scale:.3g}, is too high for integer weights: what "
+            f"rounding costs at limit {union.limit:,} has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
+        )
     bound = BoundShares(sharing, Setting(setting.limit, setting.norm, setting.bits, units))
     return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
 

@@ -27,12 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln
 
+from voxpop.errors import BudgetError
+
 Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below; `accountant.py` pays for it
 SPACING = 0.02  # a triangle spans about this share of k
 _ALL = 128  # up to this many points none is left out
 _OUTWARDS = 1 + 1e-9
+_MOST_POINTS = 4_000_000  # numbers of holders at which the extra user can matter: a few hundred MB, a few seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +69,9 @@ def chances(rate: float, theta: int, *, negligible: float = NEGLIGIBLE, spacing:
     Returns:
         The corners.
 
+    Raises:
+        BudgetError: The rate is so small that there are too many points to look at.
+
     Example:
         >>> corners = chances(0.5, 2)
         >>> corners.without[:3].tolist(), corners.joined[:3].tolist()
@@ -73,6 +79,11 @@ def chances(rate: float, theta: int, *, negligible: float = NEGLIGIBLE, spacing:
     """
     first = max(theta - 1, _boundary(lambda k: betainc(theta, k - theta + 1, rate) < negligible, theta) - 1)
     last = _boundary(lambda k: betaincc(theta, k - theta + 1, rate) > negligible, theta)
+    if last - first > _MOST_POINTS:
+        raise BudgetError(
+            f"a sampling rate of {rate:.3g} is too small to be accounted for: a prefix could be in doubt with up to "
+            f"{last:,} holders. Raise `epsilon`, or use fewer rounds."
+        )
     holders = np.arange(first, max(last, first + 1) + 1)
     survives, lost = survival(rate, theta, holders)
     if len(holders) <= _ALL:

@@ -1,0 +1,25 @@
+"""Audits: what a release really shows of one user, measured on the path that really runs.
+
+| file | holds |
+|---|---|
+| `shown.py` | from counts to certain lower bounds of epsilon and delta, and how sure they are to catch a fault |
+| `case.py` | two neighbouring collections, copied side by side, an event, and its exact probabilities |
+| `audit.py` | run the cases of a mechanism |
+| `union_cases.py`, `ngrams_cases.py`, `hitters_cases.py`, `sequences_cases.py` | the worst cases of each |
+"""
+
+from voxpop.testing.audit.audit import MECHANISMS, audit
+from voxpop.testing.audit.case import Case, Finding, examine
+from voxpop.testing.audit.shown import Counts, delta_shown, epsilon_shown, surely_refuted
+
+__all__ = [
+    "MECHANISMS",
+    "Case",
+    "Counts",
+    "Finding",
+    "audit",
+    "delta_shown",
+    "epsilon_shown",
+    "examine",
+    "surely_refuted",
+]

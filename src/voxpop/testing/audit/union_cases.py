@@ -1,0 +1,163 @@
+"""The worst cases of set union.
+
+- *near*: so many users hold an item that one more matters most. Their weight is one each, and so is the canary's.
+- *alone*: the canary holds `limit` items that nobody else does; is one of them released?
+- *over*: the same, but it holds eight times as many as it may contribute.
+
+Copies share nothing: a weighting moves an item by the weights of the items of a user who holds it, all of its own copy.
+Rounds leave out what was released, which in a copy depends on the copy alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import expm1, log1p
+from typing import Any
+
+import numpy as np
+
+from voxpop.corpus.corpus import Corpus
+from voxpop.privacy.budget import Budget
+from voxpop.testing.audit.case import Case
+from voxpop.testing.audit.copies import copied_items, released_numbers
+from voxpop.testing.audit.shown import Counts, epsilon_shown
+from voxpop.union.plan import UnionPlan
+from voxpop.union.set_union import SetUnion
+
+BUDGET = Budget(1.0, 0.02)
+LIMIT = 4
+EXCESS = 8
+COPIES = 50_000
+OVER_SHARE = 0.5
+"""Users who hold too much are slow to bound, and what it would show is large."""
+MOST_HOLDERS = 60
+TELLING = 10**6
+"""Trials after which the case that shows most is chosen."""
+UNIONS: tuple[SetUnion, ...] = (
+    SetUnion(limit=1),
+    SetUnion(limit=LIMIT),
+    SetUnion(limit=LIMIT, accounting="published"),
+    SetUnion(limit=LIMIT, rounds=3),
+    SetUnion(limit=LIMIT, weighting="weighted"),
+    SetUnion(limit=LIMIT, weighting="weighted", rounds=2, accounting="published"),
+    SetUnion(limit=LIMIT, weighting="weighted", noise="laplace"),
+    SetUnion(limit=LIMIT, weighting="l1-descent", noise="laplace"),
+    SetUnion(limit=LIMIT, weighting="l1-descent", noise="laplace", rounds=3),
+    SetUnion(limit=LIMIT, weighting="count"),
+    SetUnion(limit=LIMIT, weighting="count", noise="laplace"),
+)
+
+
+def union_cases(unions: Sequence[SetUnion] = UNIONS, budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the cases of each configuration.
+
+    Args:
+        unions: what to audit.
+        budget: the claim.
+    """
+    for union in unions:
+        plan = union.plan(budget)
+        yield near(plan)
+        yield alone(plan, union.limit, "alone")
+        yield alone(plan, EXCESS * union.limit, "over")
+
+
+def near(plan: UnionPlan) -> Case:
+    """Return the case of users who all hold the same few items: one, or `limit` where each item weighs the same."""
+    items = plan.mechanism.limit if plan.mechanism.weighting == "count" else 1
+    _, exact, holders, most = max(_all_near(plan, items))
+    event = Event(plan, width=items, most=most)
+    crowd = [tuple(range(items))] * holders
+    return event.case(f"near: {holders} others", [*crowd, tuple(range(items))], crowd, exact)
+
+
+def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
+    """Yield what many trials would show, the probabilities, how many others, and how many items make the event."""
+    from scipy.stats import binom
+
+    chances = [_released(plan, others, items) for others in range(MOST_HOLDERS)]
+    for others, (without, joined) in enumerate(pairwise(chances)):
+        for most in range(1, items + 1):
+            one, other = (float(binom.sf(most - 1, items, chance)) for chance in (joined, without))
+            counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+            yield epsilon_shown(counts, plan.budget.delta), (one, other), others, most
+
+
+def alone(plan: UnionPlan, held: int, name: str) -> Case:
+    """Return the case of a canary who holds items that nobody else does."""
+    counted = min(held, plan.mechanism.limit)
+    chance = -expm1(counted * log1p(-_released(plan, 1, counted)))
+    event = Event(plan, width=held, most=1)
+    case = event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
+    return replace(case, share=OVER_SHARE) if held > counted else case
+
+
+def _released(plan: UnionPlan, holders: int, items: int) -> float:
+    """Return the probability that an item of so many users is released in any round, by textbook formulas.
+
+    Each of the users holds `items` items that all of them hold. What one gives an item is an even share, until it is at
+    the cutoff.
+    """
+    rounds = range(len(plan.rounds))
+    return -expm1(sum(log1p(-min(_in_one_round(plan, number, holders, items), 1 - 2**-53)) for number in rounds))
+
+
+def _in_one_round(plan: UnionPlan, number: int, holders: int, items: int) -> float:
+    from scipy.special import ndtr
+
+    from voxpop.privacy.optimal import exact_probability
+    from voxpop.privacy.slack import numerical_slack
+
+    one, budget = plan.rounds[number], plan.budget
+    if one.noise == "optimal":
+        return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), holders))
+    if not holders:
+        return 0.0
+    norm = 1 if one.noise == "laplace" else 2
+    sharers = plan.mechanism.limit if plan.mechanism.weighting == "count" else items
+    weight = holders * sharers ** (-1.0 / norm)
+    missing = (one.threshold - min(weight, one.cutoff or weight)) / one.scale
+    if one.noise == "gaussian":
+        return float(ndtr(-missing))
+    return float(np.exp(-missing) / 2 if missing > 0 else 1 - np.exp(missing) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """At least so many of the items of a copy are released.
+
+    Attributes:
+        plan: what runs.
+        width: items of a copy.
+        most: how many of them must be released.
+    """
+
+    plan: UnionPlan
+    width: int
+    most: int
+
+    def case(
+        self, name: str, joined: Sequence[Sequence[int]], without: Sequence[Sequence[int]], exact: tuple[float, ...]
+    ) -> Case:
+        """Return the case of two neighbouring collections, by what each user of a copy holds."""
+        users = sum(map(len, joined))
+        copies = max(1_000, COPIES * 8 // max(8, users))
+        larger, smaller = (
+            partial(self.run, copied_items(held, self.width, copies), copies) for held in (joined, without)
+        )
+        return Case(title(self.plan.mechanism), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
+
+    def run(self, corpus: Corpus, copies: int) -> tuple[int, Any]:
+        """Run one release; return in how many copies the event happened, and in which."""
+        copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
+        happened = np.bincount(copy, minlength=copies) >= self.most
+        return int(happened.sum()), happened.tobytes()
+
+
+def title(union: SetUnion) -> str:
+    """Name a configuration."""
+    if union.limit == 1 and union.rounds == 1 and union.accounting == "joint":
+        return "set union, optimal selection"
+    rounds = f", {union.rounds} rounds" if union.rounds > 1 else ""
+    return f"set union, {union.weighting}, {union.noise}{rounds}, {union.accounting}"

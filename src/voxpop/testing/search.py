@@ -1,0 +1,59 @@
+"""`python -m voxpop.testing.search`: search every sound weighting for neighbours further apart than it claims.
+
+Exit code 0 where none was found, 1 where one was.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from time import perf_counter
+
+from voxpop.testing.broad_search import TOLERANCE, search_broadly
+from voxpop.testing.weighed_search import search_weighing
+from voxpop.union.cells import NORMS, SHARINGS
+
+LIMITS = (3, 6, 100)
+
+
+def sound_cells() -> list[tuple[str, int]]:
+    """Return every weighting with the norm of a noise it is sound with."""
+    return [(name, norm) for name, rule in SHARINGS.items() for norm in NORMS.values() if rule.refusal(norm) is None]
+
+
+def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:
+    """Search every sound cell with its share of the pairs, say a line for each, and return the largest distance."""
+    cells = sound_cells()
+    each = pairs // (len(cells) * (len(LIMITS) + 1)) + 1
+    farthest = 0.0
+    for name, norm in cells:
+        begun = perf_counter()
+        found = [search_broadly(name, norm=norm, pairs=each, limit=limit, seed=seed) for limit in LIMITS]
+        weighed = search_weighing(name, norm=norm, pairs=each, seed=seed)
+        worst = max(weighed.distance, *(every.distance for every in found))
+        done = weighed.pairs + sum(every.pairs for every in found)
+        say(f"{name:12} l{norm}  {done:>9,} pairs  farthest {worst:.15f}  {perf_counter() - begun:5.1f} s")
+        farthest = max(farthest, worst)
+    return farthest
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: of the command line.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="python -m voxpop.testing.search", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1_000_000, help="neighbouring pairs in all")
+    parser.add_argument("--seed", type=int, default=0, help="the search is a function of it")
+    wanted = parser.parse_args(arguments)
+    farthest = search_all(wanted.pairs, wanted.seed)
+    violated = farthest > 1.0 + TOLERANCE
+    print("VIOLATION: a weighting moves further than it claims" if violated else "no violation found")  # noqa: T201
+    return int(violated)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

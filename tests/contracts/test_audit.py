@@ -1,0 +1,103 @@
+"""What releases of every mechanism show of one user: never more than the claim, and close to it in the worst cases.
+
+Each case errs with probability at most 2e-12: 1e-12 that one of its bounds is wrong, 1e-12 that right probabilities
+seem to stray. There are 45 cases, so a false alarm of this file has a probability below 1e-10, plus what
+`ngrams_cases.py` states.
+"""
+
+import pytest
+
+from voxpop.testing.audit import MECHANISMS, audit
+from voxpop.testing.audit.ngrams_cases import ngrams_cases
+from voxpop.testing.audit.union_cases import UNIONS
+
+ERROR = 1e-12
+CLOSE = {
+    # mechanism: the most that its cases can show, of epsilon 1 and of the delta claimed, by exact probabilities
+    "set union, optimal selection": (1.00, 1.00),
+    "set union, l2-descent, gaussian, joint": (1.00, 1.00),
+    "set union, l2-descent, gaussian, published": (0.83, 0.50),
+    "set union, l2-descent, gaussian, 3 rounds, joint": (0.76, 0.28),
+    "set union, weighted, gaussian, joint": (1.00, 1.00),
+    "set union, weighted, gaussian, 2 rounds, published": (0.73, 0.50),
+    "set union, weighted, laplace, joint": (0.95, 1.00),
+    "set union, l1-descent, laplace, joint": (0.95, 1.00),
+    "set union, l1-descent, laplace, 3 rounds, joint": (0.68, 1.00),
+    "set union, count, gaussian, joint": (0.80, 1.00),
+    "set union, count, laplace, joint": (0.71, 1.00),
+    "n-grams, weighted, published": (0.81, 0.00),
+    "n-grams, l2-descent, joint": (0.97, 0.92),
+    "n-grams, guided": (0.96, 0.85),
+    "heavy hitters, one, bernoulli, 1 round, exact": (0.91, 0.78),
+    "heavy hitters, many, bernoulli, 1 round, exact": (0.91, 0.78),
+    "heavy hitters, one, bernoulli, 3 rounds, exact": (0.70, 0.30),
+    "heavy hitters, many, bernoulli, 3 rounds, exact": (0.44, 0.00),
+    "sequences, one level": (1.00, 0.00),
+    "sequences, two levels": (1.00, 0.00),
+}
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize(("mechanism", "trials"), [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000)])
+def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
+    """On the real release path, with fresh secrets."""
+    look_at(list(audit(mechanism, trials, ERROR)), record_property)
+
+
+@pytest.mark.jit
+def test_sequences_show_nearly_their_epsilon(record_property):
+    """The same of sequences, where delta is 0."""
+    look_at(list(audit("sequences", 60_000, ERROR)), record_property)
+
+
+def look_at(findings, record_property):
+    """Compare what was shown with the claim, and what could be shown at most with the table above."""
+    shown: dict[str, list[float]] = {}
+    for finding in findings:
+        assert finding.passed, finding
+        assert 0.0 <= finding.epsilon_shown <= finding.epsilon
+        assert 0.0 <= finding.delta_shown <= finding.delta
+        share = 1 / finding.delta if finding.delta else 0.0
+        values = [
+            finding.epsilon_exact,
+            finding.delta_exact * share,
+            finding.epsilon_shown,
+            finding.delta_shown * share,
+        ]
+        best = shown.setdefault(finding.mechanism, [0.0] * 4)
+        best[:] = map(max, best, values)
+    for mechanism, (epsilon, delta, *seen) in shown.items():
+        print(
+            f"{mechanism}: epsilon {seen[0]:.3f} of at most {epsilon:.3f}, delta {seen[1]:.2f} of at most {delta:.2f}"
+        )
+        assert epsilon == pytest.approx(CLOSE[mechanism][0], abs=0.006)
+        assert delta == pytest.approx(CLOSE[mechanism][1], abs=0.006)
+        assert seen[0] > 0.4 * epsilon or mechanism == "sequences, two levels"
+    most = max(seen[2] for seen in shown.values())
+    trials = sum(2 * finding.counts.trials for finding in findings)
+    record_property("figure", f"{len(findings)} cases, {trials:,} trials, at most {most:.2f} of the epsilon claimed")
+
+
+def test_every_sound_cell_and_accounting_is_audited():
+    """No weighting, noise, accounting or rounds is left out."""
+    assert {union.weighting for union in UNIONS} == {"count", "weighted", "l1-descent", "l2-descent"}
+    assert {union.noise for union in UNIONS} == {"gaussian", "laplace"}
+    assert {union.accounting for union in UNIONS} == {"joint", "published"}
+    assert {union.rounds > 1 for union in UNIONS} == {True, False}
+    assert set(MECHANISMS) == {"items", "ngrams", "hitters", "sequences"}
+
+
+def test_the_guided_case_measures_and_prunes():
+    """It would audit nothing if there were nothing to prune."""
+    *_, guided = ngrams_cases()
+    foreseen = guided.joined.args[3]
+    assert guided.mechanism == "n-grams, guided"
+    assert foreseen.measurement_sigma is not None
+    assert foreseen.candidates == guided.copies
+
+
+@pytest.mark.parametrize(("mechanism", "trials", "error"), [("words", 10, 0.1), ("items", 0, 0.1), ("items", 10, 0.5)])
+def test_wrong_calls_are_explained(mechanism, trials, error):
+    """With what was wanted and what came."""
+    with pytest.raises(ValueError, match="got"):
+        audit(mechanism, trials, error)

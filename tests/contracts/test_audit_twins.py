@@ -1,0 +1,217 @@
+"""Broken twins that the audit must catch, each with probability above 0.999.
+
+That is computed from the twin's own probabilities, and then seen. False alarms: at most 1e-9 for a bound and 1e-9 for a
+stray, each time a case is run.
+"""
+
+from dataclasses import replace
+from math import exp
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom
+
+import voxpop as vp
+from voxpop.corpus import bound, weigh
+from voxpop.hitters import simulation
+from voxpop.ngrams import releasing as ngrams_releasing
+from voxpop.privacy import secret as secret_module
+from voxpop.privacy.decide import SelectionRule, ThresholdRule
+from voxpop.sequences import children
+from voxpop.testing.audit import Counts, delta_shown, examine, surely_refuted
+from voxpop.testing.audit.copies import copied_documents
+from voxpop.testing.audit.hitters_cases import near as hitters_near
+from voxpop.testing.audit.ngrams_cases import ngrams_cases
+from voxpop.testing.audit.sequences_cases import one_level
+from voxpop.testing.audit.shown import ERROR, surely_strays
+from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
+from voxpop.union import plan as plan_module
+from voxpop.union import releasing, sharing
+
+pytestmark = pytest.mark.jit
+TRIALS = 100_000
+UNION = vp.SetUnion(limit=LIMIT)
+
+
+def any_of(count, weight, plan):
+    """Return the probability that one of so many items of this weight is released."""
+    return 1 - ndtr((plan.threshold - weight) / plan.scale) ** count
+
+
+def assert_refuted(case, joined, without, trials=TRIALS):
+    """The twin's probabilities make a miss less likely than 1 in 1000, and it is not missed."""
+    n = -(-int(trials * case.share) // case.copies) * case.copies
+    assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
+    finding = examine(case, trials)
+    assert finding.refuted, finding
+    assert finding.off_plan
+
+
+def test_noise_halved(monkeypatch):
+    """One more user then matters twice as much: by the users whose weight is near the threshold."""
+    plan = UNION.plan(BUDGET)
+    others = int(plan.threshold)
+    chances = [float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
+    case = Event(plan, 1, 1).case("near", [(0,)] * (others + 1), [(0,)] * others, chances)
+    assert examine(case, TRIALS).passed
+    real = plan_module.RoundPlan.rule
+
+    def quiet(self, budget):
+        rule = real(self, budget)
+        return ThresholdRule(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
+
+    monkeypatch.setattr(plan_module.RoundPlan, "rule", quiet)
+    assert_refuted(case, *(float(ndtr((k - plan.threshold) / plan.scale * 2)) for k in (others + 1, others)))
+
+
+def test_limit_ignored(monkeypatch):
+    """A user with eight times the limit, all of it counted."""
+    plan = UNION.plan(BUDGET)
+    held = EXCESS * LIMIT
+    real = bound._cut
+    monkeypatch.setattr(bound, "_cut", lambda *given: given[1:3])
+    assert real is not bound._cut
+    assert_refuted(alone(plan, held, "over"), any_of(held, held**-0.5, plan), 0.0)
+
+
+def test_candidates_unbounded(monkeypatch):
+    """What a user holds beyond its limit is asked about at weight 0, as the published code of GW does."""
+    plan = UNION.plan(BUDGET)
+    held = EXCESS * LIMIT
+    real = weigh.weigh
+
+    def asking_all(holdings, *others):
+        histogram = real(holdings, *others)
+        ids = np.unique(holdings.ids[holdings.ids >= 0]).astype(np.int64)
+        weights = np.zeros(ids.size, np.int64)
+        weights[np.searchsorted(ids, histogram.ids)] = histogram.weights
+        return type(histogram)(ids, weights)
+
+    monkeypatch.setattr(weigh, "weigh", asking_all)
+    counted, rest = any_of(LIMIT, LIMIT**-0.5, plan), any_of(held - LIMIT, 0.0, plan)
+    assert_refuted(alone(plan, held, "over"), 1 - (1 - counted) * (1 - rest), 0.0)
+
+
+def test_noise_redrawn(monkeypatch):
+    """A retry that tosses again and releases what either toss released."""
+    plan = UNION.plan(BUDGET)
+    real = releasing.chosen
+
+    def twice(rule, histogram, secret, occasion):
+        both = [real(rule, histogram, secret, f"{occasion}/{turn}") for turn in (1, 2)]
+        return np.union1d(*both)
+
+    monkeypatch.setattr(releasing, "chosen", twice)
+    once = any_of(LIMIT, LIMIT**-0.5, plan)
+    assert_refuted(alone(plan, LIMIT, "alone"), 1 - (1 - once) ** 2, 0.0)
+
+
+def test_seed_fixed(monkeypatch):
+    """A secret that is the same in every release: found because two of them agree in all of 30,000 copies or more.
+
+    Two sound ones do so with probability below 1e-300, and the twin's always do.
+    """
+    case = near(UNION.plan(BUDGET))
+    assert not examine(case, TRIALS).repeated
+    monkeypatch.setattr(secret_module.secrets, "token_bytes", lambda size: bytes(size))
+    finding = examine(case, TRIALS)
+    assert finding.repeated
+    assert finding.off_plan
+
+
+def test_threshold_off_by_one_user():
+    """The optimal selection counts whole users: one more than there are."""
+    plan = vp.SetUnion(limit=1).plan(BUDGET)
+    case = alone(plan, 1, "alone")
+    slack = BUDGET.delta
+    with pytest.MonkeyPatch.context() as patch:
+        real = SelectionRule.probability
+        patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
+        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # doubles settle all of these
+        assert_refuted(case, exp(1) * slack + slack, 0.0)
+
+
+def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
+    """Weights in steps of an eighth, and a threshold one of these too low."""
+    monkeypatch.setattr(sharing, "ADDITIVE_BITS", 3)
+    plan = vp.SetUnion(limit=LIMIT, weighting="weighted").plan(BUDGET)
+    assert plan.threshold * 8 == round(plan.threshold * 8)
+    case, trials = alone(plan, LIMIT, "alone"), 400_000
+    assert examine(case, trials).passed
+    real = plan_module.RoundPlan.rule
+
+    def low(self, budget):
+        rule = real(self, budget)
+        return replace(rule, threshold_units=rule.threshold_units - 1)
+
+    monkeypatch.setattr(plan_module.RoundPlan, "rule", low)
+    lower = replace(plan, rounds=(replace(plan.rounds[0], threshold=plan.threshold - 1 / 8),))
+    assert_refuted_or_off_plan(case, any_of(LIMIT, LIMIT**-0.5, lower), 0.0, trials)
+
+
+def assert_refuted_or_off_plan(case, joined, without, trials):
+    """Caught surely one way or the other."""
+    n = -(-int(trials * case.share) // case.copies) * case.copies
+    refuted = surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
+    assert refuted or surely_strays(case.exact[0], joined, n) or surely_strays(case.exact[1], without, n)
+    finding = examine(case, trials)
+    assert finding.refuted if refuted else finding.off_plan
+
+
+def test_a_vote_less_is_enough(monkeypatch):
+    """Heavy hitters whose server grows prefixes of theta - 1 votes."""
+    plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
+    case = hitters_near(plan)
+    real = simulation._popular
+    monkeypatch.setattr(simulation, "_popular", lambda votes, shared, size, theta: real(votes, shared, size, theta - 1))
+    others = int(case.name.split()[1])
+    chances = [float(binom.sf(plan.theta - 2, holders, plan.sampling_rate)) for holders in (others + 1, others)]
+    assert_refuted_or_off_plan(case, *chances, TRIALS)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1e-6])
+def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
+    """Half as often as noise would release them, and hardly ever: as an estimated number of candidates does."""
+    case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
+    real = ngrams_releasing.unsupported_hits
+    monkeypatch.setattr(
+        ngrams_releasing, "unsupported_hits", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
+    )
+    assert_refuted(case, case.exact[0], case.exact[1] * factor, trials=60_000)
+
+
+def test_noise_of_half_the_scale_in_sequences(monkeypatch):
+    """Noise that forgets half the sensitivity."""
+    case = one_level(vp.Budget(1.0))
+    real = children.laplace_noise
+    monkeypatch.setattr(children, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
+    tail = [exp(-2 * m / 3) / (1 + exp(-2 / 3)) for m in (1, 3)]
+    assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
+
+
+def test_fixed_batches_show_an_outcome_that_no_epsilon_covers():
+    """Three users hold a, three hold b, two votes needed of three drawn: with a seventh who holds a, one always grows.
+
+    The mechanism says NOT PRIVATE, and the audit agrees. One release is one trial here: a batch is drawn from all
+    users.
+    """
+    fixed = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens", sampling="fixed", accounting="published")
+    plan = fixed.plan(BUDGET)
+    plan = replace(plan, rules=replace(plan.rules, rate=3 / 7 + 1e-9, theta=2))
+    assert not plan.guarantee.private
+    held = [[0]] * 3 + [[1]] * 3
+    runs = 600
+    joined, without = (copied_documents([*held, seventh], np.arange(2)[None, :], 2) for seventh in ([0], []))
+    empty = [sum(not len(plan.release(corpus)) for _ in range(runs)) for corpus in (joined, without)]
+    assert empty[0] == 0
+    assert binom.ppf(5e-10, runs, 9 / 35) <= empty[1] <= binom.isf(5e-10, runs, 9 / 35)
+    assert delta_shown(Counts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
+
+
+def test_the_chance_of_a_miss_is_not_guessed():
+    """With one trial in a hundred the same twin could be missed, and that is said."""
+    plan = UNION.plan(BUDGET)
+    once = any_of(LIMIT, LIMIT**-0.5, plan)
+    assert surely_refuted(1 - (1 - once) ** 2, 0.0, TRIALS, 1.0, 0.02, ERROR)
+    assert not surely_refuted(1 - (1 - once) ** 2, 0.0, TRIALS // 100, 1.0, 0.02, ERROR)

@@ -1,0 +1,165 @@
+"""A million neighbouring pairs on the real kernels, and the faults that such a search must find."""
+
+from dataclasses import replace
+from math import isqrt
+
+import numpy as np
+import pytest
+from benchmarks.algorithm8 import _Algorithm8 as Algorithm8
+
+from voxpop.corpus import bound
+from voxpop.kernels._jit import jit
+from voxpop.testing import search
+from voxpop.testing.broad_search import TOLERANCE, search_broadly
+from voxpop.testing.crowds import piled_crowds, wild_crowds
+from voxpop.testing.weighed_search import search_weighing
+from voxpop.union.additive import Weighted, share_table
+from voxpop.union.descent import L2Descent
+from voxpop.union.sharing import Sharing
+
+pytestmark = pytest.mark.jit
+
+
+def test_a_million_pairs_stay_within_one(capsys, record_property):
+    """Every sound cell, by chance, piled up and climbing, and through the whole private side."""
+    assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    pairs = sum(int(line.split()[2].replace(",", "")) for line in lines[:-1])
+    farthest = max(float(line.split()[5]) for line in lines[:-1])
+    assert pairs >= 1_000_000
+    assert 0.999 < farthest <= 1 + TOLERANCE
+    record_property("figure", f"{pairs:,} pairs, farthest apart {farthest:.12f}")
+
+
+def test_algorithm_8_with_gaussian_noise_is_found(record_property):
+    """Two users move it by 1.046 and more, and many users by more than 4 at limit 100."""
+    two = search_broadly(Algorithm8(), norm=2, pairs=20_000, limit=4, users=2)
+    many = search_broadly(Algorithm8(), norm=2, pairs=4_000, limit=100)
+    assert two.worst.sets.shape[1] == 2
+    assert two.distance > 1.0463
+    assert many.distance > 4.0
+    assert two.violated
+    record_property("figure", f"two users {two.distance:.4f}, limit 100 {many.distance:.3f}")
+
+
+class Faulty(Sharing):
+    """A planted fault: a rule of ours, changed in one place."""
+
+    sequential = True
+    name = "faulty"
+
+    def refusal(self, norm):
+        return None
+
+    def novelty(self, setting):
+        raise NotImplementedError
+
+    def share(self, held, setting):
+        return 1.0
+
+
+class RoundedUp(Faulty):
+    """Shares rounded up to the grid instead of down: too much by 1e-10."""
+
+    sequential = False
+
+    def add(self, histogram, items, starts, setting):
+        table = share_table(setting)
+        table[1:] += [isqrt(setting.unit**2 // held) ** 2 * held < setting.unit**2 for held in range(1, table.size)]
+        np.add.at(histogram, items, np.repeat(table[np.diff(starts)], np.diff(starts)))
+
+
+class OpenOnly(Faulty):
+    """An even share over the items below the cutoff, what others won left out: not contractive."""
+
+    def add(self, histogram, items, starts, setting):
+        share_open(histogram, items, starts, setting.cutoff, setting.unit)
+
+
+@jit
+def share_open(histogram, items, starts, cutoff, unit):
+    for j in range(starts.size - 1):
+        mine = items[starts[j] : starts[j + 1]]
+        count = 0
+        for item in mine:
+            count += histogram[item] < cutoff
+        for item in mine:
+            if histogram[item] < cutoff:
+                histogram[item] = min(cutoff, histogram[item] + np.int64(unit / np.sqrt(count)))
+
+
+class Coarse(Faulty):
+    """The weights of l2-descent rounded to a coarse grid afterwards."""
+
+    def add(self, histogram, items, starts, setting):
+        L2Descent().add(histogram, items, starts, setting)
+        grid = setting.unit // 64
+        histogram[:] = histogram // grid * grid
+
+
+@pytest.mark.parametrize(("fault", "least"), [(RoundedUp(), 1 + 1e-10), (OpenOnly(), 1.1), (Coarse(), 1.002)])
+def test_planted_faults_are_found(fault, least, record_property):
+    """By a search of 100,000 pairs in all, whichever way finds them."""
+    found = search_broadly(fault, norm=2, pairs=100_000, limit=6)
+    assert found.distance > least
+    assert found.violated
+    record_property("figure", f"{type(fault).__name__} {found.distance:.10g}")
+
+
+def test_the_worst_pair_is_the_one_that_is_returned():
+    """It can be looked at, and weighs what was said."""
+    found = search_broadly(OpenOnly(), norm=2, pairs=20_000, limit=5)
+    assert float(found.worst.distances(OpenOnly(), 2, 5)[0]) == found.distance
+    assert found.worst.sets.sum(axis=2).max() <= 5
+
+
+@pytest.mark.parametrize("make", [wild_crowds, piled_crowds])
+def test_pairs_keep_to_the_limit_and_the_cutoff(make):
+    """Whatever is searched is something that a collection could be."""
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        crowds = make(rng, 20, 7)
+        for each in (crowds, crowds.mutated(rng, 7)):
+            assert each.sets.sum(axis=2).max() <= 7
+            assert (each.start >= 0).all()
+            assert (each.start <= each.cutoff).all()
+
+
+def test_the_search_of_the_whole_private_side_comes_close_to_one():
+    """Users hold more than the limit, twice, and come in an order of their own."""
+    assert 0.99 < search_weighing("l2-descent", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
+
+
+def test_items_that_are_not_made_distinct_are_found(monkeypatch):
+    """A user who holds an item twice is counted twice, at the share of the smaller set."""
+    real = bound.gather_distinct
+
+    def repeated(tokens, user_start, users, candidates, seen, stamp):
+        items, starts = real(tokens, user_start, users, candidates, seen, stamp)
+        doubled = np.repeat(items, 2)
+        return doubled, 2 * starts
+
+    monkeypatch.setattr(bound, "gather_distinct", repeated)
+    monkeypatch.setattr(bound, "_cut", lambda holdings, items, starts, *rest: (items, starts))
+    assert search_weighing(Halves(), norm=2, pairs=4_000).distance > 1.2
+
+
+class Halves(Faulty):
+    """Weighted, by the number of distinct items."""
+
+    sequential = False
+
+    def add(self, histogram, items, starts, setting):
+        table = share_table(replace(setting, limit=50))
+        np.add.at(histogram, items, np.repeat(table[np.diff(starts) // 2], np.diff(starts)))
+
+
+def test_samples_that_depend_on_how_many_users_came_before_are_found(monkeypatch):
+    """Draws by place instead of by key: one user more, and others pick other items."""
+    real = bound._cut
+
+    def by_place(holdings, items, starts, keys, *rest):
+        return real(holdings, items, starts, np.arange(keys.size, dtype=np.uint64), *rest)
+
+    monkeypatch.setattr(bound, "_cut", by_place)
+    assert search_weighing(Weighted(), norm=2, pairs=4_000).distance > 1.2

@@ -1,0 +1,78 @@
+"""How far one user's integer step lies from the exact one: within what the plan pays for, searched at the extremes."""
+
+from math import ceil, log2, sqrt
+
+import numpy as np
+import pytest
+from mpmath import MPContext
+
+from voxpop.union.descent import L1Descent, L2Descent
+from voxpop.union.sharing import Setting, bits_below
+
+fifty = MPContext()
+fifty.dps = 50
+
+
+def some_weights(rng, size, cutoff):
+    """Weights of a user's items: anything, all alike, a unit or two from the cutoff, or nearly nothing missing."""
+    kind = rng.integers(5)
+    if kind == 0:
+        return (rng.random(size) * cutoff).astype(np.int64)
+    if kind == 1:
+        return np.full(size, int(rng.random() * cutoff))
+    if kind == 2:
+        return cutoff - rng.integers(0, 3, size)
+    if kind == 3:
+        return cutoff - (2.0 ** rng.uniform(0, log2(cutoff), size)).astype(np.int64)
+    return np.where(rng.random(size) < 0.1, 0, cutoff - rng.integers(0, 2**20, size))
+
+
+def exact_l2_step(gaps, unit):
+    """The projection of the gaps onto the unit ball, in units."""
+    length = fifty.sqrt(fifty.fsum(fifty.mpf(int(gap)) ** 2 for gap in gaps)) / unit
+    return [fifty.mpf(int(gap)) / max(length, fifty.mpf(1)) for gap in gaps]
+
+
+@pytest.mark.parametrize("top", [1.0, 10.0, 3000.0, 2.0**20])
+def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_property):
+    """Sizes from 1 to 2000, weights up to the cutoff; the worst, as a share of what is charged for it."""
+    rng, worst = np.random.default_rng(ceil(top)), 0.0
+    for _ in range(120):
+        size = int(rng.choice([1, 2, 3, 10, 100, 2000], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
+        setting = Setting(size, 2, bits_below(top), round(top * 2 ** bits_below(top)))
+        weights = some_weights(rng, size, setting.cutoff).clip(0, setting.cutoff)
+        histogram = weights.copy()
+        L2Descent().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
+        exact = exact_l2_step(setting.cutoff - weights, setting.unit)
+        apart = fifty.sqrt(
+            fifty.fsum((int(new - old) - step) ** 2 for new, old, step in zip(histogram, weights, exact, strict=True))
+        )
+        charged = L2Descent().step_error(setting) * setting.unit
+        worst = max(worst, float(apart / charged))
+        assert (histogram <= setting.cutoff).all()
+    assert worst <= 1.0
+    record_property("figure", f"cutoff {top:g}: {worst:.2f} of what is charged")
+
+
+@pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])
+def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
+    """In exact integers: one whole level, no more than 1 in all, and less than one unit per item left over."""
+    rng = np.random.default_rng(ceil(top))
+    for _ in range(300):
+        size = int(rng.choice([1, 2, 3, 10, 100]))
+        setting = Setting(size, 1, bits_below(top), round(top * 2 ** bits_below(top)))
+        weights = some_weights(rng, size, setting.cutoff).clip(0, setting.cutoff)
+        histogram = weights.copy()
+        L1Descent().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
+        steps, gaps = histogram - weights, setting.cutoff - weights
+        level = int(steps.max())
+        assert (steps == np.minimum(gaps, level)).all()
+        assert int(steps.sum()) <= setting.unit
+        assert int(steps.sum()) > setting.unit - size or (steps == gaps).all()
+
+
+def test_what_is_charged_is_small_and_grows_as_said():
+    """At usual parameters less than 2e-5 over 2^33 users."""
+    setting = Setting(100, 2, bits_below(10.0))
+    assert L2Descent().sensitivity(setting) - 1 < 2e-5
+    assert L2Descent().step_error(setting) == 8 * 2.0**-53 + sqrt(100) / setting.unit

@@ -1,0 +1,256 @@
+"""Plans at the ends of every parameter: an error of ours, or numbers that keep the promise by eighty-digit arithmetic.
+
+The promise is recomputed here from the plan's public numbers alone (noise, threshold, sensitivity of one user), by the
+formulas of docs/privacy, case by case, without the library's own accounting.
+"""
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.errors import BudgetError
+from voxpop.privacy import precise
+
+mp = precise.context
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
+"""Plans take long enough that shrinking one that fails would take many minutes."""
+CELLS = [
+    ("count", "laplace"),
+    ("count", "gaussian"),
+    ("weighted", "laplace"),
+    ("weighted", "gaussian"),
+    ("l1-descent", "laplace"),
+    ("l2-descent", "gaussian"),
+]
+EPSILONS = st.one_of(st.sampled_from([1e-3, 50.0]), st.floats(math.log(1e-3), math.log(50)).map(math.exp))
+DELTAS = st.one_of(
+    st.sampled_from([1e-300, 1e-28, 0.1]),
+    st.floats(math.log(1e-300), math.log(0.1)).map(math.exp),
+    st.floats(math.log(1e-20), math.log(0.1)).map(math.exp),
+)
+LIMITS = st.one_of(st.sampled_from([1, 2, 10**6]), st.floats(0, math.log(10**6)).map(lambda log: int(math.exp(log))))
+
+
+def planned(mechanism, budget):
+    """Return the plan, or None where it is refused with a message that says what came."""
+    refused = ""
+    try:
+        plan = mechanism.plan(budget)
+    except BudgetError as refusal:
+        refused = str(refusal)
+    if refused:
+        assert "nan" not in refused.lower()
+        return None
+    assert str(plan)
+    json.dumps(plan.to_dict(), allow_nan=False)
+    return plan
+
+
+def gaussian_delta(epsilon, mu):
+    """Delta of one Gaussian of this mu."""
+    if mu == 0:
+        return max(mp.mpf(0), 1 - mp.exp(epsilon))
+    return precise.normal_below(mu / 2 - epsilon / mu) - mp.exp(epsilon) * precise.normal_below(-mu / 2 - epsilon / mu)
+
+
+def both_ways(epsilon, hit, mu):
+    """Delta where something novel comes out with this probability, else a Gaussian moves by mu."""
+    epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
+    forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
+    return max(forward, gaussian_delta(epsilon + log_none, mu))
+
+
+def hit_chance(one, items, weight):
+    """The chance that one of so many items of this weight reaches the threshold."""
+    below = precise.normal_below if one.noise == "gaussian" else precise.laplace_below
+    each = below((mp.mpf(one.threshold) - weight) / mp.mpf(one.scale))
+    return -mp.expm1(items * mp.log(each)) if each > mp.mpf("0.5") else 1 - each**items
+
+
+def sensitivity_of(one):
+    return mp.mpf(one.shares.sharing.sensitivity(one.shares.setting))
+
+
+def novel_cases(one, counts):
+    """Numbers of novel items and their weights: all that the weighting allows, at its ends and in between."""
+    setting, name, most = one.shares.setting, one.shares.sharing.name, sensitivity_of(one)
+    root = 1 if setting.norm == 1 else 2
+    least = mp.mpf(one.shares.sharing.novelty(setting).least)
+    for items in {min(count, setting.limit) for count in counts}:
+        top = most * mp.mpf(items) ** (-mp.mpf(1) / root)
+        if name == "count":
+            yield items, least
+        elif name == "weighted":
+            for held in {items, max(items, setting.limit // 2), setting.limit}:
+                yield items, mp.mpf(held) ** (-mp.mpf(1) / root)
+        else:
+            for part in (0.0, 0.3, 0.9, 1.0):
+                yield items, least + (top - least) * mp.mpf(part)
+
+
+def check_union(plan, counts):
+    epsilon, delta, rounds = plan.budget.epsilon, plan.budget.delta, plan.rounds
+    if rounds[0].noise == "optimal":
+        return check_selection(epsilon, delta, plan)
+    most = [max(hit_chance(one, items, weight) for items, weight in novel_cases(one, counts)) for one in rounds]
+    novel = 1 - mp.fprod(1 - each for each in most)
+    if rounds[0].noise == "laplace":
+        spent = sum((Fraction(float(sensitivity_of(one))) / Fraction(one.scale) for one in rounds), Fraction(0))
+        assert spent <= Fraction(epsilon)
+        assert novel <= delta
+    elif len(rounds) > 1:
+        mu = mp.sqrt(sum((sensitivity_of(one) / mp.mpf(one.scale)) ** 2 for one in rounds))
+        assert both_ways(epsilon, novel, mu) <= delta
+    else:
+        check_joint(rounds[0], epsilon, delta, counts, rest=0.0)
+    return None
+
+
+def check_joint(one, epsilon, delta, counts, rest):
+    """One round and what later ones may spend, over novel items; none at all is a case too."""
+    most, sigma = sensitivity_of(one), mp.mpf(one.scale)
+    assert gaussian_delta(mp.mpf(epsilon), mp.sqrt(most**2 / sigma**2 + mp.mpf(rest))) <= delta
+    for items, weight in novel_cases(one, counts):
+        left = max(most**2 - items * weight**2, mp.mpf(0))
+        mu = mp.sqrt(left / sigma**2 + mp.mpf(rest))
+        assert both_ways(epsilon, hit_chance(one, items, weight), mu) <= delta
+
+
+def check_selection(epsilon, delta, plan):
+    """Neighbouring counts are close in all four ways, from nobody to everybody."""
+    rule = plan.rounds[0].rule(plan.budget)
+    count, before, factor = 0, mp.mpf(0), mp.exp(mp.mpf(epsilon))
+    # At a small epsilon there are thousands of counts: the first and last hundred, and a few hundred between.
+    while before < 1 and count < 300:
+        count += 1
+        chance = rule.exact(count)
+        assert 0 <= before <= chance <= 1
+        assert chance <= factor * before + delta
+        assert 1 - before <= factor * (1 - chance) + delta
+        before = chance
+
+
+@settings(max_examples=60, phases=UNSHRUNK)
+@given(
+    st.sampled_from(CELLS),
+    EPSILONS,
+    DELTAS,
+    LIMITS,
+    st.sampled_from([1, 1, 1, 2, 16]),
+    st.sampled_from(["joint", "published"]),
+    st.sampled_from([0.0, 3.0, 1000.0]),
+    st.lists(LIMITS, min_size=3, max_size=3),
+)
+def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, rounds, accounting, alpha, counts):
+    """Every cell, one round and several, both accountings."""
+    weighting, noise = cell
+    union = vp.SetUnion(
+        limit=limit, weighting=weighting, noise=noise, alpha=alpha, rounds=rounds, accounting=accounting
+    )
+    plan = planned(union, vp.Budget(epsilon, delta))
+    if plan is not None:
+        assert 0 < plan.delta <= delta
+        check_union(plan, [1, limit, *counts])
+
+
+@settings(max_examples=20, phases=UNSHRUNK)
+@given(
+    EPSILONS,
+    DELTAS,
+    LIMITS,
+    st.integers(1, 32),
+    st.sampled_from(["weighted", "l2-descent"]),
+    st.sampled_from(["joint", "published"]),
+    st.sampled_from(["auto", "equal", 1.2, 0.2, 5.0]),
+    st.booleans(),
+    st.lists(LIMITS, min_size=2, max_size=2),
+)
+def test_no_plan_of_n_grams_breaks_its_promise(
+    epsilon, delta, limit, lengths, weighting, accounting, budgets, guide, counts
+):
+    """The first length beside the cap of all later ones, and the later ones within that cap."""
+    ngrams = vp.NGrams(
+        max_length=lengths, limit=limit, weighting=weighting, accounting=accounting, budgets=budgets, guide=guide
+    )
+    plan = planned(ngrams, vp.Budget(epsilon, delta))
+    if plan is None:
+        return
+    assert 0 < plan.delta <= delta
+    check_joint(plan.first, epsilon, delta, [1, limit, *counts], rest=plan.later)
+    spent = sum(1 / Fraction(each.sigma) ** 2 for each in plan.lengths[1:])
+    spent += sum(1 / Fraction(each.measurement_sigma) ** 2 for each in plan.lengths if each.measurement_sigma)
+    assert spent <= Fraction(plan.later)
+    assert all(each.sigma > 0 and each.lowest_threshold <= each.highest_threshold for each in plan.lengths)
+
+
+@settings(max_examples=4, phases=UNSHRUNK)
+@given(
+    st.floats(math.log(0.05), math.log(50)).map(math.exp),
+    st.floats(math.log(1e-12), math.log(0.1)).map(math.exp),
+    st.sampled_from([1, 3]),
+    st.sampled_from(["one", "many"]),
+)
+def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds, words):
+    """One prefix doubted in every round, for every number of holders: exact in one round, a lower bound in more."""
+    hitters = vp.HeavyHitters(max_length=2 * rounds, unit=2, words=words)
+    plan = planned(hitters, vp.Budget(epsilon, delta))
+    if plan is None:
+        return
+    factor, rate = mp.exp(mp.mpf(epsilon)), mp.mpf(plan.sampling_rate)
+    assert 0 < plan.delta <= delta
+
+    def survives(holders):
+        terms = (mp.binomial(holders, k) * rate**k * (1 - rate) ** (holders - k) for k in range(plan.theta))
+        return 1 - mp.fsum(terms) if holders >= plan.theta else mp.mpf(0)
+
+    for others in [*range(plan.theta - 1, plan.theta + 8), *(int(plan.theta / rate * part) for part in (0.3, 1, 2))]:
+        without, joined = survives(others) ** rounds, survives(others + 1) ** rounds
+        assert joined <= factor * without + delta
+        assert 1 - without <= factor * (1 - joined) + delta
+
+
+@given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
+def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
+    """The root spends its share of epsilon exactly, over the most that one user can move."""
+    plan = planned(vp.Sequences(max_length=longest, max_gram=gram, alphabet=["a", "b", "c"]), vp.Budget(epsilon))
+    if plan is None:
+        return
+    ledger = plan._ledger()
+    assert ledger.rate(0) * longest * gram == Fraction(epsilon)
+    assert plan.scale == pytest.approx(longest * gram / epsilon)
+    assert plan.threshold >= 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 50.0])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30])
+def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
+    """By every mechanism that needs one, and by name of the parameter."""
+    budget = vp.Budget(epsilon, delta)
+    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.NGrams(), vp.HeavyHitters()]
+    for mechanism in mechanisms:
+        with pytest.raises(BudgetError, match="delta"):
+            mechanism.plan(budget)
+
+
+def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
+    """With so many items a user the grid is coarse, rounding is paid for in noise, and the cutoff grows with that."""
+    with pytest.raises(BudgetError, match="cutoff"):
+        vp.SetUnion(limit=10**6, alpha=1000.0).plan(vp.Budget(1e-3, 1.2265865115027022e-12))
+
+
+def test_a_length_that_gets_next_to_nothing_is_refused():
+    """Its threshold would not fit the grid of weights."""
+    shares = vp.NGrams(max_length=24, limit=1, weighting="weighted", budgets=5.0, guide=False)
+    with pytest.raises(BudgetError, match="so little of the budget"):
+        shares.plan(vp.Budget(1e-3, 0.1))
+
+
+def test_the_published_numbers_of_heavy_hitters_refuse_where_they_cannot_be_confirmed():
+    """A rate of one in millions would need hundreds of millions of cases: refused at once."""
+    with pytest.raises(BudgetError, match="too small to be accounted for"):
+        vp.HeavyHitters(max_length=64, accounting="published").plan(vp.Budget(1e-3, 1e-8))

@@ -1,0 +1,45 @@
+"""The page of claims: complete, linked to tests and pages that exist, and nothing refers to a test that does not."""
+
+import re
+from pathlib import Path
+
+import pytest
+from benchmarks.trust import PAGE, ROOT, Outcome, claims, outcome_of, row
+
+NAMED = re.compile(r"tests/[a-z_0-9/]+\.py")
+
+
+@pytest.mark.parametrize("claim", claims(), ids=lambda claim: claim["claim"][:40])
+def test_every_claim_names_tests_and_a_page_that_exist(claim):
+    """A test is a file, or a function in one."""
+    assert (ROOT / "docs" / claim["page"]).is_file()
+    for test in claim["tests"]:
+        path, _, name = test.partition("::")
+        text = (ROOT / path).read_text()
+        assert not name or f"def {name.partition('[')[0]}(" in text
+
+
+def test_the_page_states_every_claim_and_no_failure():
+    """Run `make trust` after a change of docs/trust.toml."""
+    page = PAGE.read_text()
+    assert all(claim["claim"] in page for claim in claims())
+    assert page.count("\n| ") == len(claims()) + 1
+    assert "FAILED" not in page
+    assert "NOT RUN" not in page
+
+
+def test_figures_and_outcomes_add_up():
+    """A failure is never lost among passes, and a claim without a run says so."""
+    outcomes = {"tests/a.py::x[1]": Outcome(passed=1, figures=["7"]), "tests/a.py::xy": Outcome(failed=1)}
+    assert str(outcome_of(["tests/a.py::x"], outcomes)) == "1 passed"
+    assert str(outcome_of(["tests/a.py"], outcomes)) == "1 passed, 1 FAILED"
+    assert str(outcome_of(["tests/b.py"], outcomes)) == "NOT RUN"
+    assert "7" in row({"claim": "c", "tests": ["tests/a.py::x"], "page": "p"}, outcomes["tests/a.py::x[1]"])
+
+
+@pytest.mark.parametrize("folder", ["docs", "src"])
+def test_every_test_that_is_referred_to_exists(folder):
+    """In pages and docstrings."""
+    for path in [*Path(ROOT / folder).rglob("*.md"), *Path(ROOT / folder).rglob("*.py")]:
+        for name in NAMED.findall(path.read_text()):
+            assert (ROOT / name).is_file(), f"{path.name} refers to {name}"
