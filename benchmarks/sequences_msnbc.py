@@ -23,7 +23,7 @@ from voxpop.evaluate import (
 )
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.baselines import release_chain
-from voxpop.sequences.cutting import one_sequence_each
+from voxpop.corpus.cutting import one_sequence_each
 from voxpop.sequences.prefix_tree import release_prefix_tree
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)

@@ -28,7 +28,8 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, occ
     """Bound with the library's own draws, then weigh by the naive twin."""
 
     def priority(number, gram):
-        first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
+        name = naive.word_name(secret, gram[0]) if length == 1 else name_of[gram]
+        first, second = np.array([keys[number]], np.uint64), np.array([name], np.uint64)
         return int(secret.draws(f"sample/{occasion}", first, second)[0, 0])
 
     order = range(len(users))

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.holdings import Holdings
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
 
@@ -18,14 +19,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TOKENS_AT_ONCE = 1 << 19
-THREADS = min(8, os.cpu_count() or 1)
-
-
-class Draws(Protocol):
-    """Whatever yields uniform bits by purpose: the secret of the release."""
-
-    def draws(self, purpose: str, first: NDArray[np.uint64], second: NDArray[np.uint64] | int) -> NDArray[np.uint64]:
-        """Return (n, 2) uniform 64-bit words, a function of the purpose and of each (first, second)."""
+THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -55,6 +49,8 @@ def bounded_sets(
     of threads that prepare them ahead.
     """
     mask = np.empty(0, np.uint8) if candidates is None else candidates
+    crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
+    names = holdings.draw_names(secret) if crowded else None
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
@@ -64,7 +60,7 @@ def bounded_sets(
         items, starts = gather_distinct(holdings.ids, holdings.user_start, users, mask, scratch.seen, scratch.stamp)
         scratch.stamp += users.size
         scratches.put(scratch)
-        return _cut(holdings, items, starts, holdings.user_key[users], limit, secret, occasion)
+        return _cut(names, items, starts, holdings.user_key[users], limit, secret, occasion)
 
     yield from in_order(bound, _batches(holdings, shuffle=shuffle))
 
@@ -82,7 +78,7 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
 
 
 def _cut(
-    holdings: Holdings,
+    names: NDArray[np.uint64] | None,
     items: NDArray[np.int32],
     starts: NDArray[np.int64],
     keys: NDArray[np.uint64],
@@ -94,7 +90,8 @@ def _cut(
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
     first, second = pairs_over_limit(items, starts, keys, limit)
-    priorities = secret.draws(f"sample/{occasion}", first, holdings.names_of(second))[:, 0].copy()
+    named = second if names is None else names[second.view(np.int64)]
+    priorities = secret.draws(f"sample/{occasion}", first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
 

@@ -9,9 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from voxpop.corpus.bound import Draws
+    from voxpop.corpus.counting import Counting
+    from voxpop.corpus.cutting import Combine
+    from voxpop.corpus.draws import Draws
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.levels import Levels
+    from voxpop.corpus.remaining import Remaining
     from voxpop.corpus.weigh import Shares
 
 
@@ -47,8 +50,22 @@ class Corpus:
         from voxpop.corpus.weigh import weigh
 
         order = user_order(self.user_key, secret, occasion) if weighting.sequential else None
-        holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), order)
+        words = self.vocabulary
+        holdings = Holdings(self.tokens, self.user_start, self.user_key, len(words), order, words=words)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)
+
+    def remaining(self) -> "Remaining":
+        """Return the items, to be released in one round or several."""
+        from voxpop.corpus.remaining import Remaining
+
+        return Remaining(self)
+
+    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws") -> "Counting":
+        """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
+        from voxpop.corpus.counting import Counting
+        from voxpop.corpus.cutting import one_sequence_each
+
+        return Counting(one_sequence_each(self, alphabet, max_length, combine, secret), len(alphabet))
 
     def levels(self) -> "Levels":
         """Return the walk from words to longer and longer grams.

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import THREADS, Draws, in_order, user_order
+from voxpop.corpus.bound import THREADS, in_order, user_order
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.pages import forget_pages
@@ -59,6 +60,7 @@ class Levels:
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._length = 1
+        self._words = corpus.vocabulary
         self._size = len(corpus.vocabulary)
         self._names: Int64s | None = None
         self._table: Int64s | None = None
@@ -77,7 +79,8 @@ class Levels:
         if shares.sequential and self._ids is None and self._order is None:
             self._order = user_order(self._user_key, secret, "all lengths")
         ids = self._tokens if self._ids is None else self._ids
-        holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._order, self._names)
+        words = self._words if self._ids is None else None
+        holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._order, self._names, words)
         histogram = weigh(holdings, shares, limit, None, secret, occasion)
         forget_pages(self._tokens)
         return histogram
