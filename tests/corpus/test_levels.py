@@ -28,8 +28,7 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, occ
     """Bound with the library's own draws, then weigh by the naive twin."""
 
     def priority(number, gram):
-        name = naive.word_name(secret, gram[0]) if length == 1 else name_of[gram]
-        first, second = np.array([keys[number]], np.uint64), np.array([name], np.uint64)
+        first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
         return int(secret.draws(f"sample/{occasion}", first, second)[0, 0])
 
     order = range(len(users))
@@ -74,7 +73,8 @@ def walk_and_compare(users, data, weighting, limit, single):
     for length in range(1, 5):
         occasion = f"length {length}"
         histogram = levels.weigh(shares, limit, secret, occasion)
-        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, name_of)
+        drawn_by = {gram: naive.word_name(secret, gram[0]) for gram in candidates} if length == 1 else name_of
+        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, drawn_by)
         gram_of = {name: gram for gram, name in name_of.items()}
         found = {gram_of[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
         assert found.keys() == {gram for gram, weight in expected.items() if weight > 0}

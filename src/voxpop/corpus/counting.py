@@ -40,6 +40,11 @@ class Counting:
         return counting
 
     @property
+    def symbols(self) -> Int32s:
+        """int32 by position."""
+        return self._symbols
+
+    @property
     def places(self) -> Int32s:
         """int32 by position, the node whose gram starts there, or -1."""
         return self._places

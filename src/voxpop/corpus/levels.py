@@ -66,6 +66,28 @@ class Levels:
         self._table: Int64s | None = None
         self._ranges = _ranges(corpus.user_start)
 
+    @classmethod
+    def at(
+        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: NDArray[np.uint64], size: int
+    ) -> "Levels":
+        """Go on from where another walk was after `keep`.
+
+        Args:
+            length: of the grams that were kept.
+            ids: int32 by position, ranks; overwritten.
+            first: int32 by position, the kept tokens; needed above length 1 for candidates whose partner is a token.
+            user_start: int64 (users + 1).
+            user_key: uint64 (users).
+            size: how many grams were kept.
+        """
+        levels = cls.__new__(cls)
+        levels._user_start, levels._user_key = user_start, user_key
+        levels._tokens = levels._ids = ids
+        levels._first, levels._order, levels._words = first, None, None
+        levels._length, levels._size, levels._names, levels._table = length, size, None, None
+        levels._ranges = _ranges(user_start)
+        return levels
+
     @property
     def length(self) -> int:
         """Length of the grams that are weighed now."""
@@ -77,7 +99,7 @@ class Levels:
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
         if shares.sequential and self._ids is None and self._order is None:
-            self._order = user_order(self._user_key, secret, "all lengths")
+            self.put_in_order(secret)
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None
         holdings = Holdings(ids, self._user_start, self._user_key, self._size, self._order, self._names, words)
@@ -85,11 +107,35 @@ class Levels:
         forget_pages(self._tokens)
         return histogram
 
+    def put_in_order(self, secret: Draws) -> None:
+        """Choose the order in which users weigh where it matters, the same at every length."""
+        self._order = user_order(self._user_key, secret, "all lengths")
+
+    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:
+        """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
+
+        Of several positions in a row without a gram (`single`: without a kept token) one is left, and users who hold
+        no gram are left out.
+        """
+        assert self._ids is not None, "keep the grams of this length first"
+        ids = self._ids
+        first = ids if self._first is None else self._first
+        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
+        holding = np.diff(before) > 0
+        live = (first if single else ids) >= 0
+        needed = live.copy()
+        needed[1:] |= live[:-1]
+        needed &= np.repeat(holding, np.diff(self._user_start))
+        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
+        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
+        return ids[needed], first[needed], user_start, self._user_key[holding]
+
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these.
 
         Args:
-            names: int64, rising: the names of the released grams, also of those that nobody holds.
+            names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
+                below 0 stand for words that nobody holds here.
         """
         ranks = np.full(self._size, -1, np.int32)
         held = names if self._table is None else find_names(names, self._table)

@@ -1,6 +1,7 @@
 """Read a table of who wrote what."""
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
 
@@ -13,7 +14,7 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
 from voxpop.corpus.interner import WordInterner
 from voxpop.corpus.sentences import each_sentence
-from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, open_source
+from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, is_spark, open_source
 from voxpop.corpus.tokenisers import Tokenise, list_tokeniser
 from voxpop.corpus.users import encode_users
 from voxpop.errors import ColumnError, InputError, SourceError
@@ -43,7 +44,7 @@ def read(
 
     Args:
         source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
-            such, or a polars, pandas or pyarrow table.
+            such, or a polars, pandas or pyarrow table. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
         user: name of the column that says whose row it is: whole numbers or strings, never null.
         text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
         tokens: name of a column of lists of tokens, in order.
@@ -56,7 +57,8 @@ def read(
         progress: whether to show progress on standard error; by default only on a terminal.
 
     Returns:
-        The corpus: private, held in memory; `Corpus.save` keeps it.
+        The corpus: private, held in memory; `Corpus.save` keeps it. Of a Spark DataFrame a `SparkCorpus`, which set
+            union, n-grams and sequences take alike.
 
     Raises:
         InputError: where not exactly one of text, tokens, items and sequence is given.
@@ -72,12 +74,17 @@ def read(
     """
     kind, column = _content(text=text, tokens=tokens, items=items, sequence=sequence)
     as_lists = list_tokeniser(tokenizer)
+    if sentences and kind != "text":
+        raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
+    if is_spark(source):
+        spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
+        columns = {"user": user, "kind": kind, "column": column}
+        corpus: Corpus = spark.read_spark(source, tokenizer=tokenizer, sentences=sentences, **columns)
+        return corpus
     wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     batches = open_source(source, [user, column], wide, dictionary=column if kind == "items" else None)
     users: list[pa.Array] = []
     rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column, users)
-    if sentences and kind != "text":
-        raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
     if kind == "text":
         pieces, words = _encode_by_text(rows, as_lists, column, sentences=sentences)
     else:

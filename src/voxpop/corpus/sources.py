@@ -39,6 +39,12 @@ def open_source(source: Any, columns: list[str], rows: int, *, dictionary: str |
     return _table_batches(source, columns, rows)
 
 
+def is_spark(source: Any) -> bool:
+    """Tell whether a source is a DataFrame of Spark, without importing pyspark."""
+    kind = type(source)
+    return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
+
+
 def _paths_batches(paths: list[Any], columns: list[str], rows: int, dictionary: str | None) -> Batches:
     for path in _files(paths):
         for batch in file_batches(path, columns, rows, dictionary):

@@ -65,17 +65,26 @@ class ChildNoise:
         """Return the released children; noise depends on node and symbol alone, not on what else is asked."""
         return self.release(self.limits, self.ledger, self.candidates, keys, counts, self.secret)
 
-    def of_nodes(self, first: int, stop: int) -> "ChildNoise":
-        """Return the noise of some of the nodes, which are numbered from 0 then."""
+    def nodes(self) -> dict[str, Int64s]:
+        """Return the public numbers of the nodes."""
         mine = self.candidates
-        part = Candidates(
-            mine.parents[first:stop], mine.shares[first:stop], mine.heights[first:stop], mine.first + first
-        )
-        return replace(self, candidates=part)
+        return {"parents": mine.parents, "shares": mine.shares, "heights": mine.heights}
+
+    def of_nodes(self, first: int, parents: Int64s, shares: Int64s, heights: Int64s) -> "ChildNoise":
+        """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
+        return replace(self, candidates=Candidates(parents, shares, heights, self.candidates.first + first))
 
     def lent(self) -> "ChildNoise":
-        """Return noise that can be sent away and knows no other purpose."""
-        return replace(self, secret=self.secret.lend(*NOISE_PURPOSES))
+        """Return noise that can be sent away: it knows no other purpose, and its nodes follow by `of_nodes`."""
+        none = np.empty(0, np.int64)
+        bare = Candidates(none, none, none, self.candidates.first)
+        return replace(self, secret=self.secret.lend(*NOISE_PURPOSES), candidates=bare)
+
+    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
+        """Return released children of all nodes that come in any order."""
+        order = np.lexsort((symbols, rows))
+        scales = np.array([self.ledger.scale(share) for share in self.candidates.shares.tolist()])
+        return Rows(self.candidates.parents, scales, rows[order], symbols[order].astype(np.int32), counts[order])
 
 
 def explore(limits: Limits, sequences: Int32s, secret: "Source", release: ReleaseRule = released_children) -> Tree:
