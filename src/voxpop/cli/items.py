@@ -1,5 +1,6 @@
 """`voxpop items`: from a table of who wrote what to a released set of items."""
 
+from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Accounting,
     Alpha,
@@ -42,6 +43,8 @@ def items(
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     tokenizer: Tokenizer = "words",
+    engine: Engine = "local",
+    master: Master = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -60,4 +63,6 @@ def items(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        engine=engine,
+        master=master,
     )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Accounting,
     Alpha,
@@ -57,6 +58,8 @@ def ngrams(
     measurement: Measurement = 0.02,
     tokenizer: Tokenizer = "words",
     sentences: Sentences = False,
+    engine: Engine = "local",
+    master: Master = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -76,5 +79,7 @@ def ngrams(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        engine=engine,
+        master=master,
         sentences=sentences,
     )

@@ -15,6 +15,8 @@ def release_and_report(
     tokenizer: str,
     seed: int | None,
     json: bool,
+    engine: str = "local",
+    master: str | None = None,
     **reading: Any,
 ) -> None:
     """Check, plan, read, release, save and report.
@@ -30,21 +32,22 @@ def release_and_report(
         tokenizer: how to cut text.
         seed: for tests.
         json: print one JSON object instead of words.
+        engine: where to run.
+        master: the address of Spark.
         reading: further arguments of `voxpop.read`.
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.engines import check_engine, read_with
     from voxpop.cli.report import report
     from voxpop.cli.stages import stage
     from voxpop.release.saving import check_target
 
+    check_engine(engine, master)
     folder = check_target(output)
     plan = planned()
     columns = chosen_columns(source, user, **contents)
     cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, **columns, **reading)
+    corpus = read_with(engine, master, source, columns, tokenizer=cut, **reading)
     with stage("Releasing"):
         release = plan.release(corpus, seed)
     release.save(folder)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import Epsilon, Json, Output, Seed, Sequence, Sources, Text, Tokenizer, Tokens, User
 from voxpop.errors import InputError
 
@@ -42,6 +43,8 @@ def sequences(
     consistency: Consistency = "balanced",
     synthesize: Synthesize = 0,
     tokenizer: Tokenizer = "words",
+    engine: Engine = "local",
+    master: Master = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -51,11 +54,13 @@ def sequences(
     1000 -o model
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.engines import check_engine, read_with
     from voxpop.cli.stages import stage
     from voxpop.sequences.saving import check_model_target, save_model
     from voxpop.sequences.sequences import Sequences
 
     # All that can be wrong with the call comes before the data, and the data before the budget is spent.
+    check_engine(engine, master)
     budget = _budget(epsilon)
     folder = check_model_target(output)
     symbols, spent = alphabet_of(alphabet)
@@ -63,10 +68,7 @@ def sequences(
     plan = Sequences(max_length=max_length, max_gram=max_gram, **fields).plan(budget)
     columns = chosen_columns(source, user, sequence=sequence, text=text, tokens=tokens)
     cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, **columns)
+    corpus = read_with(engine, master, source, columns, tokenizer=cut)
     with stage("Releasing"):
         model = plan.release(corpus, seed)
     extra = {}

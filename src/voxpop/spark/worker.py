@@ -42,11 +42,13 @@ def safely() -> Iterator[None]:
 
 
 def set_up() -> None:
-    """Choose threads and caching before anything heavy is imported."""
+    """Choose threads and caching before anything heavy is imported; nothing outside of a task of Spark."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    cores = str(max(1, context.cpus() if context is not None else 1))
+    if context is None:
+        return
+    cores = str(max(1, context.cpus()))
     os.environ["VOXPOP_JIT_CACHE"] = "0"
     for name in ("VOXPOP_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ[name] = cores
