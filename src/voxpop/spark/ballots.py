@@ -39,8 +39,8 @@ def check_small(closure: Any) -> None:
     """
     from pyspark import cloudpickle
 
-    content: bytes = cloudpickle.dumps(closure)  # type: ignore[no-untyped-call]
-    if len(content) > MOST_CLOSURE:
+    dumps: Any = cloudpickle.dumps
+    if len(dumps(closure)) > MOST_CLOSURE:
         raise InputError(
             "the weighting takes more than half a megabyte to send to executors, and Spark would write it to disk "
             "together with the keys of the noise. Make it smaller: let it compute its tables when they are needed."

@@ -98,7 +98,7 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
     from pyspark.errors import PySparkException
 
     try:
-        frame = _reader(session, _kind_of(sources))(sources)
+        frame: DataFrame = _reader(session, _kind_of(sources))(sources)
         frame.columns  # noqa: B018  # Spark Connect looks at the files only now
     except PySparkException as error:
         raise SourceError(
@@ -112,8 +112,8 @@ def _reader(session: "SparkSession", kind: str) -> Any:
     if kind == ".parquet":
         return lambda sources: session.read.parquet(*sources)
     if kind in (".csv", ".tsv"):
-        quoted = {"header": True, "quote": '"', "escape": '"', "multiLine": True}
-        return session.read.options(**quoted, sep="," if kind == ".csv" else "\t").csv
+        separator = "," if kind == ".csv" else "\t"
+        return session.read.options(header=True, quote='"', escape='"', multiLine=True, sep=separator).csv
     return session.read.json
 
 
