@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check lint types bench bench-peers federation clean
+.PHONY: help demo test check lint types bench bench-peers bench-spark federation spark clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -55,5 +55,20 @@ federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loop
 	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
 	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
 
+SPARK := .venv-spark/.installed
+
+$(SPARK): pyproject.toml
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip install --quiet --upgrade pip
+	.venv-spark/bin/python -m pip install --quiet --editable ".[spark]" --group test "pyspark[connect]>=4.0,<5"
+	touch $@
+
+spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster that loses a worker
+	.venv-spark/bin/python -m pytest -q -m "not data" tests/spark
+
+bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
+	.venv-spark/bin/python -m benchmarks.spark_jobs
+	.venv-spark/bin/python -m benchmarks.spark_descent
+
 clean:  ## remove what was made
-	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ import sys
 
 import polars as pl
 import pytest
+from framed import framed
 
 import voxpop as vp
 from voxpop.errors import InputError
@@ -12,6 +13,7 @@ from voxpop.errors import InputError
 pytest.importorskip(
     "pyspark", reason="no pyspark: run `make spark`, or pip install 'voxpop[spark]'", exc_type=ImportError
 )
+
 
 ATTEMPTS = 4
 
@@ -88,13 +90,3 @@ def read_both(spark):
             spark.conf.set("spark.sql.shuffle.partitions", 3)
 
     return read
-
-
-def framed(spark, table):
-    """Return a polars table as a DataFrame."""
-    import pyarrow as pa
-
-    arrow = table.to_arrow()
-    texts = (pa.types.is_string_view, pa.types.is_large_string)
-    plain = [f.with_type(pa.string()) if any(test(f.type) for test in texts) else f for f in arrow.schema]
-    return spark.createDataFrame(arrow.cast(pa.schema(plain)))

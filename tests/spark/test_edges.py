@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
+from framed import framed
 
 import voxpop as vp
-from conftest import framed
 from voxpop.errors import ColumnError, InputError, SourceError
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)

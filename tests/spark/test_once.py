@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from framed import framed
 
 import voxpop as vp
-from conftest import framed
 from voxpop.privacy.coins import Coins
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.secret import Secret

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from framed import framed
 
 import voxpop as vp
-from conftest import framed
 from voxpop.errors import InputError, InternalError, SourceError, VoxpopError
 from voxpop.privacy.secret import Secret
 
