@@ -13,7 +13,11 @@
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """
 
-from voxpop.spark.corpus import SparkCorpus
-from voxpop.spark.read import read_spark
+from voxpop.spark.worker import set_up
+
+set_up()  # every task arrives as a function of this package, so this comes before any kernel is imported
+
+from voxpop.spark.corpus import SparkCorpus  # noqa: E402
+from voxpop.spark.read import read_spark  # noqa: E402
 
 __all__ = ["SparkCorpus", "read_spark"]

@@ -12,7 +12,6 @@ from voxpop.spark.tasks import encode
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PLACE = "__voxpop_place"
 PLACEMENT = 0x766F78706F70
 """Mixed into the hash that places users, so that it is not the hash that other shuffles place them by."""
 
@@ -47,11 +46,14 @@ def read_spark(
     check_columns([user, column], frame.columns, "the table")
     _check_user(frame, user)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    wanted = list(dict.fromkeys([user, column]))
     # (user, content, place): places are those of the rows, so that a user's documents keep their order.
-    rows = frame.select(*(_exact(frame, name) for name in wanted)).withColumn(PLACE, sql.monotonically_increasing_id())
-    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), sql.col(_quoted(user))))
-    ordered = placed.sortWithinPartitions(PLACE).select(*(sql.col(_quoted(name)) for name in wanted))
+    rows = frame.select(
+        _exact(frame, user).alias("user"),
+        _exact(frame, column).alias("content"),
+        sql.monotonically_increasing_id().alias("place"),
+    )
+    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), "user"))
+    ordered = placed.sortWithinPartitions("place").select("user", "content")
     work = partial(encode, user=user, kind=kind, column=column, tokenizer=tokenizer, sentences=sentences)
     return SparkCorpus(ordered.mapInArrow(work, STATE), kind)
 
@@ -61,13 +63,8 @@ def _exact(frame: "DataFrame", name: str) -> "Column":
     from pyspark.sql import functions as sql
     from pyspark.sql.types import StringType
 
-    column = sql.col(_quoted(name))
-    kind = frame.schema[name].dataType
-    return column.cast(StringType()).alias(name) if isinstance(kind, StringType) else column.alias(name)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    column = sql.col("`" + name.replace("`", "``") + "`")
+    return column.cast(StringType()) if isinstance(frame.schema[name].dataType, StringType) else column
 
 
 def _check_user(frame: "DataFrame", user: str) -> None:

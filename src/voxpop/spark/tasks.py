@@ -60,7 +60,8 @@ def encode(batches: Batches, *, user: str, kind: str, column: str, tokenizer: An
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does."""
     from voxpop.corpus.read import read
 
-    rows = iter(batches)
+    names = [user] if user == column else [user, column]
+    rows = (batch.select([0, 1][: len(names)]).rename_columns(names) for batch in batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
         return
