@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -43,6 +44,8 @@ def spark(java, written):
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    here = Path(__file__).parent
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(each) for each in (here, here.parent))  # for classes of tests
     session = (
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")
