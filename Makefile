@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers federation browser audit trust clean
+.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers bench-spark federation spark browser audit trust clean
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -90,5 +90,20 @@ audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search o
 trust: $(VENV)/.installed-test  ## run the tests behind every claim and write docs/trust.md
 	$(BIN)/python -m benchmarks.trust
 
+SPARK := .venv-spark/.installed
+
+$(SPARK): pyproject.toml
+	$(PYTHON) -m venv .venv-spark
+	.venv-spark/bin/python -m pip install --quiet --upgrade pip
+	.venv-spark/bin/python -m pip install --quiet --editable ".[spark]" --group test "pyspark[connect]>=4.0,<5"
+	touch $@
+
+spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster that loses a worker
+	.venv-spark/bin/python -m pytest -q -m "not data" tests/spark
+
+bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
+	.venv-spark/bin/python -m benchmarks.spark_jobs
+	.venv-spark/bin/python -m benchmarks.spark_descent
+
 clean:  ## remove what was made
-	rm -rf $(VENV) .venv-flower .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,9 +6,18 @@ dict. Where the paper is wrong, `docs/privacy/errata.md` says how these differ.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import sqrt
+from typing import Any
+
+import numpy as np
 
 Items = Sequence[Hashable]
 Weights = dict[Hashable, float]
+
+
+def word_name(secret: Any, word: str) -> int:
+    """Return what the library's draws of samples name a word by: bits that follow from its bytes."""
+    content = np.frombuffer(word.encode(), np.uint8)
+    return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
 
 def bounded_sets(

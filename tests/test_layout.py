@@ -17,6 +17,7 @@ LAYERS = {
     "evaluate": 5,
     "testing": 5,
     "counts": 4,
+    "spark": 4,
     "ngrams": 4,
     "sequences": 3,
     "hitters": 3,
@@ -96,6 +97,14 @@ def test_one_file_imports_numba_and_one_makes_randomness(path):
         assert not roots & RANDOMNESS
         assert "np.random" not in path.read_text()
         assert "os.urandom" not in path.read_text()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ident)
+def test_one_folder_imports_pyspark(path):
+    """And by name alone does the corpus look up to it."""
+    roots = {name.split(".")[0] for name in imported(path)}
+    assert part(path) == "spark" or "pyspark" not in roots
+    assert part(path) in ("spark", "cli") or "spark" not in parts_imported(path)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)

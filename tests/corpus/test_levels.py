@@ -73,7 +73,8 @@ def walk_and_compare(users, data, weighting, limit, single):
     for length in range(1, 5):
         occasion = f"length {length}"
         histogram = levels.weigh(shares, limit, secret, occasion)
-        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, name_of)
+        drawn_by = {gram: naive.word_name(secret, gram[0]) for gram in candidates} if length == 1 else name_of
+        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, drawn_by)
         gram_of = {name: gram for gram, name in name_of.items()}
         found = {gram_of[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
         assert found.keys() == {gram for gram, weight in expected.items() if weight > 0}

@@ -77,7 +77,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path):
-    """At random moments (five, fifty by `make faults`): what is there loads, is one of the two, and nothing stays over."""
+    """At random moments (five; fifty by `make faults`): what is there loads and is one of the two; nothing stays."""
     moments, folder = random.Random(8), tmp_path / "out" / "r"
     wanted = [crashes.release_of(name) for name in crashes.RELEASES]
     wanted[0].save(folder)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from voxpop.corpus import Histogram
 from voxpop.errors import BudgetError
 from voxpop.ngrams import unsupported
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.unsupported import hits_below, unsupported_hits
+from voxpop.ngrams.unsupported import hits_below, lucky_candidates
 from voxpop.privacy import precise
 from voxpop.privacy.inversion import BAND
 from voxpop.privacy.secret import Secret
@@ -52,14 +53,16 @@ def test_doubles_and_many_digits_give_the_same_hits():
 
 
 def test_supported_candidates_are_left_to_their_own_noise():
-    """Hits on candidates with votes are dropped, others stay."""
+    """Hits on candidates with votes are dropped, whether those pass or not; others stay."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
-    nearly_all = precise.number(0.999999)
-    everything = unsupported_hits(candidates, nearly_all, np.empty(0, np.int64), Secret.from_seed(1), "x")
+    everything = lucky_candidates(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81
     supported = everything[::2]
-    rest = unsupported_hits(candidates, nearly_all, supported, Secret.from_seed(1), "x")
+    histogram = Histogram(supported[::-1], np.ones(supported.size, np.int64))
+    rest = histogram.chosen(lambda weights, names, texts: np.zeros(weights.size, np.bool_), everything)
     assert rest.tolist() == everything[1::2].tolist()
+    one = histogram.chosen(lambda weights, names, texts: names == everything[4], everything)
+    assert one.tolist() == sorted([*everything[1::2].tolist(), everything[4]])
 
 
 def test_too_many_candidates_are_refused_with_advice(monkeypatch):
@@ -67,4 +70,4 @@ def test_too_many_candidates_are_refused_with_advice(monkeypatch):
     monkeypatch.setattr(unsupported, "MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="guide=True"):
-        unsupported_hits(candidates, precise.number(0.1), np.empty(0, np.int64), Secret.from_seed(1), "x")
+        lucky_candidates(candidates, precise.number(0.1), Secret.from_seed(1), "x")

@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 from voxpop.privacy import Secret
+from voxpop.privacy.secret import TEXT
 
 words = st.integers(0, 2**64 - 1)
 
@@ -73,6 +74,58 @@ def test_bits_are_balanced():
         for bit in range(64):
             ones = int(((word >> np.uint64(bit)) & np.uint64(1)).sum())
             assert abs(ones - size / 2) < tolerance
+
+
+@given(st.binary(min_size=32, max_size=32), st.lists(st.binary(max_size=20), max_size=6))
+def test_a_text_is_a_block_of_its_own(key, texts):
+    """Up to 15 bytes AES of the bytes, zeros and the length; beyond, BLAKE2b under the same key."""
+    subkey = hashlib.blake2b(b"noise/text", key=key, digest_size=32, person=b"voxpop purpose").digest()
+    expected = []
+    for text in texts:
+        if len(text) <= 15:
+            block = text + bytes(15 - len(text)) + bytes([len(text)])
+            expected.append(Cipher(algorithms.AES(subkey), modes.ECB()).encryptor().update(block))
+        else:
+            expected.append(hashlib.blake2b(text, key=subkey, digest_size=16, person=b"voxpop text").digest())
+    drawn = text_draws(Secret(key, private=True), texts)
+    assert [row.astype("<u8").tobytes() for row in drawn] == expected
+
+
+def test_texts_that_look_alike_share_no_bits():
+    """Zeros at the end, empty texts and lengths next to a block's size are told apart (false alarm below 1e-30)."""
+    texts = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a" * 14, b"a" * 15, b"a" * 16, b"a" * 15 + b"\0", b"a" * 2**20]
+    texts += [b"a" * 14 + bytes([14]), bytes(15), bytes(16), b"\0" * 14]
+    assert len({tuple(row) for row in text_draws(Secret.fresh(), texts).tolist()}) == len(texts)
+
+
+def test_a_text_draws_alike_whatever_stands_beside_it(monkeypatch):
+    """Neither order nor chunk nor neighbours change a draw."""
+    secret, texts = Secret.fresh(), [str(number).encode() * (number % 5) for number in range(200)]
+    whole = text_draws(secret, texts)
+    assert (text_draws(secret, texts[::-3]) == whole[::-3]).all()
+    monkeypatch.setattr("voxpop.privacy.secret._CHUNK", 7)
+    assert (text_draws(secret, texts) == whole).all()
+
+
+def text_draws(secret, texts):
+    starts = np.cumsum([0, *(len(text) for text in texts)]).astype(np.int64)
+    return secret.text_draws("noise", np.frombuffer(b"".join(texts), np.uint8), starts)
+
+
+def test_what_is_lent_draws_the_same_for_its_purposes_and_nothing_else():
+    """Also when it was pickled and sent; it shows no key, and lends no more than it has."""
+    secret, one = Secret.fresh(), np.ones(1, np.uint64)
+    lent = pickle.loads(pickle.dumps(secret.lend("a", "b", f"noise{TEXT}")))
+    assert (lent.draws("b", one, 5) == secret.draws("b", one, 5)).all()
+    assert (text_draws(lent, [b"x", b"y" * 40]) == text_draws(secret, [b"x", b"y" * 40])).all()
+    assert (lent.lend("a").draws("a", one, 5) == secret.draws("a", one, 5)).all()
+    for purpose in ("c", "noise", ""):
+        with pytest.raises(InternalError, match="lent"):
+            lent.draws(purpose, one, 0)
+    with pytest.raises(InternalError, match="lent"):
+        lent.lend("c")
+    assert repr(lent) == "Lent(a, b, noise/text)"
+    assert secret._key not in pickle.dumps(lent)
 
 
 def test_a_seed_is_reproducible_and_marked():

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import naive_sequences as naive
 import voxpop as vp
+from voxpop.corpus.cutting import one_sequence_each
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import spent_together
-from voxpop.sequences.cutting import one_sequence_each
 
 PAGES = ["home", "news", "sport", "weather"]
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
+from voxpop.corpus import counting
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import children, exploring
@@ -23,7 +24,7 @@ def count_the_end_at_the_root(monkeypatch):
     def open_everything(symbols, end, nodes):
         nodes[:] = 0
 
-    monkeypatch.setattr(exploring, "open_root", open_everything)
+    monkeypatch.setattr(counting, "open_root", open_everything)
     monkeypatch.setattr(children, "_bins", lambda limits, candidates, mine: limits.alphabet + 1)
 
 

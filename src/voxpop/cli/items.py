@@ -1,5 +1,6 @@
 """`voxpop items`: from a table of who wrote what to a released set of items."""
 
+from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Accounting,
     Alpha,
@@ -52,6 +53,8 @@ def items(
     dataset: Dataset = None,
     memory: Memory = None,
     work_folder: WorkFolder = None,
+    engine: Engine = "local",
+    master: Master = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -81,4 +84,6 @@ def items(
         dataset=dataset,
         memory=memory,
         work_folder=work_folder,
+        engine=engine,
+        master=master,
     )

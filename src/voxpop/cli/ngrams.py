@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Accounting,
     Alpha,
@@ -65,6 +66,8 @@ def ngrams(
     dataset: Dataset = None,
     memory: Memory = None,
     work_folder: WorkFolder = None,
+    engine: Engine = "local",
+    master: Master = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -88,5 +91,7 @@ def ngrams(
         dataset=dataset,
         memory=memory,
         work_folder=work_folder,
+        engine=engine,
+        master=master,
         sentences=sentences,
     )

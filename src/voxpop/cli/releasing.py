@@ -17,6 +17,8 @@ def release_and_report(
     json: bool,
     ledger: Path | None = None,
     dataset: str | None = None,
+    engine: str = "local",
+    master: str | None = None,
     **reading: Any,
 ) -> None:
     """Check, plan, read, release, save and report.
@@ -34,14 +36,18 @@ def release_and_report(
         json: print one JSON object instead of words.
         ledger: a ledger to charge before the release runs.
         dataset: its data set.
+        engine: where to run.
+        master: the address of Spark.
         reading: further arguments of `voxpop.read`.
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.engines import check_engine, read_with
     from voxpop.cli.ledger import account_of, run
     from voxpop.cli.report import report
     from voxpop.cli.stages import stage
     from voxpop.release.saving import check_target
 
+    check_engine(engine, master)
     folder = check_target(output)
     plan = planned()
     account = account_of(ledger, dataset, seed)
@@ -49,10 +55,7 @@ def release_and_report(
         account.check(plan.guarantee)
     columns = chosen_columns(source, user, **contents)
     cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, **columns, **reading)
+    corpus = read_with(engine, master, source, columns, tokenizer=cut, **reading)
     with stage("Releasing"):
         release = run(plan, corpus, seed, account)
     release.save(folder)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Dataset,
     Epsilon,
@@ -61,6 +62,8 @@ def sequences(
     dataset: Dataset = None,
     memory: Memory = None,
     work_folder: WorkFolder = None,
+    engine: Engine = "local",
+    master: Master = None,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -70,12 +73,14 @@ def sequences(
     1000 -o model
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.engines import check_engine, read_with
     from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
     from voxpop.sequences.saving import check_model_target, save_model
     from voxpop.sequences.sequences import Sequences
 
     # All that can be wrong with the call comes before the data, and the data before the budget is spent.
+    check_engine(engine, master)
     budget = _budget(epsilon)
     folder = check_model_target(output)
     symbols, spent = alphabet_of(alphabet)
@@ -86,10 +91,7 @@ def sequences(
         account.check(plan.guarantee)
     columns = chosen_columns(source, user, sequence=sequence, text=text, tokens=tokens)
     cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, memory=memory, work_folder=work_folder, **columns)
+    corpus = read_with(engine, master, source, columns, tokenizer=cut, memory=memory, work_folder=work_folder)
     with stage("Releasing"):
         model = run(plan, corpus, seed, account)
     extra = {}

@@ -39,7 +39,7 @@ def whole_numbers(array: pa.Array, missing: int = 0) -> NDArray[np.integer[Any]]
     return np.frombuffer(values, kind, len(array), array.offset * kind.itemsize)
 
 
-def int64_array(numbers: Sequence[int]) -> pa.Array:
+def int64_array(numbers: Sequence[int] | NDArray[np.integer[Any]]) -> pa.Array:
     """Return an array of whole numbers; `pa.array` would import pandas first."""
     exact = np.array(numbers, np.int64)
     return pa.Array.from_buffers(pa.int64(), exact.size, [None, pa.py_buffer(exact)])

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.pages import forget_pages
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
@@ -22,15 +23,8 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TOKENS_AT_ONCE = 1 << 19
-THREADS = min(8, os.cpu_count() or 1)
+THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 PLACE_BITS = 31
-
-
-class Draws(Protocol):
-    """Whatever yields uniform bits by purpose: the secret of the release."""
-
-    def draws(self, purpose: str, first: NDArray[np.uint64], second: NDArray[np.uint64] | int) -> NDArray[np.uint64]:
-        """Return (n, 2) uniform 64-bit words, a function of the purpose and of each (first, second)."""
 
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -60,6 +54,8 @@ def bounded_sets(
     of threads that prepare them ahead.
     """
     mask = np.empty(0, np.uint8) if candidates is None else candidates
+    crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
+    names = holdings.draw_names(secret) if crowded else None
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS if holdings.limit is None else 1):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
@@ -69,7 +65,7 @@ def bounded_sets(
         items, starts = _distinct(holdings, users, mask, scratch)
         scratch.stamp += users.size
         scratches.put(scratch)
-        return _cut(holdings, items, starts, holdings.user_key[users], limit, secret, occasion)
+        return _cut(names, items, starts, holdings.user_key[users], limit, secret, occasion)
 
     if holdings.order is None or not shuffle:
         yield from in_order(bound, _batches_as_they_are(holdings))
@@ -100,7 +96,9 @@ def bounded_corpus(
     corpus: "Corpus", limit: int, candidates: NDArray[np.uint8], secret: Draws, occasion: str
 ) -> "Corpus":
     """Return the bounded sets as a corpus of items; see `Corpus.bounded`."""
-    holdings = Holdings(corpus.tokens, corpus.user_start, corpus.user_key, len(corpus.vocabulary))
+    corpus.require("what all users drew", per_token=8, per_user=24, per_word=32)
+    users, words = (corpus.tokens, corpus.user_start, corpus.user_key), corpus.vocabulary
+    holdings = Holdings(*users, len(words), limit=corpus.limit, words=words)
     sets = list(bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=False))
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(starts) for _, starts in sets)])
     items = np.concatenate([np.empty(0, np.int32), *(items for items, _ in sets)])
@@ -120,7 +118,7 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
 
 
 def _cut(
-    holdings: Holdings,
+    names: NDArray[np.uint64] | None,
     items: NDArray[np.int32],
     starts: NDArray[np.int64],
     keys: NDArray[np.uint64],
@@ -132,7 +130,8 @@ def _cut(
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
     first, second = pairs_over_limit(items, starts, keys, limit)
-    priorities = secret.draws(f"sample/{occasion}", first, holdings.names_of(second))[:, 0].copy()
+    named = second if names is None else names[second.view(np.int64)]
+    priorities = secret.draws(f"sample/{occasion}", first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
 

@@ -9,10 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from voxpop.corpus.bound import Draws
+    from voxpop.corpus.counting import Counting
+    from voxpop.corpus.cutting import Combine
+    from voxpop.corpus.draws import Draws
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.levels import Levels
     from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.remaining import Remaining
     from voxpop.corpus.weigh import Shares
 
 
@@ -64,8 +67,23 @@ class Corpus:
             users = in_weighing_order(*users, self.limit, secret, occasion)
         elif weighting.sequential:
             order = user_order(self.user_key, secret, occasion)
-        holdings = Holdings(*users, len(self.vocabulary), order, limit=self.limit)
+        words = self.vocabulary
+        holdings = Holdings(*users, len(words), order, limit=self.limit, words=words)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)
+
+    def remaining(self) -> "Remaining":
+        """Return the items, to be released in one round or several."""
+        from voxpop.corpus.remaining import Remaining
+
+        return Remaining(self)
+
+    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws") -> "Counting":
+        """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
+        from voxpop.corpus.counting import Counting
+        from voxpop.corpus.cutting import one_sequence_each
+
+        self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
+        return Counting(one_sequence_each(self, alphabet, max_length, combine, secret), len(alphabet))
 
     def bounded(self, limit: int, candidates: NDArray[np.uint8], secret: "Draws", occasion: str) -> "Corpus":
         """Return a corpus in which every user holds at most `limit` of its distinct candidates, drawn once."""

@@ -1,9 +1,26 @@
 """The weights of the items that somebody holds: private."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+
+from voxpop.corpus.arrow import int64_array, text_buffers
+
+IDS_AT_ONCE = 1 << 20
+
+Int64s = NDArray[np.int64]
+Texts = tuple[NDArray[np.uint8], Int64s]
+
+
+class Decision(Protocol):
+    """Which items pass, given their weights."""
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> NDArray[np.bool_]:
+        """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -13,10 +30,41 @@ class Histogram:
     Attributes:
         ids: int64 (support), which items: ids in rising order, or names of grams (see `Levels`) in any order.
         weights: int64 (support), positive, in units of the weighting's grid.
+        words: large_string (support), the items themselves where draws name them by their bytes; else None.
     """
 
-    ids: NDArray[np.int64]
-    weights: NDArray[np.int64]
+    ids: Int64s
+    weights: Int64s
+    words: pa.LargeStringArray | None = None
+
+    def chosen(self, decision: Decision, lucky: Int64s | None = None) -> Int64s:
+        """Return the ids that pass, rising.
+
+        Args:
+            decision: which of the items with weight pass.
+            lucky: ids that pass where they have no weight, rising.
+        """
+        texts = None if self.words is None else text_buffers(self.words)
+        parts = [np.empty(0, np.int64)]
+        for start in range(0, self.ids.size, IDS_AT_ONCE):
+            stop = min(start + IDS_AT_ONCE, self.ids.size)
+            some = None if texts is None else (texts[0], texts[1][start : stop + 1])
+            parts.append(self.ids[start:stop][decision(self.weights[start:stop], self.ids[start:stop], some)])
+        passed = np.sort(np.concatenate(parts))
+        if lucky is None or not lucky.size:
+            return passed
+        return np.union1d(passed, np.setdiff1d(lucky, self.ids))
+
+    def texts(self, ids: Int64s) -> pa.LargeStringArray:
+        """Return the words of ids that passed, at length 1."""
+        assert self.words is not None
+        return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
+
+    def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:
+        """Return the noisy weight of every id below `size`, also of those without weight."""
+        weights = np.zeros(size, np.int64)
+        weights[self.ids] = self.weights
+        return noise(weights, np.arange(size))
 
     def __repr__(self) -> str:
         return "Histogram(private)"

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+
+from voxpop.corpus.arrow import text_buffers
+from voxpop.corpus.draws import Draws
 
 if TYPE_CHECKING:
     from voxpop.corpus.memory import MemoryLimit
@@ -22,6 +26,8 @@ class Holdings:
         order: int64 (users), the order in which they weigh where it matters; None for that of the corpus.
         names: int64 (size), what an id stands for in draws, the same on every engine; None where ids themselves are.
         limit: how much memory weighing them may take; None for as much as it needs.
+        words: large_string (size), the items themselves at length 1: draws name them by their bytes, for ids depend on
+            what else is held; None elsewhere.
     """
 
     ids: NDArray[np.int32]
@@ -31,10 +37,17 @@ class Holdings:
     order: NDArray[np.int64] | None = None
     names: NDArray[np.int64] | None = None
     limit: "MemoryLimit | None" = None
+    words: pa.LargeStringArray | None = None
 
-    def names_of(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return what ids stand for in draws."""
-        return ids if self.names is None else self.names.view(np.uint64)[ids.view(np.int64)]
+    def draw_names(self, secret: Draws) -> NDArray[np.uint64] | None:
+        """Return what ids stand for in draws by id, None where ids themselves do.
+
+        Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
+        sample, which the proof allows: a sample may be any function of the user's own items.
+        """
+        if self.words is not None:
+            return secret.text_draws("words", *text_buffers(self.words))[:, 0].copy()
+        return None if self.names is None else self.names.view(np.uint64)
 
     def __repr__(self) -> str:
         return "Holdings(private)"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import THREADS, Draws, in_order, user_order
+from voxpop.corpus.bound import THREADS, in_order, user_order
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.mapped_positions import copied, number_within, rename_all
@@ -63,10 +64,34 @@ class Levels:
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._length = 1
+        self._words = corpus.vocabulary
         self._size = len(corpus.vocabulary)
         self._names: Int64s | None = None
         self._table: Int64s | None = None
         self._ranges = _ranges(corpus.user_start)
+
+    @classmethod
+    def at(
+        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: NDArray[np.uint64], size: int
+    ) -> "Levels":
+        """Go on from where another walk was after `keep`.
+
+        Args:
+            length: of the grams that were kept.
+            ids: int32 by position, ranks; overwritten.
+            first: int32 by position, the kept tokens; needed above length 1 for candidates whose partner is a token.
+            user_start: int64 (users + 1).
+            user_key: uint64 (users).
+            size: how many grams were kept.
+        """
+        levels = cls.__new__(cls)
+        levels._user_start, levels._user_key = user_start, user_key
+        levels._tokens = levels._ids = ids
+        levels._first, levels._order, levels._words = first, None, None
+        levels._limit, levels._in_order = None, True
+        levels._length, levels._size, levels._names, levels._table = length, size, None, None
+        levels._ranges = _ranges(user_start)
+        return levels
 
     @property
     def length(self) -> int:
@@ -79,19 +104,50 @@ class Levels:
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
         if shares.sequential and self._ids is None and not self._in_order:
-            self._put_in_order(secret)
+            self.put_in_order(secret)
         ids = self._tokens if self._ids is None else self._ids
+        words = self._words if self._ids is None else None
         users = self._user_start, self._user_key
-        holdings = Holdings(ids, *users, self._size, self._order, self._names, self._limit)
+        holdings = Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
         histogram = weigh(holdings, shares, limit, None, secret, occasion)
         forget_pages(self._tokens)
         return histogram
+
+    def put_in_order(self, secret: Draws) -> None:
+        """Settle once the order in which users weigh where it matters, the same at every length."""
+        occasion = "all lengths"
+        if self._limit is None:
+            self._order = user_order(self._user_key, secret, occasion)
+        else:
+            users = self._tokens, self._user_start, self._user_key
+            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, occasion)
+        self._in_order = True
+
+    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:
+        """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
+
+        Of several positions in a row without a gram (`single`: without a kept token) one is left, and users who hold
+        no gram are left out.
+        """
+        assert self._ids is not None, "keep the grams of this length first"
+        ids = self._ids
+        first = ids if self._first is None else self._first
+        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
+        holding = np.diff(before) > 0
+        live = (first if single else ids) >= 0
+        needed = live.copy()
+        needed[1:] |= live[:-1]
+        needed &= np.repeat(holding, np.diff(self._user_start))
+        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
+        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
+        return ids[needed], first[needed], user_start, self._user_key[holding]
 
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these.
 
         Args:
-            names: int64, rising: the names of the released grams, also of those that nobody holds.
+            names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
+                below 0 stand for words that nobody holds here.
         """
         ranks = np.full(self._size, -1, np.int32)
         held = names if self._table is None else find_names(names, self._table)
@@ -132,16 +188,6 @@ class Levels:
             self._names, self._table = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
-
-    def _put_in_order(self, secret: Draws) -> None:
-        """Settle once the order in which users weigh at all lengths."""
-        occasion = "all lengths"
-        if self._limit is None:
-            self._order = user_order(self._user_key, secret, occasion)
-        else:
-            users = self._tokens, self._user_start, self._user_key
-            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, occasion)
-        self._in_order = True
 
     def _numbered(
         self, ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s

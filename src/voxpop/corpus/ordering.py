@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import Draws
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.pages import forget_pages
 from voxpop.corpus.sorter import HEAD, Sorter

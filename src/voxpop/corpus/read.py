@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,7 +19,7 @@ from voxpop.corpus.files import quieten
 from voxpop.corpus.interner import WordInterner
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.sentences import each_sentence
-from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, Batches, open_source
+from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, Batches, is_spark, open_source
 from voxpop.corpus.spilling import Encode, read_within
 from voxpop.corpus.stretches import Rows, Stretch
 from voxpop.corpus.tokenisers import Tokenise, list_tokeniser, tokeniser_name
@@ -51,7 +52,7 @@ def read(
 
     Args:
         source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
-            such, or a polars, pandas or pyarrow table.
+            such, or a polars, pandas or pyarrow table. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
         user: name of the column that says whose row it is: whole numbers or strings, never null.
         text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
         tokens: name of a column of lists of tokens, in order.
@@ -67,7 +68,8 @@ def read(
         work_folder: where work files are made; by default the system's folder for temporary files.
 
     Returns:
-        The corpus: private, held in memory or in work files; `Corpus.save` keeps it.
+        The corpus: private, held in memory or in work files; `Corpus.save` keeps it. Of a Spark DataFrame a
+            `SparkCorpus`, which set union, n-grams and sequences take alike.
 
     Raises:
         InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.
@@ -83,9 +85,16 @@ def read(
     """
     kind, column = _content(text=text, tokens=tokens, items=items, sequence=sequence)
     as_lists = list_tokeniser(tokenizer)
-    wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
+    if is_spark(source):
+        spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
+        columns = {"user": user, "kind": kind, "column": column}
+        if memory is not None:
+            raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
+        corpus: Corpus = spark.read_spark(source, tokenizer=tokenizer, sentences=sentences, **columns)
+        return corpus
+    wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
     dictionary = column if kind == "items" else None
     batches = open_source(source, [user, column], wide, dictionary=dictionary, small=limit is not None)
@@ -96,10 +105,10 @@ def read(
             return _encode_by_text(stretch, as_lists, column, sentences=sentences)
         return _encode_lists(stretch, stretch, column, kind)
 
-    corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
-    if corpus is None:
+    read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
+    if read_corpus is None:
         raise SourceError("the source holds no rows; check that it is the one you meant.")
-    return replace(corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
+    return replace(read_corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
 
 
 def _read_at_once(rows: Rows, encode: Encode, kind: str) -> Corpus | None:

@@ -47,6 +47,12 @@ def open_source(
     return _table_batches(source, columns, rows)
 
 
+def is_spark(source: Any) -> bool:
+    """Tell whether a source is a DataFrame of Spark, without importing pyspark."""
+    kind = type(source)
+    return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
+
+
 def _paths_batches(paths: list[Any], columns: list[str], rows: int, dictionary: str | None, *, small: bool) -> Batches:
     files = _files(paths)
     before = [_state(path) for path in files]

@@ -61,7 +61,7 @@ def identities(columns: list[pa.Array], keys: NDArray[np.uint64], first: NDArray
     """
     if all(pa.types.is_integer(column.type) for column in columns):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
-    names = plain(pa.chunked_array(columns).take(int64_array(first)))  # type: ignore[arg-type]
+    names = plain(pa.chunked_array(columns).take(int64_array(first)))
     digests = b"".join(blake2b(name.encode(), digest_size=16).digest() for name in names.to_pylist())
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 

@@ -5,7 +5,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import Draws, bounded_sets
+from voxpop.corpus.arrow import int64_array
+from voxpop.corpus.bound import bounded_sets
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 
@@ -53,4 +55,7 @@ def weigh(
         shares.add(histogram, items, starts)
     ids = np.flatnonzero(histogram)
     names = ids if holdings.names is None else holdings.names[ids]
-    return Histogram(names, histogram[ids])
+    words = holdings.words
+    if words is not None and ids.size < len(words):
+        words = words.take(int64_array(ids))
+    return Histogram(names, histogram[ids], words)

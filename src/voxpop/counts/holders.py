@@ -11,7 +11,7 @@ from voxpop.counts.shares import HolderShares
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
-    from voxpop.corpus.bound import Draws
+    from voxpop.corpus.draws import Draws
     from voxpop.release.release import Release
 
 Gram = tuple[str, ...]

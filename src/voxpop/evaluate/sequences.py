@@ -55,8 +55,8 @@ def private_sequences(corpus: "Corpus", alphabet: Sequence[str]) -> SequenceData
     Returns:
         The sequences, of users who have one: private.
     """
+    from voxpop.corpus.cutting import one_sequence_each
     from voxpop.privacy.secret import Secret
-    from voxpop.sequences.cutting import one_sequence_each
 
     longest = int(np.diff(corpus.user_start).max(initial=1))
     marked = one_sequence_each(corpus, tuple(alphabet), longest, "concatenate", Secret.from_seed(0))

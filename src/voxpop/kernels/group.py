@@ -57,7 +57,8 @@ def number_values(values: Int64s, codes: Int32s) -> Int64s:
             size *= 4
             slots = np.full(size, -1, np.int32)
             longer = np.empty(size // 2, np.int64)
-            longer[:count] = distinct[:count]
+            for code in range(count):
+                longer[code] = distinct[code]
             distinct = longer
             for code in range(count):
                 slot = _slot_of(distinct[code], distinct, slots)

@@ -156,7 +156,8 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
     table = _grown(names, count, bits)
     shift = HIGH - np.uint64(bits)
     merged = np.empty(count + parts.size, np.int64)
-    merged[:count] = names[:count]
+    for number in range(count):
+        merged[number] = names[number]
     for number in range(parts.size):
         slot = _slot_of(parts[number], table, shift)
         if table[2 * slot] == 0:

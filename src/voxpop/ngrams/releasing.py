@@ -20,13 +20,12 @@ from voxpop.ngrams.guide import Guide, breadth_after, worth_measuring
 from voxpop.ngrams.plan import LengthRun
 from voxpop.ngrams.planning import NORM, later_sensitivity, threshold_for
 from voxpop.ngrams.table import table_of_grams
-from voxpop.ngrams.unsupported import unsupported_hits
+from voxpop.ngrams.unsupported import lucky_candidates
+from voxpop.privacy.coins import CellNoise
 from voxpop.privacy.filter import GaussianFilter
-from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
-from voxpop.release.grams import array_of
 from voxpop.union.additive import Weighted
 from voxpop.union.releasing import chosen
 from voxpop.union.sharing import BoundShares, Setting
@@ -63,7 +62,6 @@ class _Walk:
     def __init__(self, plan: "NGramsPlan", corpus: "Corpus", secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
-        self._corpus = corpus
         self._levels = corpus.levels()
         self._secret = secret
         self._purse = GaussianFilter(plan.later)
@@ -72,14 +70,9 @@ class _Walk:
         self._single = self._ngrams.pruning == "single"
         self._estimates: list[Estimates] = []
         self._density = 0.0
-        self.words: Int64s = np.empty(0, np.int64)
+        self.vocabulary: pa.LargeStringArray = pa.array([], pa.large_string())
         self.released: list[Grams] = []
         self.ran: list[LengthRun] = []
-
-    @property
-    def vocabulary(self) -> pa.LargeStringArray:
-        """The released tokens, by rank."""
-        return self._corpus.vocabulary.take(array_of(self.words))
 
     def run(self) -> None:
         """Release every length, until nothing is left to extend."""
@@ -90,7 +83,7 @@ class _Walk:
         self._release_words()
         yield 1
         for length in range(2, self._ngrams.max_length + 1):
-            valid = Candidates.all_valid(self.released[-1], self.words.size, single=self._single)
+            valid = Candidates.all_valid(self.released[-1], len(self.vocabulary), single=self._single)
             if valid.count == 0:
                 return
             self._release_longer(self._prospect(valid))
@@ -99,11 +92,12 @@ class _Walk:
     def _release_words(self) -> None:
         first, occasion = self._plan.first, "length 1"
         histogram = self._levels.weigh(first.shares, first.shares.setting.limit, self._secret, occasion)
-        self.words = np.sort(chosen(first.rule(self._plan.budget), histogram, self._secret, occasion))
-        self._levels.keep(self.words)
-        self.released.append(Grams.of_tokens(self.words.size))
+        words = chosen(first.rule(self._plan.budget), histogram, self._secret, occasion)
+        self.vocabulary = histogram.texts(words)
+        self._levels.keep(words)
+        self.released.append(Grams.of_tokens(words.size))
         self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
-        self._density = 1.0 if self.words.size <= FEW_TOKENS else 0.0
+        self._density = 1.0 if words.size <= FEW_TOKENS else 0.0
 
     def _prospect(self, valid: Candidates) -> Prospect:
         """Measure the grams just released, unless there is nothing to prune."""
@@ -123,11 +117,9 @@ class _Walk:
         limit = self._ngrams.limits[grams.length - 1]
         shares = BoundShares(Weighted(), Setting(limit, NORM))
         histogram = self._levels.weigh(shares, limit, self._secret, occasion)
-        weights = np.zeros(len(grams), np.int64)
-        weights[histogram.ids] = histogram.weights
         unit, cell = shares.setting.unit, cell_below(sigma)
-        draws = self._secret.draws(f"noise/{occasion}", np.arange(len(grams), dtype=np.uint64), 0)
-        return Estimates(noisy_cells(weights, sigma, unit, max(1, round(cell * unit)), draws), cell, sigma)
+        noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{occasion}")
+        return Estimates(histogram.measured(noise, len(grams)), cell, sigma)
 
     def _forecast(self, valid: Candidates, grams: Grams, estimates: Estimates) -> Forecast:
         first = self._estimates[0]
@@ -145,9 +137,8 @@ class _Walk:
         self._levels.extend(candidates)
         histogram = self._levels.weigh(round_plan.shares, round_plan.shares.setting.limit, self._secret, occasion)
         rule = round_plan.rule(self._plan.budget)
-        voted = chosen(rule, histogram, self._secret, occasion)
-        empty = unsupported_hits(candidates, rule.exact(0), histogram.ids, self._secret, occasion)
-        names = np.sort(np.concatenate([voted, empty]))
+        lucky = lucky_candidates(candidates, rule.exact(0), self._secret, occasion)
+        names = chosen(rule, histogram, self._secret, occasion, lucky)
         self._levels.keep(names)
         self.released.append(self.released[-1].longer(names, single=self._single))
         self.ran.append(LengthRun(length, sigma, prospect.measurement_sigma, candidates.count, round_plan.threshold))

@@ -22,13 +22,15 @@ Int64s = NDArray[np.int64]
 MOST_CANDIDATES = 2**46
 
 
-def unsupported_hits(candidates: Candidates, chance: Any, supported: Int64s, secret: Secret, occasion: str) -> Int64s:
-    """Return the names of the unsupported candidates that noise alone lifts over the threshold.
+def lucky_candidates(candidates: Candidates, chance: Any, secret: Secret, occasion: str) -> Int64s:
+    """Return the names of the candidates that noise alone lifts over the threshold, should nobody vote for them.
+
+    Public, since votes play no part in it. Which of them have votes is for the histogram to say, so that this stays
+    where the votes are.
 
     Args:
         candidates: all candidates of this length.
         chance: high-precision probability that a candidate of weight 0 is released; strictly between 0 and 1.
-        supported: int64, names of the candidates with weight.
         secret: source of the gaps.
         occasion: which pass of the release this is.
 
@@ -43,8 +45,7 @@ def unsupported_hits(candidates: Candidates, chance: Any, supported: Int64s, sec
             "there are more than 2^46 candidates at one length, too many to simulate those without votes; "
             "use guide=True, a smaller budget for length 1, or pruning='both'."
         )
-    names = candidates.names(hits_below(candidates.count, chance, secret, occasion))
-    return np.setdiff1d(names, supported, assume_unique=True)
+    return np.sort(candidates.names(hits_below(candidates.count, chance, secret, occasion)))
 
 
 def hits_below(count: int, chance: Any, secret: Secret, occasion: str, *, band: float = BAND) -> Int64s:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from voxpop.errors import InternalError
 from voxpop.privacy.inversion import LARGEST, Tail, further_bits, invert
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.secret import Source
 
 Integers = NDArray[np.int64]
 _SIGN = np.uint64(1 << 63)
 
 
-def laplace_noise(rate: Fraction, secret: Secret, purpose: str, first: Integers, second: Integers) -> Integers:
+def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers, second: Integers) -> Integers:
     """Noise for each pair of numbers.
 
     Args:
@@ -50,7 +50,7 @@ def laplace_noise(rate: Fraction, secret: Secret, purpose: str, first: Integers,
 
 
 def exceeding_zeros(
-    rate: Fraction, least: int, zeros: Integers, secret: Secret, purpose: str, rows: Integers
+    rate: Fraction, least: int, zeros: Integers, secret: Source, purpose: str, rows: Integers
 ) -> tuple[Integers, Integers, Integers]:
     """The noisy values of at least `least` among counts that are all 0, without drawing the others.
 

@@ -15,7 +15,7 @@ import numpy as np
 from mpmath import MPContext
 from numpy.typing import NDArray
 
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.secret import Source
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -77,7 +77,7 @@ def invert(
     return values
 
 
-def further_bits(secret: Secret, purpose: str, first: Integers, second: Integers) -> Callable[[int, int], int]:
+def further_bits(secret: Source, purpose: str, first: Integers, second: Integers) -> Callable[[int, int], int]:
     """What `invert` draws further bits with.
 
     Args:

@@ -10,7 +10,8 @@ repeats a block: q draws of one purpose are within q^2/2^129 of independent ones
 
 import hashlib
 import secrets
-from typing import Any, NoReturn
+from abc import ABC, abstractmethod
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,85 @@ from voxpop.errors import InputError
 Words = NDArray[np.uint64]
 _CHUNK = 1 << 18  # blocks encrypted at a time: 4 MiB in, 4 MiB out, which stays in cache
 _BLOCK = 16
+TEXT = "/text"
+"""What the purpose of a key for texts ends with."""
+_SHORT = _BLOCK - 1  # texts up to here fit into one block together with their length
 
 
-class Secret:
+class Source(ABC):
+    """Uniform bits by purpose, each a function of a key that nobody sees."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _subkey(self, purpose: str) -> bytes:
+        """Return the key of one purpose."""
+
+    @abstractmethod
+    def lend(self, *purposes: str) -> "Source":
+        """Return a source for these purposes alone, which may be sent to the machines that do the work."""
+
+    def draws(self, purpose: str, first: Words, second: Words | int) -> Words:
+        """128 uniform bits for each pair of numbers.
+
+        Args:
+            purpose: What the bits are for; different purposes give unrelated bits.
+            first: The first number of each pair.
+            second: The second number of each pair, or one for all.
+
+        Returns:
+            One row of two words per pair, the more significant word first. Equal pairs get equal rows.
+        """
+        first = np.ascontiguousarray(first, dtype=np.uint64)
+        output = np.empty(len(first) * _BLOCK + _BLOCK - 1, dtype=np.uint8)
+        encryptor = self._cipher(self._subkey(purpose))
+        for start in range(0, len(first), _CHUNK):
+            stop = min(start + _CHUNK, len(first))
+            blocks = np.empty((stop - start, 2), dtype="<u8")
+            blocks[:, 0] = first[start:stop]
+            blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
+            room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
+            encryptor.update_into(blocks.data.cast("B"), room.data)
+        words: Words = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
+        return words
+
+    def text_draws(self, purpose: str, data: NDArray[np.uint8], starts: NDArray[np.int64]) -> Words:
+        """128 uniform bits for each text, a function of its bytes: whoever holds the same text draws the same.
+
+        A text of up to 15 bytes is an AES block, filled up with zeros and ended by its length; a longer one is hashed
+        by BLAKE2b under the same key. Different texts are different blocks, so none of them share bits.
+
+        Args:
+            purpose: What the bits are for; its key differs from that of `draws`.
+            data: The bytes of all texts, one after the other.
+            starts: Where each begins (one more).
+
+        Returns:
+            One row of two words per text, the more significant word first.
+        """
+        subkey = self._subkey(f"{purpose}{TEXT}")
+        encryptor, sizes = self._cipher(subkey), np.diff(starts)
+        words = np.empty((sizes.size, 2), np.uint64)
+        short = np.flatnonzero(sizes <= _SHORT)
+        for first in range(0, short.size, _CHUNK):
+            mine = short[first : first + _CHUNK]
+            blocks = _blocks_of(data, starts[mine], sizes[mine])
+            words[mine] = np.frombuffer(encryptor.update(blocks.tobytes()), "<u8").reshape(-1, 2)
+        for text in np.flatnonzero(sizes > _SHORT):
+            content = data[starts[text] : starts[text + 1]].tobytes()
+            digest = hashlib.blake2b(content, key=subkey, digest_size=_BLOCK, person=b"voxpop text").digest()
+            words[text] = np.frombuffer(digest, "<u8")
+        return words
+
+    def _cipher(self, subkey: bytes) -> Any:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        # ECB is what is wanted: each block is a different pair or text, and its encryption is the random value.
+        return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
+
+
+@final
+class Secret(Source):
     """256 bits from the operating system, fresh for each release and never shown.
 
     Example:
@@ -69,36 +146,21 @@ class Secret:
         digest = hashlib.blake2b(str(int(seed)).encode(), digest_size=32, person=b"voxpop seed").digest()
         return cls(digest, private=False)
 
-    def draws(self, purpose: str, first: Words, second: Words | int) -> Words:
-        """128 uniform bits for each pair of numbers.
+    def lend(self, *purposes: str) -> "Source":
+        """Return a source for these purposes alone; see `voxpop.privacy.lent`.
 
         Args:
-            purpose: What the bits are for; different purposes give unrelated bits.
-            first: The first number of each pair.
-            second: The second number of each pair, or one for all.
+            purposes: As in `draws`; for texts with `TEXT` at the end.
 
         Returns:
-            One row of two words per pair, the more significant word first. Equal pairs get equal rows.
+            A source that can be pickled, and from which the secret cannot be found.
         """
-        first = np.ascontiguousarray(first, dtype=np.uint64)
-        output = np.empty(len(first) * _BLOCK + _BLOCK - 1, dtype=np.uint8)
-        encryptor = self._cipher(purpose)
-        for start in range(0, len(first), _CHUNK):
-            stop = min(start + _CHUNK, len(first))
-            blocks = np.empty((stop - start, 2), dtype="<u8")
-            blocks[:, 0] = first[start:stop]
-            blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
-            room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
-            encryptor.update_into(blocks.data.cast("B"), room.data)
-        words: Words = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
-        return words
+        from voxpop.privacy.lent import Lent
 
-    def _cipher(self, purpose: str) -> Any:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+        return Lent({purpose: self._subkey(purpose) for purpose in purposes})
 
-        subkey = hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
-        # ECB is what is wanted: each block is a different pair, and its encryption is the random value.
-        return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
+    def _subkey(self, purpose: str) -> bytes:
+        return hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
 
     def __repr__(self) -> str:
         return f"Secret(private={self.private})"
@@ -108,3 +170,13 @@ class Secret:
             "a Secret cannot be pickled or copied: written down, it would undo the privacy of its release. "
             "Pass the object itself within one process."
         )
+
+
+def _blocks_of(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return each text as a block: its bytes, zeros, its length."""
+    blocks = np.zeros((sizes.size, _BLOCK), np.uint8)
+    blocks[:, _SHORT] = sizes
+    places = np.arange(_SHORT)
+    held = places < sizes[:, None]
+    blocks[:, :_SHORT][held] = data[(starts[:, None] + places)[held]]
+    return blocks

@@ -16,7 +16,7 @@ from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows
 
 if TYPE_CHECKING:
-    from voxpop.privacy.secret import Secret
+    from voxpop.privacy.secret import Source
     from voxpop.sequences.exploring import Limits
 
 Int64s = NDArray[np.int64]
@@ -25,6 +25,12 @@ Found = tuple[Int64s, Int64s, Int64s]
 DENSE = 1024
 """Up to this many symbols every child is drawn."""
 AT_ONCE = 1 << 21
+NOISE_PURPOSES = tuple(
+    f"{purpose}{more}"
+    for purpose in ("sequences/noise", "sequences/zeros/gap", "sequences/zeros/height")
+    for more in ("", "/more 1", "/more 2")
+)
+"""What noise is drawn for; a third round of further bits is needed with a chance of 2^-256."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +51,7 @@ class Candidates:
 
 
 def released_children(
-    limits: "Limits", ledger: Ledger, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Secret"
+    limits: "Limits", ledger: Ledger, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Source"
 ) -> Rows:
     """Add noise to the children's counts and keep what may be said.
 
@@ -86,7 +92,7 @@ def _runs(rows: Int64s, width: int) -> Iterator[Int64s]:
 
 
 def _every_child(
-    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Secret"
+    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Source"
 ) -> Found:
     """Draw the noise of each possible child."""
     share = int(candidates.shares[mine[0]])
@@ -105,7 +111,7 @@ def _every_child(
 
 
 def _children_that_show(
-    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Secret"
+    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Source"
 ) -> Found:
     """Draw the noise of the children that occur, and of the others only where it passes the threshold."""
     share = int(candidates.shares[mine[0]])

@@ -1,24 +1,24 @@
 """The double line: the only place where sequences turn private counts into a public tree (CAC12, Algorithm 1)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.kernels.sequences import count_children, enter_children, open_root
-from voxpop.sequences.children import Candidates, released_children
+from voxpop.corpus.counting import Counting
+from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows, Tree, grow, plant
 
 if TYPE_CHECKING:
-    from voxpop.privacy.secret import Secret
+    from voxpop.privacy.secret import Source
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
-ReleaseRule = Callable[["Limits", Ledger, Candidates, Int64s, Int64s, "Secret"], Rows]
+ReleaseRule = Callable[["Limits", Ledger, Candidates, Int64s, Int64s, "Source"], Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,51 @@ class Limits:
     balanced: bool = False
 
 
-def explore(limits: Limits, sequences: Int32s, secret: "Secret", release: ReleaseRule = released_children) -> Tree:
+@dataclass(frozen=True, slots=True)
+class ChildNoise:
+    """What turns the counts below some nodes into released children, ready to be sent to where the counts are.
+
+    Attributes:
+        limits: public numbers.
+        ledger: what each node may spend.
+        candidates: the nodes.
+        secret: source of the noise.
+        release: the rule.
+    """
+
+    limits: Limits
+    ledger: Ledger
+    candidates: Candidates
+    secret: "Source"
+    release: ReleaseRule
+
+    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
+        """Return the released children; noise depends on node and symbol alone, not on what else is asked."""
+        return self.release(self.limits, self.ledger, self.candidates, keys, counts, self.secret)
+
+    def nodes(self) -> dict[str, Int64s]:
+        """Return the public numbers of the nodes."""
+        mine = self.candidates
+        return {"parents": mine.parents, "shares": mine.shares, "heights": mine.heights}
+
+    def of_nodes(self, first: int, parents: Int64s, shares: Int64s, heights: Int64s) -> "ChildNoise":
+        """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
+        return replace(self, candidates=Candidates(parents, shares, heights, self.candidates.first + first))
+
+    def lent(self) -> "ChildNoise":
+        """Return noise that can be sent away: it knows no other purpose, and its nodes follow by `of_nodes`."""
+        none = np.empty(0, np.int64)
+        bare = Candidates(none, none, none, self.candidates.first)
+        return replace(self, secret=self.secret.lend(*NOISE_PURPOSES), candidates=bare)
+
+    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
+        """Return released children of all nodes that come in any order."""
+        order = np.lexsort((symbols, rows))
+        scales = np.array([self.ledger.scale(share) for share in self.candidates.shares.tolist()])
+        return Rows(self.candidates.parents, scales, rows[order], symbols[order].astype(np.int32), counts[order])
+
+
+def explore(limits: Limits, sequences: Int32s, secret: "Source", release: ReleaseRule = released_children) -> Tree:
     """Count, add noise, release and go one symbol deeper, level by level.
 
     Args:
@@ -55,16 +99,20 @@ def explore(limits: Limits, sequences: Int32s, secret: "Secret", release: Releas
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
     """
+    return explore_counts(limits, Counting(sequences, limits.alphabet), secret, release)
+
+
+def explore_counts(
+    limits: Limits, counting: Counting, secret: "Source", release: ReleaseRule = released_children
+) -> Tree:
+    """Explore sequences wherever they are; see `explore`."""
     width = limits.alphabet + 1
     ledger = Ledger(limits.epsilon, limits.max_length, limits.alphabet)
     root = ledger.open_root(limits.max_gram)
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
-    places = np.empty(sequences.size, np.int32)
-    open_root(sequences, limits.alphabet, places)
     tree: Tree | None = None
     for depth in range(limits.max_gram):
-        keys, counts = count_children(sequences, places, depth, width)
-        level = release(limits, ledger, candidates, keys, counts, secret)
+        level = counting.released(depth, ChildNoise(limits, ledger, candidates, secret, release))
         if tree is None:
             tree, nodes = plant(width, level, limits.balanced), np.zeros(1, np.int32)
         else:
@@ -72,7 +120,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Secret", release: Releas
         opened = _open_next(limits, ledger, tree, candidates, nodes, depth)
         if not opened.parents.size:
             break
-        _enter(places, keys, opened, tree, nodes, width)
+        counting.enter(depth, _keys_of(opened, tree, nodes, width))
         candidates = opened
     assert tree is not None
     return tree
@@ -118,11 +166,9 @@ def predicted_heights(
     return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)
 
 
-def _enter(places: Int32s, keys: Int64s, opened: Candidates, tree: Tree, nodes: Int32s, width: int) -> None:
-    """Put each position under the candidate whose gram starts there."""
+def _keys_of(opened: Candidates, tree: Tree, nodes: Int32s, width: int) -> Int64s:
+    """Return the keys under which the candidates were counted, rising, as entries are."""
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
-    wanted = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]  # rising, as entries are
-    at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
-    child = np.where(wanted[at] == keys, at, -1).astype(np.int32)
-    enter_children(places, child)
+    keys: Int64s = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]
+    return keys

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.cutting import one_sequence_each
-from voxpop.sequences.exploring import explore
+from voxpop.sequences.exploring import explore_counts
 from voxpop.sequences.model import SequenceModel
 
 if TYPE_CHECKING:
@@ -23,9 +22,7 @@ def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) 
         )
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     mechanism = plan.mechanism
-    kept = 12 * (mechanism.max_length + 1)
-    corpus.require("the sequences of all users", per_token=4, per_user=64 + kept, per_word=64)
-    sequences = one_sequence_each(corpus, plan.alphabet, mechanism.max_length, mechanism.combine, secret)
-    tree = explore(plan.limits, sequences, secret)
+    counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
+    tree = explore_counts(plan.limits, counting, secret)
     guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)
     return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)

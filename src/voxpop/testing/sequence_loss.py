@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.secret import Secret, Source
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.exploring import Limits, explore
 from voxpop.sequences.ledger import Ledger
@@ -109,7 +109,7 @@ class _Recorder:
     shares: list[list[Fraction]] = field(default_factory=list)
 
     def __call__(
-        self, limits: Limits, ledger: Ledger, candidates: Candidates, keys: Integers, counts: Integers, secret: Secret
+        self, limits: Limits, ledger: Ledger, candidates: Candidates, keys: Integers, counts: Integers, secret: Source
     ) -> Rows:
         level = len(self.levels)
         self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))

@@ -58,6 +58,7 @@ def union_cases(unions: Sequence[SetUnion] = UNIONS, budget: Budget = BUDGET) ->
     """
     for union in unions:
         plan = union.plan(budget)
+        assert isinstance(plan, UnionPlan), "focused rounds have tests of their own"
         yield near(plan)
         yield alone(plan, union.limit, "alone")
         yield alone(plan, EXCESS * union.limit, "over")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.arrow import int64_array
+from voxpop.errors import InputError
 from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
-from voxpop.release.grams import array_of
 from voxpop.union.releasing import run_round
 
 if TYPE_CHECKING:
@@ -28,15 +29,17 @@ HELD = 1
 def release_focused(plan: "FocusPlan", corpus: "Corpus", seed: int | None) -> Release:
     """Release what the rounds are sure of, one after the other; see `SetUnion.release`."""
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    if not hasattr(corpus, "bounded"):
+        raise InputError("focused rounds run on one machine only; leave out `focus` on Spark.")
     found = np.zeros(len(corpus.vocabulary), np.bool_)
     undecided = np.full(found.size, HELD, np.uint8)
-    first = run_round(plan.opening, plan.budget, corpus, secret, undecided, "round 0/length 1")
+    first = run_round(plan.opening, plan.budget, corpus.remaining(), secret, "round 0/length 1")
     found[first], undecided[first] = True, 0
     bounded = corpus.bounded(plan.mechanism.limit, undecided, secret, "focus/length 1")
     evidence = np.zeros(found.size)
     for number in range(len(plan.rounds)):
         _add_round(plan, number, bounded, secret, undecided, evidence, found)
-    items = corpus.vocabulary.take(array_of(np.flatnonzero(found)))
+    items = corpus.vocabulary.take(int64_array(np.flatnonzero(found)))
     guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(items, plan, guarantee, corpus.reading)
 

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from voxpop.kernels.sequences import count_documents, cut_sequences
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
-    from voxpop.privacy.secret import Secret
+    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.draws import Draws
 
 Combine = Literal["sample", "concatenate"]
 
 
 def one_sequence_each(
-    corpus: "Corpus", alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: "Secret"
+    corpus: "Corpus", alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: "Draws"
 ) -> NDArray[np.int32]:
     """Return every user's one sequence, each followed by the end mark: private.
 

@@ -1,0 +1,64 @@
+"""The corpus on a cluster."""
+
+from typing import TYPE_CHECKING, Any
+
+from voxpop.errors import InputError
+from voxpop.spark.counting import SparkCounting
+from voxpop.spark.holder import Holder
+from voxpop.spark.levels import SparkLevels
+from voxpop.spark.remaining import SparkRemaining
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.corpus.cutting import Combine
+    from voxpop.privacy.secret import Source
+
+
+class SparkCorpus:
+    """What people hold, encoded, spread over executors: private, and it never comes to the driver.
+
+    A user lives in one Spark partition, which holds the arrays of a `Corpus` of its users. Set union, n-grams and
+    sequences take it as they take a `Corpus`.
+
+    Attributes:
+        kind: "text", "tokens", "items" or "sequence".
+    """
+
+    def __init__(self, state: "DataFrame", kind: str) -> None:
+        """Take the encoded partitions; see `voxpop.spark.frames`."""
+        self.kind = kind
+        self._holder = Holder()
+        self._state = self._holder.hold(state)
+
+    def remaining(self) -> SparkRemaining:
+        """Return the items, to be released in one round or several."""
+        return SparkRemaining(self._state)
+
+    def levels(self) -> SparkLevels:
+        """Return the walk from words to longer and longer grams.
+
+        Raises:
+            InputError: where the corpus holds items, which have no order.
+        """
+        if self.kind == "items":
+            raise InputError(
+                "grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=."
+            )
+        return SparkLevels(self._state)
+
+    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Source") -> Any:
+        """Return every user's one sequence, to be counted."""
+        return SparkCounting(self._state, alphabet, max_length, combine, secret)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say what a cluster does not hold in one piece."""
+        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "save"):
+            raise InputError(
+                f"a corpus on Spark has no `{name}`: its users stay on their executors. Set union, n-grams and "
+                "sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
+            )
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"SparkCorpus(kind={self.kind!r}, private)"

@@ -1,0 +1,107 @@
+"""Arrays as rows, public arrays as a broadcast, and answers as arrays.
+
+What an executor keeps of its users from one length to the next is a few arrays. They are cut into pieces, one row each,
+so that no row is large; a task reads its pieces and lays them together again.
+"""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Arrays = dict[str, NDArray[Any]]
+
+STATE = "piece int, name string, data binary"
+PIECE = 1 << 21
+"""Bytes in one row."""
+ROWS_AT_ONCE = 1 << 16
+TYPES = {
+    "tokens": np.int32,
+    "user_start": np.int64,
+    "user_key": np.uint64,
+    "word_data": np.uint8,
+    "word_starts": np.int64,
+    "ids": np.int32,
+    "first": np.int32,
+    "symbols": np.int32,
+    "places": np.int32,
+}
+
+
+def pieces(arrays: Arrays) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that hold some arrays."""
+    number = 0
+    for name, array in arrays.items():
+        content = np.ascontiguousarray(array, TYPES[name]).view(np.uint8)
+        for begin in range(0, max(content.size, 1), PIECE):
+            data = pa.array([content[begin : begin + PIECE].tobytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([number], pa.int32()), pa.array([name], pa.string()), data], ["piece", "name", "data"]
+            )
+            number += 1
+
+
+def laid_together(batches: Iterable[pa.RecordBatch]) -> tuple[Arrays, Arrays]:
+    """Return the arrays of a partition, and the public ones that came along; none of an empty partition."""
+    found: dict[str, list[tuple[int, bytes]]] = {}
+    public: Arrays = {}
+    for batch in batches:
+        names, numbers, data = (batch.column(name).to_pylist() for name in ("name", "piece", "data"))
+        for name, number, content in zip(names, numbers, data, strict=True):
+            found.setdefault(name, []).append((number, content))
+        if "public" in batch.schema.names:
+            for content in batch.column("public").drop_null().to_pylist():
+                public = unpacked(content)
+    return {name: np.frombuffer(_joined(parts), TYPES[name]) for name, parts in found.items()}, public
+
+
+def _joined(parts: list[tuple[int, bytes]]) -> bytearray:
+    """Return the bytes of pieces in their order, writable."""
+    return bytearray().join(content for _, content in sorted(parts))
+
+
+def packed(arrays: Arrays) -> bytes:
+    """Return arrays as bytes, without pickling."""
+    sink = io.BytesIO()
+    np.savez(sink, allow_pickle=False, **arrays)
+    return sink.getvalue()
+
+
+def unpacked(content: bytes) -> Arrays:
+    """Return what `packed` made bytes of."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as held:
+        return {name: held[name] for name in held.files}
+
+
+def with_public(state: "DataFrame", arrays: Arrays) -> "DataFrame":
+    """Send public arrays to every partition, beside its first row: a broadcast.
+
+    Released sets travel so, and not in a closure: Spark writes large closures to disk, and keys travel in closures.
+    """
+    from pyspark.sql import functions as sql
+
+    table = pa.table({"piece": pa.array([0], pa.int32()), "public": pa.array([packed(arrays)], pa.binary())})
+    public = state.sparkSession.createDataFrame(table)
+    return state.join(sql.broadcast(public), "piece", "left")
+
+
+def texts_of(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> pa.LargeStringArray:
+    """Return strings by their bytes."""
+    exact = np.ascontiguousarray(starts, np.int64)
+    return pa.LargeStringArray.from_buffers(exact.size - 1, pa.py_buffer(exact), pa.py_buffer(data))
+
+
+def weight_rows(names: pa.Array | NDArray[np.int64], weights: NDArray[np.int64], low_bits: int) -> Iterator[Any]:
+    """Yield (name, high, low): weights in two parts whose sums over all partitions cannot overflow."""
+    low = weights & ((1 << low_bits) - 1) if low_bits < 63 else weights
+    high = weights >> low_bits
+    names = pa.array(names) if isinstance(names, np.ndarray) else names
+    batch = pa.RecordBatch.from_arrays([names, pa.array(high), pa.array(low)], ["name", "high", "low"])
+    for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
+        yield batch.slice(begin, ROWS_AT_ONCE)

@@ -1,0 +1,84 @@
+"""Weights that stay on the executors: decisions and noise are sent to them."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.spark.failures import answer
+from voxpop.spark.tasks import add_noise, decide
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.privacy.coins import CellNoise, Coins
+
+Int64s = NDArray[np.int64]
+
+
+class SparkHistogram:
+    """What `Histogram` answers, of weights that nobody collects.
+
+    Every action may be run again, by Spark or by the caller: its noise is a function of the secret and the gram.
+    """
+
+    def __init__(self, weights: "DataFrame", *, words: bool) -> None:
+        """Take the weights of all partitions.
+
+        Args:
+            weights: columns name, high and low, one row per partition and item.
+            words: whether names are the bytes of words.
+        """
+        self._weights = weights
+        self._words = words
+        self._texts: pa.LargeStringArray | None = None
+
+    def chosen(self, decision: "Coins", lucky: Int64s | None = None) -> Int64s:
+        """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
+        rows = self._weights
+        if lucky is not None and lucky.size:
+            rows = self._with_nothing(self._frame(pa.table({"name": pa.array(lucky, pa.int64())})))
+        kind = "name binary" if self._words else "name bigint"
+        passed = _summed(rows).mapInArrow(partial(decide, coins=decision.lent(), words=self._words), kind)
+        names = answer(passed.toArrow).column("name").combine_chunks()
+        if not self._words:
+            return np.sort(np.asarray(names).astype(np.int64))
+        ordered = sorted(names.to_pylist())  # the order of bytes
+        self._texts = pa.array(ordered, pa.large_binary()).cast(pa.large_string())
+        return np.arange(len(ordered))
+
+    def texts(self, ids: Int64s) -> pa.LargeStringArray:
+        """Return the words of numbers that `chosen` gave."""
+        assert self._texts is not None
+        return self._texts.take(pa.array(ids))
+
+    def measured(self, noise: "CellNoise", size: int) -> Int64s:
+        """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
+        everything = self._with_nothing(self._weights.sparkSession.range(size).toDF("name"))
+        noisy = _summed(everything).mapInArrow(partial(add_noise, noise=noise.lent()), "name bigint, cells bigint")
+        found = answer(noisy.toArrow)
+        cells = np.empty(size, np.int64)
+        cells[np.asarray(found.column("name"))] = np.asarray(found.column("cells"))
+        return cells
+
+    def _with_nothing(self, names: "DataFrame") -> "DataFrame":
+        """Add names with a weight of 0."""
+        from pyspark.sql import functions as sql
+
+        zero = sql.lit(0).cast("bigint")
+        return self._weights.unionByName(names.select("name", zero.alias("high"), zero.alias("low")))
+
+    def _frame(self, table: pa.Table) -> Any:
+        return self._weights.sparkSession.createDataFrame(table)
+
+    def __repr__(self) -> str:
+        return "SparkHistogram(private)"
+
+
+def _summed(weights: "DataFrame") -> "DataFrame":
+    """Add up the partitions: the one shuffle of a length."""
+    from pyspark.sql import functions as sql
+
+    return weights.groupBy("name").agg(sql.sum("high").alias("high"), sql.sum("low").alias("low"))

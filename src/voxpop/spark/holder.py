@@ -1,0 +1,37 @@
+"""States of partitions, kept for as long as somebody needs them."""
+
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Holder:
+    """Keeps partitions on their executors, in memory or on local disk, for as long as it lives.
+
+    Of the states given to it the last two are kept: the one before is what the last is made from until it is made.
+    Blocks that are lost with an executor are made again, from what is kept or from the source.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[DataFrame] = []
+        weakref.finalize(self, _let_all_go, self._held)
+
+    def hold(self, state: "DataFrame") -> "DataFrame":
+        """Keep a new state, and let go of the one before the last."""
+        from pyspark import StorageLevel
+
+        state = state.persist(StorageLevel.MEMORY_AND_DISK)
+        self._held.append(state)
+        if len(self._held) > 2:
+            self._held.pop(0).unpersist()
+        return state
+
+
+def _let_all_go(held: "list[DataFrame]") -> None:
+    for state in held:
+        try:
+            state.unpersist()
+        except Exception:  # the session may have ended before
+            return

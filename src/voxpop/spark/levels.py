@@ -1,0 +1,83 @@
+"""The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.frames import STATE, Arrays, with_public
+from voxpop.spark.histogram import SparkHistogram
+from voxpop.spark.holder import Holder
+from voxpop.spark.remaining import public_words
+from voxpop.spark.tasks import keep_next, keep_words, weigh_kept, weigh_next, weigh_words
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.corpus.levels import Candidates
+    from voxpop.corpus.weigh import Shares
+    from voxpop.privacy.secret import Source
+
+Int64s = NDArray[np.int64]
+ALL_LENGTHS = "all lengths"
+
+
+class SparkLevels:
+    """What `Levels` answers: `weigh`, `keep` what was released, `extend` by the next candidates.
+
+    The state of a length is a DataFrame of arrays, made from that of the length before and from public sets, and kept
+    on the executors while the next length needs it. What is lost is made again: from the length before, or from the
+    source.
+    """
+
+    def __init__(self, state: "DataFrame") -> None:
+        self._state = state
+        self._length = 1
+        self._size: int | None = None
+        self._candidates: Candidates | None = None
+        self._words: SparkHistogram | None = None
+        self._order: Source | None = None
+        self._holder = Holder()
+
+    @property
+    def length(self) -> int:
+        """Length of the grams that are weighed now."""
+        return self._length
+
+    def weigh(self, shares: "Shares", limit: int, secret: "Source", occasion: str) -> SparkHistogram:
+        """Let every user share its weight over at most `limit` of its distinct grams of this length."""
+        ballot = lent_ballot(shares, limit, secret, occasion, order=ALL_LENGTHS)
+        if self._size is None:
+            if shares.sequential:
+                self._order = secret.lend(f"order/{ALL_LENGTHS}")
+            self._words = weigh_by(self._state, partial(weigh_words, ballot=ballot), words=True)
+            return self._words
+        if self._candidates is None:
+            work: Any = partial(weigh_kept, ballot=ballot, length=self._length, size=self._size)
+            return weigh_by(self._state, work, words=False)
+        work = partial(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
+        return weigh_by(with_public(self._state, self._public()), work, words=False)
+
+    def keep(self, names: Int64s) -> None:
+        """Forget every gram but these."""
+        if self._candidates is None:
+            assert self._words is not None
+            state = with_public(self._state, public_words(self._words.texts(names)))
+            work: Any = partial(keep_words, order=self._order)
+        else:
+            state = with_public(self._state, {**self._public(), "names": names})
+            work = partial(keep_next, length=self._length - 1, single=self._candidates.single)
+        self._state = self._holder.hold(state.mapInArrow(work, STATE))
+        self._size, self._candidates, self._words = names.size, None, None
+
+    def extend(self, candidates: "Candidates") -> None:
+        """Go on to the next length: these are its candidates."""
+        assert self._size is not None, "keep the grams of length 1 first"
+        self._candidates = candidates
+        self._length += 1
+
+    def _public(self) -> Arrays:
+        assert self._candidates is not None
+        return {"need": self._candidates.need, "estimates": self._candidates.estimates}

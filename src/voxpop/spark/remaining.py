@@ -1,0 +1,52 @@
+"""Items on a cluster, round after round."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from voxpop.corpus.arrow import text_buffers
+from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.frames import Arrays, with_public
+from voxpop.spark.histogram import SparkHistogram
+from voxpop.spark.tasks import weigh_remaining
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.corpus.weigh import Shares
+    from voxpop.privacy.secret import Source
+
+
+class SparkRemaining:
+    """What `Remaining` answers: `weigh` what is left, `leave_out` what was released."""
+
+    def __init__(self, state: "DataFrame") -> None:
+        self._state = state
+        self._released: list[pa.LargeStringArray] = []
+        self._last: Any = None
+
+    def weigh(self, shares: "Shares", limit: int, secret: "Source", occasion: str) -> SparkHistogram:
+        """Let every user share its weight over at most `limit` distinct items that are left."""
+        state = with_public(self._state, public_words(self.released())) if self._released else self._state
+        ballot = lent_ballot(shares, limit, secret, occasion, order=occasion)
+        self._last = weigh_by(state, partial(weigh_remaining, ballot=ballot), words=True)
+        return self._last  # type: ignore[no-any-return]
+
+    def leave_out(self, ids: NDArray[np.int64]) -> None:
+        """Forget the items that the last weighing released."""
+        self._released.append(self._last.texts(ids))
+
+    def released(self) -> pa.LargeStringArray:
+        """Return what was left out, in order of bytes."""
+        words = pa.concat_arrays([pa.array([], pa.large_string()), *self._released])
+        return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
+
+
+def public_words(words: pa.LargeStringArray) -> Arrays:
+    """Return released words as arrays to be sent."""
+    data, starts = text_buffers(words)
+    return {"word_data": data, "word_starts": starts}

@@ -1,0 +1,77 @@
+"""What runs on the executors for sequences; see `voxpop.spark.tasks`."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of
+from voxpop.spark.tasks import Answer, Batches, corpus_of
+from voxpop.spark.worker import safely, task
+
+if TYPE_CHECKING:
+    from voxpop.corpus.counting import Counting
+    from voxpop.corpus.cutting import Combine
+    from voxpop.privacy.secret import Source
+
+
+@task
+def cut_sequences_of(batches: Batches, *, max_length: int, combine: "Combine", secret: "Source") -> Answer:
+    """Cut one sequence of each user of a partition."""
+    arrays, public = laid_together(batches)
+    if not arrays:
+        return
+    alphabet = tuple(texts_of(public["word_data"], public["word_starts"]).to_pylist())
+    yield from _rows_of(corpus_of(arrays).counting(alphabet, max_length, combine, secret))
+
+
+@task
+def count_below(batches: Batches, *, depth: int, alphabet: int, block: int) -> Answer:
+    """Count what continues the nodes of a depth, each count with the block of its node."""
+    arrays, _ = laid_together(batches)
+    if not arrays:
+        return
+    keys, counts = _counting_of(arrays, alphabet).count(depth)
+    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
+    yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
+
+
+@task
+def enter_nodes(batches: Batches, *, depth: int, alphabet: int) -> Answer:
+    """Go on to the nodes that were opened."""
+    arrays, public = laid_together(batches)
+    if not arrays:
+        return
+    counting = _counting_of(arrays, alphabet)
+    counting.count(depth)
+    counting.enter(depth, public["wanted"])
+    if (counting.places >= 0).any():
+        yield from _rows_of(counting)
+
+
+def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: Any, width: int) -> pa.Table:
+    """Return the released children of one block of nodes: noise is added to the sums of all partitions."""
+    with safely():
+        nodes = nodes.sort_by("row")
+        first = int(nodes["row"][0].as_py())
+        mine = noise.of_nodes(
+            first, *(np.asarray(nodes[name]).astype(np.int64) for name in ("parents", "shares", "heights"))
+        )
+        keys, places = np.unique(np.asarray(counts["name"]).astype(np.int64), return_inverse=True)
+        sums = np.zeros(keys.size, np.int64)
+        np.add.at(sums, places, np.asarray(counts["weight"]).astype(np.int64))
+        rows = mine(keys - first * width, sums)
+        columns = [rows.rows + first, rows.symbols, rows.counts]
+        return pa.table([pa.array(column) for column in columns], ["row", "symbol", "count"])
+
+
+def _rows_of(counting: "Counting") -> Iterator[pa.RecordBatch]:
+    arrays: Arrays = {"symbols": counting.symbols, "places": counting.places}
+    return pieces(arrays)
+
+
+def _counting_of(arrays: Arrays, alphabet: int) -> "Counting":
+    from voxpop.corpus.counting import Counting
+
+    return Counting.at(arrays["symbols"], arrays["places"], alphabet)

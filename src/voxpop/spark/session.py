@@ -1,0 +1,134 @@
+"""Java, and sessions for the command line."""
+
+import os
+import re
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from voxpop.corpus.files import SUFFIXES
+from voxpop.errors import InputError, SourceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LOCAL = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?")
+CONNECT = "sc://"
+
+
+def java() -> Path:
+    """Return the program that runs Java: that of JAVA_HOME, else the one on the PATH.
+
+    Raises:
+        InputError: where there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = Path(home, "bin", "java") if home else None
+    if found is not None and found.is_file():
+        return found
+    on_path = shutil.which("java")
+    if on_path is None:
+        raise InputError(
+            "Spark needs Java 17 or later, and neither JAVA_HOME nor the PATH has it. Install one (Debian: "
+            "apt-get install openjdk-17-jre-headless), or use --engine local."
+        )
+    return Path(on_path)
+
+
+def start_session(master: str) -> "SparkSession":
+    """Start a session, or join the one there is.
+
+    Args:
+        master: "local[*]", "spark://host:7077", "yarn", "k8s://..." or, for Spark Connect, "sc://host:15002".
+
+    Raises:
+        InputError: where pyspark or Java is missing, or the master cannot be reached.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("--engine spark needs pyspark: pip install 'voxpop[spark]', or use --engine local.") from None
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    builder: Any = SparkSession.builder.appName("voxpop")
+    if master.startswith(CONNECT):
+        return _started(builder.remote(master), master)
+    java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = builder.master(master).config("spark.ui.showConsoleProgress", "false")
+    cores = cores_of(master)
+    if cores is not None:
+        builder = builder.config("spark.sql.shuffle.partitions", cores).config("spark.ui.enabled", "false")
+    session = _started(builder, master)
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _started(builder: Any, master: str) -> "SparkSession":
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as error:  # py4j, grpc and pyspark each have their own
+        raise InputError(
+            f"no Spark session could be started with --master {master} ({type(error).__name__}). Check the address, "
+            "and try --master 'local[*]'."
+        ) from error
+    return session
+
+
+def cores_of(master: str) -> int | None:
+    """Return the cores of a master on this machine, None for a cluster."""
+    match = LOCAL.fullmatch(master)
+    if match is None:
+        return None
+    wanted = match.group(2) or "1"
+    return (os.cpu_count() or 1) if wanted == "*" else int(wanted)
+
+
+def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
+    """Return files as a DataFrame: Parquet, CSV, TSV or JSON lines, by the ending of their names.
+
+    Args:
+        session: where to read.
+        sources: paths, folders or patterns, all of one kind, as the cluster sees them.
+
+    Raises:
+        SourceError: where the kind is unknown, or the files cannot be read.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        frame: DataFrame = _reader(session, _kind_of(sources))(sources)
+        frame.columns  # noqa: B018  # Spark Connect looks at the files only now
+    except PySparkException as error:
+        raise SourceError(
+            f"Spark cannot read {', '.join(sources)} ({error.getCondition() or type(error).__name__}). Check the path: "
+            "every executor must be able to read it."
+        ) from None
+    return frame
+
+
+def _reader(session: "SparkSession", kind: str) -> Any:
+    if kind == ".parquet":
+        return lambda sources: session.read.parquet(*sources)
+    if kind in (".csv", ".tsv"):
+        separator = "," if kind == ".csv" else "\t"
+        return session.read.options(header=True, quote='"', escape='"', multiLine=True, sep=separator).csv
+    return session.read.json
+
+
+def _kind_of(sources: list[str]) -> str:
+    """Return the one ending of all names; that of a folder is that of the files in it."""
+    names = [name for source in sources for name in _names(source)]
+    found = {next((end for end in SUFFIXES if end in Path(name).suffixes), "") for name in names} - {""}
+    if len(found) != 1:
+        raise SourceError(
+            f"Spark needs files of one kind, ending in {', '.join(SUFFIXES)}; "
+            f"got {', '.join(sorted(found)) or 'none of them'} in {', '.join(sources)}."
+        )
+    return found.pop()
+
+
+def _names(source: str) -> list[str]:
+    path = Path(source)
+    return [file.name for file in path.rglob("*")] if path.is_dir() and not path.suffix else [source]

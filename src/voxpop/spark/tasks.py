@@ -1,0 +1,235 @@
+"""What runs on the executors: batches of Arrow in, batches of Arrow out, on the kernels of the local engine.
+
+Closures hold settings and the keys of one purpose; public arrays come beside the rows (`frames.with_public`). Every
+function is a pure one of its arguments: run twice, or on another machine, it answers the same.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows
+from voxpop.spark.worker import task
+
+if TYPE_CHECKING:
+    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.levels import Levels
+    from voxpop.corpus.weigh import Shares
+    from voxpop.privacy.coins import CellNoise, Coins
+    from voxpop.privacy.secret import Source
+
+Batches = Iterable[pa.RecordBatch]
+Answer = Iterator[pa.RecordBatch]
+
+LOW_BITS = 31
+"""Weights of sequential weightings reach 2^61 in each partition, so they are summed in two parts."""
+WHOLE = 63
+MOST_WEIGHT = 1 << 61
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """One weighing.
+
+    Attributes:
+        shares: how a user's weight is shared.
+        limit: most items of one user.
+        secret: lent for the sample and, for sequential weightings, the order of users.
+        occasion: which pass of the release this is.
+    """
+
+    shares: "Shares"
+    limit: int
+    secret: "Source"
+    occasion: str
+
+    @property
+    def low_bits(self) -> int:
+        """How weights are split for the sum."""
+        return LOW_BITS if self.shares.sequential else WHOLE
+
+
+@task
+def encode(batches: Batches, *, user: str, kind: str, column: str, tokenizer: Any, sentences: bool) -> Answer:
+    """Turn the rows of a partition into the arrays of a corpus, as the local engine does."""
+    from voxpop.corpus.read import read
+
+    names = [user] if user == column else [user, column]
+    rows = (batch.select([0, 1][: len(names)]).rename_columns(names) for batch in batches)
+    first = next((batch for batch in rows if batch.num_rows), None)
+    if first is None:
+        return
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+    columns: dict[str, Any] = {"user": user, kind: column}
+    corpus = read(reader, tokenizer=tokenizer, sentences=sentences, progress=False, **columns)
+    yield from pieces(_arrays_of(corpus))
+
+
+def _arrays_of(corpus: "Corpus") -> Arrays:
+    from voxpop.corpus.arrow import text_buffers
+
+    data, starts = text_buffers(corpus.vocabulary)
+    held = {"tokens": corpus.tokens, "user_start": corpus.user_start, "user_key": corpus.user_key}
+    return {**held, "word_data": data[starts[0] : starts[-1]], "word_starts": starts - starts[0]}
+
+
+def corpus_of(arrays: Arrays) -> "Corpus":
+    """Return the corpus of a partition's users."""
+    from voxpop.corpus.corpus import Corpus
+
+    vocabulary = texts_of(arrays["word_data"], arrays["word_starts"])
+    return Corpus(arrays["tokens"], arrays["user_start"], arrays["user_key"], vocabulary, "tokens")
+
+
+@task
+def weigh_remaining(batches: Batches, *, ballot: Ballot) -> Answer:
+    """Weigh the words of a partition, those left out that earlier rounds released."""
+    arrays, public = laid_together(batches)
+    if not arrays:
+        return
+    corpus = corpus_of(arrays)
+    left = np.ones(len(corpus.vocabulary), np.uint8)
+    if public:
+        found = _places(texts_of(public["word_data"], public["word_starts"]), corpus.vocabulary)
+        left[found[found >= 0]] = 0
+    histogram = corpus.weigh(ballot.shares, ballot.limit, left, ballot.secret, ballot.occasion)
+    yield from _word_rows(histogram.words, histogram.weights, ballot)
+
+
+@task
+def weigh_words(batches: Batches, *, ballot: Ballot) -> Answer:
+    """Weigh the words of a partition, as the first length of a walk."""
+    arrays, _ = laid_together(batches)
+    if not arrays:
+        return
+    histogram = corpus_of(arrays).levels().weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
+    yield from _word_rows(histogram.words, histogram.weights, ballot)
+
+
+def _word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer:
+    return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, ballot.low_bits)
+
+
+@task
+def keep_words(batches: Batches, *, order: "Source | None") -> Answer:
+    """Forget every word that was not released, and lay users out in the order in which they weigh, if in any."""
+    arrays, public = laid_together(batches)
+    if not arrays:
+        return
+    corpus = corpus_of(arrays)
+    levels = corpus.levels()
+    if order is not None:
+        levels.put_in_order(order)
+    levels.keep(_places(texts_of(public["word_data"], public["word_starts"]), corpus.vocabulary))
+    yield from _kept_rows(levels, single=False)
+
+
+def _places(wanted: pa.Array, vocabulary: pa.Array) -> NDArray[np.int64]:
+    """Return where each wanted word is in the vocabulary, or -1."""
+    found = pc.index_in(wanted, value_set=vocabulary).fill_null(-1)
+    return np.asarray(found).astype(np.int64)
+
+
+def _kept_rows(levels: "Levels", *, single: bool) -> Answer:
+    """Yield what is left of a partition, users who hold nothing any more left out."""
+    ids, first, user_start, user_key = levels.compact(single=single)
+    if user_key.size:
+        arrays: Arrays = {"ids": ids, "user_start": user_start, "user_key": user_key}
+        if single:
+            arrays["first"] = first
+        yield from pieces(arrays)
+
+
+def _levels_of(arrays: Arrays, length: int, size: int) -> "Levels":
+    from voxpop.corpus.levels import Levels
+
+    return Levels.at(length, arrays["ids"], arrays.get("first"), arrays["user_start"], arrays["user_key"], size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Candidates as they were sent."""
+
+    need: NDArray[np.int64]
+    estimates: NDArray[np.int64]
+    single: bool
+
+
+def _extended(arrays: Arrays, public: Arrays, length: int, *, single: bool) -> "Levels":
+    levels = _levels_of(arrays, length, public["need"].size)
+    levels.extend(_Candidates(public["need"], public["estimates"], single))
+    return levels
+
+
+@task
+def weigh_next(batches: Batches, *, ballot: Ballot, length: int, single: bool) -> Answer:
+    """Weigh the candidates one longer than the grams of `length` that a partition holds."""
+    arrays, public = laid_together(batches)
+    if not arrays:
+        return
+    levels = _extended(arrays, public, length, single=single)
+    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
+    yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
+
+
+@task
+def keep_next(batches: Batches, *, length: int, single: bool) -> Answer:
+    """Go on to the released grams one longer than those of `length`."""
+    arrays, public = laid_together(batches)
+    if not arrays:
+        return
+    levels = _extended(arrays, public, length, single=single)
+    levels.keep(public["names"])
+    yield from _kept_rows(levels, single=single)
+
+
+@task
+def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> Answer:
+    """Weigh the released grams of `length` by their ranks."""
+    arrays, _ = laid_together(batches)
+    if not arrays:
+        return
+    levels = _levels_of(arrays, length, size)
+    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
+    yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
+
+
+@task
+def decide(batches: Batches, *, coins: "Coins", words: bool) -> Answer:
+    """Yield the names that pass: by their coin where they have weight; without weight all, for they were lucky."""
+    from voxpop.corpus.arrow import text_buffers
+
+    for batch in batches:
+        names, weights = batch.column("name"), _weights_of(batch)
+        held = weights > 0
+        mine = names.filter(pa.array(held))
+        passed = ~held
+        if words:
+            texts = text_buffers(mine.cast(pa.large_binary()).cast(pa.large_string()))
+            passed[held] = coins(weights[held], np.empty(0, np.int64), texts)
+        else:
+            passed[held] = coins(weights[held], np.asarray(mine), None)
+        yield pa.RecordBatch.from_arrays([names.filter(pa.array(passed))], ["name"])
+
+
+@task
+def add_noise(batches: Batches, *, noise: "CellNoise") -> Answer:
+    """Yield noisy weights in whole cells."""
+    for batch in batches:
+        names = np.asarray(batch.column("name"))
+        cells = noise(_weights_of(batch), names)
+        yield pa.RecordBatch.from_arrays([pa.array(names), pa.array(cells)], ["name", "cells"])
+
+
+def _weights_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """Return summed weights, cut off where nothing depends on them any more: min(x, c) brings no two sums apart."""
+    high, low = (np.asarray(batch.column(name)) for name in ("high", "low"))
+    high = high + (low >> LOW_BITS)
+    whole = (high << LOW_BITS) | (low & ((1 << LOW_BITS) - 1))
+    return np.where(high >= MOST_WEIGHT >> LOW_BITS, MOST_WEIGHT, whole)

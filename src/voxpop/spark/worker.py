@@ -1,0 +1,66 @@
+"""What every task on an executor does first: its threads and compiler set, its errors made safe."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import pyarrow as pa
+
+from voxpop.errors import InternalError, VoxpopError
+
+Task = TypeVar("Task", bound=Callable[..., Iterator[pa.RecordBatch]])
+
+
+def task(work: Task) -> Task:
+    """Run a task with the threads of its executor, without a cache of compiled kernels, and with safe errors.
+
+    A cache shared by many processes has crashed schedulers (docs/design/0005-spark.md), so each worker compiles for
+    itself and is then reused. Other people's messages may quote what they stumbled over, so of their exceptions only
+    the type is passed on.
+    """
+
+    @wraps(work)
+    def run(*args: Any, **keywords: Any) -> Iterator[pa.RecordBatch]:
+        with safely():
+            yield from work(*args, **keywords)
+
+    return cast(Task, run)
+
+
+@contextmanager
+def safely() -> Iterator[None]:
+    """Set the worker up, and let no message out that we did not write."""
+    set_up()
+    try:
+        yield
+    except VoxpopError:
+        raise
+    except Exception as error:
+        raise _safe(error) from None
+
+
+def set_up() -> None:
+    """Choose threads and caching before anything heavy is imported; nothing outside of a task of Spark."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return
+    cores = str(max(1, context.cpus()))
+    os.environ["VOXPOP_JIT_CACHE"] = "0"
+    for name in ("VOXPOP_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ[name] = cores
+    pa.set_cpu_count(int(cores))
+
+
+def _safe(error: Exception) -> VoxpopError:
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = "" if where is None else f" at {os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}"
+    return InternalError(
+        f"a task failed with {type(error).__name__}{place}; its message is withheld, since it may quote private data. "
+        "Try the same call on a small public table with the local engine."
+    )

@@ -1,0 +1,27 @@
+"""Engines by their names, refused before anything starts."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--engine", "dask"], "local or spark, got dask"), (["--master", "yarn"], "add --engine spark")],
+)
+def test_wrong_engines_are_refused(voxpop, options, message):
+    call = ["items", "a.csv", "--user", "u", "--items", "i", "--epsilon", 1, "--delta", 1e-6, "-o", "out"]
+    assert message in voxpop(*call, *options).complaint
+    sequences = [
+        "sequences",
+        "a.csv",
+        "--user",
+        "u",
+        "--sequence",
+        "i",
+        "--epsilon",
+        1,
+        "--alphabet",
+        "a,b",
+        "-o",
+        "out",
+    ]
+    assert message in voxpop(*sequences, *options).complaint

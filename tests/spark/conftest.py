@@ -1,0 +1,95 @@
+"""One session on this machine, which tries each task several times and writes all that it can write into one folder."""
+
+import os
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.errors import InputError
+
+pytest.importorskip(
+    "pyspark", reason="no pyspark: run `make spark`, or pip install 'voxpop[spark]'", exc_type=ImportError
+)
+
+
+ATTEMPTS = 4
+
+
+@pytest.fixture(scope="session")
+def java():
+    """Skip where Spark cannot start."""
+    from voxpop.spark.session import java as found
+
+    try:
+        return found()
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """Return the folder into which the session writes its blocks, shuffles and events."""
+    folder = tmp_path_factory.mktemp("spark")
+    (folder / "events").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark(java, written):
+    """Return a session of two cores and three shuffle partitions."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    here = Path(__file__).parent
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(each) for each in (here, here.parent))  # for classes of tests
+    session = (
+        SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
+        .appName("voxpop tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", 3)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.local.dir", str(written / "blocks"))
+        .config("spark.eventLog.enabled", "true")
+        .config("spark.eventLog.compress", "false")
+        .config("spark.eventLog.dir", f"file://{written / 'events'}")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+PHRASES = ["thank you very much", "see you soon", "good morning everyone", "how are you", "very much so"]
+
+
+@pytest.fixture(scope="session")
+def talk():
+    """Return a table of 600 users with several rows each, out of order, some of them null."""
+    rows = []
+    for number in range(600):
+        rows.append((number, PHRASES[number % 5]))
+        rows.append((number, f"nobody else wrote this number{number}"))
+    for number in range(600):
+        rows.append((number, None if number % 7 == 0 else f"{PHRASES[(number // 5) % 5]}, {PHRASES[number % 3]}"))
+    return pl.DataFrame(rows, schema={"who": pl.Int64, "what": pl.String}, orient="row")
+
+
+@pytest.fixture
+def read_both(spark):
+    """Return a function that reads a table twice: on this machine, and on Spark into some partitions."""
+
+    def read(table, partitions=3, **columns):
+        columns = {"user": "who", **(columns or {"text": "what"})}
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        try:
+            return vp.read(table, **columns), vp.read(framed(spark, table), **columns)
+        finally:
+            spark.conf.set("spark.sql.shuffle.partitions", 3)
+
+    return read

@@ -1,0 +1,49 @@
+"""Spark Connect: the same release through a client that knows DataFrames and nothing else."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import voxpop as vp
+
+pytest.importorskip("grpc", reason="no grpcio: pip install 'pyspark[connect]'")
+pytestmark = pytest.mark.slow
+
+CLIENT = """
+import json, os, sys, warnings
+warnings.simplefilter("ignore")
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+spark = (
+    SparkSession.builder.remote("local[2]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.driver.bindAddress", "127.0.0.1")
+    .getOrCreate()
+)
+spark.conf.set("spark.sql.shuffle.partitions", "3")
+import voxpop as vp
+frame = spark.read.parquet(sys.argv[1])
+assert type(frame).__module__.startswith("pyspark.sql.connect"), type(frame)
+corpus = vp.read(frame, user="who", text="what")
+phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
+model = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"]).release(corpus, vp.Budget(4), seed=3)
+print(json.dumps({"grams": [list(gram) for gram in phrases], "counts": model.tree.counts.tolist()}))
+"""
+
+
+def test_a_connect_client_releases_the_same(java, talk, tmp_path):
+    """Phrases and a model, by a server of its own."""
+    path = tmp_path / "talk.parquet"
+    talk.write_parquet(path)
+    done = subprocess.run([sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    corpus = vp.read(talk, user="who", text="what")
+    phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
+    sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"])
+    assert told["grams"] == [list(gram) for gram in phrases]
+    assert told["counts"] == sequences.release(corpus, vp.Budget(4), seed=3).tree.counts.tolist()
+    assert len(phrases) > 10

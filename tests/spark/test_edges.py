@@ -1,0 +1,169 @@
+"""Skewed, empty, odd and wrong tables."""
+
+import numpy as np
+import polars as pl
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.errors import ColumnError, InputError, SourceError
+
+BUDGET = vp.Budget(epsilon=4, delta=1e-8)
+ODD = ["\0", "a\0", "\u200b", "🦊🦊", "é", "e\u0301", " ", "\n", "'quoted'", "ab" * 8, "x" * 15, "x" * 16, "ß" * 700]
+
+
+def same(read_both, mechanism, table, partitions=3, **columns):
+    """Return the local release, after checking that Spark's is the same."""
+    local, spread = read_both(table, partitions, **columns)
+    one, other = (mechanism.release(corpus, BUDGET, seed=3) for corpus in (local, spread))
+    assert one.grams.equals(other.grams)
+    return one
+
+
+def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both):
+    """A user is never cut in two, and a token of all users is one row in the shuffle of each partition."""
+    rng = np.random.default_rng(1)
+    long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
+    users = [*([7] * 5), *range(100, 600)]
+    texts = [*(long[part * len(long) // 5 :][: len(long) // 5] for part in range(5))]
+    texts += ["everywhere at once"] * 500
+    release = same(
+        read_both, vp.NGrams(max_length=2, limit=50, weighting="weighted"), pl.DataFrame({"who": users, "what": texts})
+    )
+    assert ("everywhere", "at") in release
+    assert len(release) == 5
+
+
+def test_more_partitions_than_users_and_rows_without_anything(read_both):
+    """Empty partitions, null and empty texts, users who hold nothing."""
+    table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
+    assert len(same(read_both, vp.NGrams(max_length=2, limit=3, weighting="weighted"), table, 37)) == 3
+
+
+def test_a_table_in_which_nobody_holds_anything(read_both):
+    """Nothing is released, at any length."""
+    table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
+    assert len(same(read_both, vp.NGrams(max_length=3, weighting="weighted"), table)) == 0
+    assert len(same(read_both, vp.SetUnion(weighting="weighted"), table)) == 0
+
+
+def test_odd_characters_and_strings_of_a_megabyte(read_both):
+    """Zero bytes, emoji, combining marks and lengths around a block; nulls in lists are left out."""
+    huge = "h" * 2**20
+    lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
+    table = pl.DataFrame({"who": np.arange(300), "what": lists})
+    release = same(read_both, vp.SetUnion(limit=20, weighting="weighted"), table, items="what")
+    assert {item for (item,) in release} == {*ODD, huge, "short"}
+    phrases = same(read_both, vp.NGrams(max_length=2, limit=20, weighting="weighted"), table, tokens="what")
+    assert ("\0", "a\0") in phrases
+
+
+def test_columns_with_dots_and_quotes_in_their_names(read_both):
+    """Names are taken as they are."""
+    table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
+    local, spread = read_both(table, user="the.user`s", sequence="a.b")
+    ngrams = vp.NGrams(max_length=2, limit=2, weighting="weighted")
+    one, other = (ngrams.release(corpus, BUDGET, seed=1) for corpus in (local, spread))
+    assert one.grams.equals(other.grams)
+    assert ("x", "y") in other
+
+
+def test_a_row_without_a_user_is_refused(spark):
+    """As on this machine, by its column and without its content."""
+    frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
+    with pytest.raises(SourceError, match='column "who" is empty') as caught:
+        vp.SetUnion(weighting="weighted").release(vp.read(frame, user="who", text="what"), BUDGET)
+    assert "milk" not in str(caught.value)
+
+
+def test_wrong_columns_are_refused_at_once(spark):
+    """Before anything runs."""
+    frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
+    with pytest.raises(ColumnError, match=r'no column "whom"; .*Did you mean "who"'):
+        vp.read(frame, user="whom", text="what")
+    with pytest.raises(ColumnError, match="whole numbers or strings, got double"):
+        vp.read(frame, user="who", text="what")
+    with pytest.raises(InputError, match="exactly one"):
+        vp.read(frame, user="what")
+    with pytest.raises(InputError, match="tokenizer"):
+        vp.read(frame, user="what", text="what", tokenizer="wurds")
+    with pytest.raises(InputError, match="sentences"):
+        vp.read(frame, user="what", tokens="what", sentences=True)
+
+
+def test_what_a_cluster_cannot_do_is_said(spark):
+    """By name, with what to do instead."""
+    items = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", items="what")
+    assert repr(items) == "SparkCorpus(kind='items', private)"
+    with pytest.raises(InputError, match="heavy hitters"):
+        vp.HeavyHitters(max_length=3).release(items, vp.Budget(1, 1e-6))
+    with pytest.raises(InputError, match="tokens in order"):
+        vp.NGrams().release(items, BUDGET)
+    with pytest.raises(InputError, match="sequence="):
+        vp.Sequences(alphabet=["tea"]).release(items, vp.Budget(1))
+    with pytest.raises(AttributeError):
+        items.nothing  # noqa: B018
+
+
+class Heavy(vp.Weighting):
+    """Carries a megabyte."""
+
+    norm = 2
+    symmetric = True
+
+    def __init__(self):
+        self.ballast = np.random.default_rng(1).bytes(2**20)
+
+    def least(self, limit):
+        return 1 / np.sqrt(limit)
+
+    def share(self, weights, cutoff):
+        return np.full(len(weights), 1 / np.sqrt(len(weights)))
+
+
+def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
+    """Spark would write it to disk, and the keys with it."""
+    corpus = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", text="what")
+    with pytest.raises(InputError, match="half a megabyte"):
+        vp.SetUnion(weighting=Heavy()).release(corpus, BUDGET)
+
+
+def test_workers_compile_without_a_cache_on_as_many_threads_as_the_task_has_cores(spark):
+    """Both are set before numba and polars are imported."""
+
+    def look(batches):
+        from voxpop.spark.worker import task
+
+        @task
+        def report(rows):
+            import os
+
+            import pyarrow as pa
+
+            from voxpop.corpus import bound
+            from voxpop.kernels.group import rename
+            from voxpop.kernels.pairs import number_pairs
+
+            for _ in rows:
+                pass
+            found = [os.environ["VOXPOP_JIT_CACHE"], str(bound.THREADS), str(pa.cpu_count())]
+            found += [type(kernel._cache).__name__ for kernel in (rename, number_pairs)]
+            yield pa.RecordBatch.from_pydict({"found": [" ".join(found)]})
+
+        yield from report(batches)
+
+    answer = spark.range(1).mapInArrow(look, "found string").toArrow()["found"].to_pylist()
+    assert set(answer) == {"0 1 1 NullCache NullCache"}
+
+
+def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
+    """Nothing stays persisted once corpus and release are gone."""
+    import gc
+
+    _, spread = read_both(talk)
+    state = spread._state
+    vp.NGrams(max_length=2, limit=3, weighting="weighted").release(spread, BUDGET, seed=1)
+    assert state.storageLevel.useMemory
+    del spread
+    gc.collect()
+    assert not state.storageLevel.useMemory

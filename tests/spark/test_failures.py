@@ -1,0 +1,48 @@
+"""Errors of executors: ours are raised on the driver, and nobody else's message gets out."""
+
+import pytest
+
+from voxpop.errors import ColumnError, InternalError, SourceError
+from voxpop.spark.failures import translated
+from voxpop.spark.worker import task
+
+PRIVATE = "the patient in room 7"
+
+
+def test_a_message_that_may_quote_is_withheld():
+    """Of an exception that is not ours only type and place are told."""
+
+    @task
+    def broken(batches):
+        yield from batches
+        raise ValueError(PRIVATE)
+
+    with pytest.raises(InternalError, match=r"ValueError at test_failures\.py:\d+") as caught:
+        list(broken([]))
+    assert PRIVATE not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_an_error_of_ours_is_passed_on():
+    """It was written not to quote."""
+
+    @task
+    def refusing(batches):
+        yield from batches
+        raise SourceError("fill it in.")
+
+    with pytest.raises(SourceError, match="fill it in"):
+        list(refusing([]))
+
+
+def test_the_driver_finds_our_error_in_a_traceback():
+    """By its class; anything else stays what it is."""
+    text = 'Traceback\n  File "x.py", line 3\nvoxpop.errors.ColumnError: a list is needed.\n\tat org.apache.spark'
+    found = translated(text)
+    assert type(found) is ColumnError
+    assert str(found) == "a list is needed."
+    assert translated("java.lang.OutOfMemoryError: heap") is None
+    assert translated("voxpop.errors.nothing: x") is None or isinstance(
+        translated("voxpop.errors.nothing: x"), InternalError
+    )

@@ -1,0 +1,168 @@
+"""Noise once, by construction: how others fail in Spark, and that we do not (see docs/design/0005-spark.md)."""
+
+import os
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.privacy.coins import Coins
+from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.secret import Secret
+from voxpop.spark import holder
+from voxpop.spark.histogram import SparkHistogram
+
+BUDGET = vp.Budget(epsilon=4, delta=1e-8)
+ITEMS = 2000
+FALSE_ALARM = 1e-9
+
+
+def weights(spark):
+    """Return 2,000 items that are released with a chance of one half each, in several partitions."""
+    return spark.range(0, ITEMS, 1, 4).selectExpr("id AS name", "0L AS high", f"{1 << 20}L AS low")
+
+
+def coins(secret):
+    return Coins(ThresholdRule("gaussian", 1.0, 1 << 20, 2.0**-20), secret, "noise/x")
+
+
+def redrawn(frame):
+    """The broken twin, as it was published: noise drawn in a filter that is evaluated again by every action."""
+
+    def keep(batches):
+        rng = np.random.default_rng()
+        for batch in batches:
+            passed = rng.standard_normal(batch.num_rows) > 0
+            yield pa.RecordBatch.from_arrays([batch.column("name").filter(pa.array(passed))], ["name"])
+
+    return frame.mapInArrow(keep, "name bigint")
+
+
+def captured(frame):
+    """The broken twin with a generator in its closure: every partition draws the same."""
+    rng = np.random.default_rng(0)
+
+    def keep(batches):
+        for batch in batches:
+            passed = rng.standard_normal(batch.num_rows) > 0
+            yield pa.RecordBatch.from_arrays([batch.column("name").filter(pa.array(passed))], ["name"])
+
+    return frame.mapInArrow(keep, "name bigint")
+
+
+def names_of(frame):
+    return np.sort(np.asarray(frame.toArrow()["name"])).tolist()
+
+
+def is_half_and_half(mask):
+    """Say whether coins look fair, and those of four partitions unlike each other, up to the false alarm."""
+    parts = mask.reshape(4, -1)
+    bound = np.sqrt(ITEMS / 4 * np.log(2 * 10 / FALSE_ALARM) / 2)  # Hoeffding for one part and for pairs of parts
+    same = [np.sum(parts[i] == parts[j]) for i in range(4) for j in range(i)]
+    return all(abs(count - ITEMS / 8) < bound for count in [*parts.sum(1), *same])
+
+
+def test_a_second_action_sees_the_same_noise(spark):
+    """Two actions on the twin are two releases; ours is one."""
+    twin = redrawn(weights(spark))
+    assert names_of(twin) != names_of(twin)
+    histogram, secret = SparkHistogram(weights(spark), words=False), Secret.fresh()
+    first = histogram.chosen(coins(secret)).tolist()
+    assert first == histogram.chosen(coins(secret)).tolist()
+    assert first != histogram.chosen(coins(Secret.fresh())).tolist()
+
+
+def test_lost_blocks_bring_the_same_noise(spark):
+    """Persisting does not save the twin once its blocks are gone."""
+    twin = redrawn(weights(spark)).persist()
+    before = names_of(twin)
+    assert names_of(twin) == before
+    twin.unpersist(True)
+    assert names_of(twin) != before
+    kept, secret = weights(spark).persist(), Secret.fresh()
+    histogram = SparkHistogram(kept, words=False)
+    before = histogram.chosen(coins(secret)).tolist()
+    kept.unpersist(True)
+    assert histogram.chosen(coins(secret)).tolist() == before
+
+
+def test_partitions_do_not_share_noise(spark):
+    """A generator in a closure draws the same in all of them (false alarm below 1e-8)."""
+    twin = np.isin(np.arange(ITEMS), names_of(captured(weights(spark))))
+    assert (twin.reshape(4, -1) == twin[: ITEMS // 4]).all()
+    assert not is_half_and_half(twin)
+    ours = SparkHistogram(weights(spark), words=False).chosen(coins(Secret.fresh()))
+    assert is_half_and_half(np.isin(np.arange(ITEMS), ours))
+
+
+def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeypatch):
+    """Nothing is kept between lengths: each action goes back to the source."""
+    local, spread = read_both(talk)
+    ngrams = vp.NGrams(max_length=3, limit=4, weighting="weighted")
+    kept = ngrams.release(spread, BUDGET, seed=5)
+    monkeypatch.setattr(holder.Holder, "hold", lambda self, state: state)
+    forgotten = ngrams.release(read_both(talk)[1], BUDGET, seed=5)
+    assert kept.grams.equals(forgotten.grams)
+    assert kept.grams.equals(ngrams.release(local, BUDGET, seed=5).grams)
+
+
+class DiesAtFirst(vp.Weighting):
+    """Shares evenly, and takes its worker down on the first attempt of every task."""
+
+    norm = 2
+    symmetric = True
+
+    def least(self, limit):
+        return 1 / np.sqrt(limit)
+
+    def share(self, weights, cutoff):
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber() == 0:
+            os._exit(1)
+        return np.full(len(weights), 1 / np.sqrt(len(weights)))
+
+
+class Even(DiesAtFirst):
+    """The same without dying."""
+
+    def share(self, weights, cutoff):
+        return np.full(len(weights), 1 / np.sqrt(len(weights)))
+
+
+def dying_tokenizer(texts):
+    """Cut at spaces; die on the first attempt."""
+    from pyspark import TaskContext
+
+    if TaskContext.get().attemptNumber() == 0:
+        os._exit(1)
+    return [text.split() for text in texts]
+
+
+def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, talk):
+    """While reading and while weighing, each task's first worker is gone."""
+    small = talk.filter(pl.col("who") < 200)
+    cells = {"limit": 4, "alpha": 3.0}
+    corpus = vp.read(framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer)
+    died = vp.SetUnion(weighting=DiesAtFirst(), **cells).release(corpus, BUDGET, seed=1)
+    calm = vp.read(framed(spark, small), user="who", text="what", tokenizer="whitespace")
+    lived = vp.SetUnion(weighting=Even(), **cells).release(calm, BUDGET, seed=1)
+    assert died.grams.equals(lived.grams)
+    assert len(died) > 5
+
+
+@pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
+def test_how_spark_plans_changes_nothing(spark, read_both, talk, setting):
+    """With and without plans that adapt to sizes."""
+    ngrams = vp.NGrams(max_length=2, limit=4, weighting="weighted")
+    before = spark.conf.get(setting)
+    releases = []
+    for value in ("true", "false"):
+        spark.conf.set(setting, value)
+        releases.append(ngrams.release(read_both(talk)[1], BUDGET, seed=5))
+    spark.conf.set(setting, before)
+    assert releases[0].grams.equals(releases[1].grams)

@@ -1,0 +1,128 @@
+"""What reaches the driver, logs and disks: the released set, and neither keys nor private words in any log."""
+
+import base64
+from pathlib import Path
+
+import polars as pl
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.errors import InputError, InternalError, SourceError, VoxpopError
+from voxpop.privacy.secret import Secret
+
+BUDGET = vp.Budget(epsilon=4, delta=1e-8)
+CANARY = "xylophonecanary"
+
+
+@pytest.fixture
+def collected(spark, monkeypatch):
+    """Return what the driver is given; every other way of collecting is closed."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    tables, real = [], DataFrame.toArrow
+
+    def to_arrow(frame):
+        tables.append(real(frame))
+        return tables[-1]
+
+    def closed(*_, **__):
+        raise AssertionError("the driver collected rows in another way")
+
+    monkeypatch.setattr(DataFrame, "toArrow", to_arrow)
+    for name in ("collect", "toPandas", "toLocalIterator", "take", "first", "head", "count", "show", "tail"):
+        monkeypatch.setattr(DataFrame, name, closed)
+    return tables
+
+
+def test_the_driver_gets_released_grams_and_noisy_measurements_only(collected, read_both, talk):
+    """Not one word, gram or weight beside them."""
+    _, spread = read_both(talk)
+    release = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(spread, BUDGET, seed=2)
+    released = {token for gram in release for token in gram}
+    words = [name.decode() for name in collected[0]["name"].to_pylist()]
+    assert set(words) == released
+    assert not any("number" in word and word != "number" for word in words)
+    sizes = {length: sum(len(gram) == length for gram in release) for length in (1, 2, 3)}
+    answers = [(table.column_names, table.num_rows) for table in collected[1:]]
+    allowed = [(["name"], sizes[2]), (["name"], sizes[3]), *((["name", "cells"], size) for size in sizes.values())]
+    assert all(answer in allowed for answer in answers)
+    assert sum(names == ["name"] for names, _ in answers) == 2
+
+
+def test_noisy_measurements_cover_grams_that_nobody_holds(collected, spark):
+    """Which grams have support is not told: every rank comes with a noisy weight."""
+    from voxpop.privacy.coins import CellNoise
+    from voxpop.spark.histogram import SparkHistogram
+
+    held = SparkHistogram(spark.range(2, 5).selectExpr("id AS name", "0L AS high", "7L AS low"), words=False)
+    cells = held.measured(CellNoise(100.0, 1, 1, Secret.from_seed(1), "noise/x"), 40)
+    assert cells.size == collected[0].num_rows == 40
+    assert len(set(cells.tolist())) > 30
+
+
+def test_the_driver_gets_released_counts_of_sequences_only(collected, read_both, talk):
+    """Rows of the tree, as they are released."""
+    _, spread = read_both(talk)
+    alphabet = ["thank", "you", "very", "much"]
+    model = vp.Sequences(max_length=4, max_gram=2, alphabet=alphabet).release(spread, vp.Budget(4), seed=3)
+    assert sum(table.num_rows for table in collected) >= model.tree.counts.size
+    assert {tuple(table.column_names) for table in collected} == {("row", "symbol", "count")}
+
+
+def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd):
+    """All files of the session, its events and its output: no key in any spelling; no private word in events or output.
+
+    Executors may keep private words in blocks and shuffles, which hold what the source holds; keys nowhere.
+    """
+    keys, lend = [], Secret.lend
+
+    def recording(secret, *purposes):
+        lent = lend(secret, *purposes)
+        keys.extend([secret._key, *lent._keys.values()])
+        return lent
+
+    monkeypatch.setattr(Secret, "lend", recording)
+    rows = pl.concat([talk, pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)])
+    _, spread = read_both(rows)
+    release = vp.NGrams(max_length=3, limit=4).release(spread, BUDGET)
+    assert len(release) > 5
+    assert len(keys) > 20
+    spellings = {s for key in keys for s in (key, key.hex().encode(), base64.b64encode(key)[:42])}
+    files = [path for path in Path(written).rglob("*") if path.is_file()]
+    contents = {path: path.read_bytes() for path in files}
+    assert any(len(content) > 1000 for content in contents.values())
+    assert not any(spelling in content for content in contents.values() for spelling in spellings)
+    output = "".join(capfd.readouterr()).encode()
+    events = b"".join(content for path, content in contents.items() if "events" in path.parts)
+    assert b"SparkListenerJobStart" in events
+    assert CANARY.encode() not in events + output
+    assert not any(spelling in events + output for spelling in spellings)
+
+
+def quoting_tokenizer(texts):
+    raise ValueError(f"cannot cut {texts[0]} or {CANARY}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "values", "error", "message"),
+    [
+        ({"text": "what", "tokenizer": quoting_tokenizer}, [CANARY], InternalError, "ValueError"),
+        (
+            {"text": "what", "tokenizer": lambda texts: [[1]] * len(texts)},
+            [CANARY],
+            InputError,
+            "tokenizer must return",
+        ),
+        ({"tokens": "what"}, [[1.5]], SourceError, "strings or whole numbers"),
+        ({"tokens": "what"}, [CANARY], SourceError, "column of lists"),
+    ],
+)
+def test_errors_of_executors_quote_nothing(spark, capfd, arguments, values, error, message):
+    """They become our own errors on the driver, and Spark's log quotes nothing either."""
+    spread = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": values})), user="who", **arguments)
+    with pytest.raises(error, match=message) as caught:
+        vp.SetUnion(weighting="weighted").release(spread, BUDGET)
+    assert isinstance(caught.value, VoxpopError)
+    chain = [caught.value, caught.value.__cause__]
+    assert CANARY not in "".join(str(each) for each in chain) + "".join(capfd.readouterr())

@@ -1,0 +1,194 @@
+"""The tasks of the Spark engine in this process: the same histograms wherever users are placed, and sensitivity 1."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from placed import PlacedLevels, beside, states_of, summed
+
+from corpora import corpus_of
+from strategies import written_users
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+from voxpop.privacy.coins import CellNoise, Coins
+from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.secret import Secret
+from voxpop.spark import tasks
+from voxpop.spark.ballots import lent_ballot
+from voxpop.union.additive import Weighted
+from voxpop.union.descent import L2Descent
+from voxpop.union.sharing import BoundShares, Setting
+
+BITS = 40
+
+
+def shares_of(sharing, limit, cutoff=2.0):
+    return BoundShares(sharing, Setting(limit, 2, BITS, round(cutoff * 2**BITS) if sharing.sequential else 0))
+
+
+@given(
+    users=written_users(),
+    data=st.data(),
+    sharing=st.sampled_from([Weighted(), L2Descent()]),
+    limit=st.integers(1, 4),
+    single=st.booleans(),
+)
+@settings(max_examples=120)
+def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, sharing, limit, single):
+    """Votes and measurements at lengths 1 to 4; anywhere if weights are additive, in one place if not."""
+    keys = list(range(7, 7 + len(users)))
+    most = 0 if sharing.sequential else 3
+    places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
+    corpus, secret = corpus_of(users, keys), Secret.from_seed(4)
+    local, spread, shares = corpus.levels(), PlacedLevels(states_of(users, keys, places)), shares_of(sharing, limit)
+    words = corpus.vocabulary.to_pylist()
+    grams, listed = None, []
+    for length in range(1, 5):
+        found = local.weigh(shares, limit, secret, f"length {length}")
+        expected = dict(zip(found.ids.tolist(), found.weights.tolist(), strict=True))
+        if length == 1:
+            expected = {words[number]: weight for number, weight in expected.items()}
+        assert spread.weigh(shares, limit, secret, f"length {length}") == expected
+        if length == 1:
+            names = np.array(sorted(data.draw(st.sets(st.integers(0, len(words) - 1)))) if words else [], np.int64)
+            spread.keep([words[number] for number in names])
+            grams, tokens = Grams.of_tokens(names.size), names.size
+        else:
+            names = np.array(sorted(data.draw(st.sets(st.sampled_from(listed)))) if listed else [], np.int64)
+            spread.keep(names)
+            grams = grams.longer(names, single=single)
+        local.keep(names)
+        again = local.weigh(shares_of(Weighted(), limit), limit, secret, "again")
+        measured = spread.weigh(shares_of(Weighted(), limit), limit, secret, "again")
+        assert measured == dict(zip(again.ids.tolist(), again.weights.tolist(), strict=True))
+        candidates = Candidates.all_valid(grams, tokens, single=single)
+        listed = candidates.names(np.arange(candidates.count)).tolist()
+        local.extend(candidates)
+        spread.extend(candidates)
+
+
+def weights_of(users, keys, places, shares, limit):
+    """Return all weights of words over all places."""
+    return PlacedLevels(states_of(users, keys, places)).weigh(shares, limit, Secret.from_seed(1), "x")
+
+
+def farthest(rng, shares, limit, place_of):
+    """Return how far one user moves the summed histogram of a random collection."""
+    count = int(rng.integers(2, 9))
+    words = "abcdef"
+    users = [[[words[i] for i in rng.integers(0, 6, rng.integers(1, 6))] for _ in range(3)] for _ in range(count)]
+    keys = rng.permutation(1000)[:count].tolist()
+    extra = int(rng.integers(0, count))
+    rows = [(user, key, place_of(rng, key)) for user, key in zip(users, keys, strict=True)]
+    full = split_rows(rows)
+    fewer = split_rows([row for number, row in enumerate(rows) if number != extra])
+    one, other = (weights_of(*each, shares, limit) if each[0] else {} for each in (full, fewer))
+    return sum(((one.get(w, 0) - other.get(w, 0)) / 2**BITS) ** 2 for w in {*one, *other}) ** 0.5
+
+
+def split_rows(rows):
+    """Return users, keys and places; a user whose documents were dealt out becomes a user in each place."""
+    users, keys, places = [], [], []
+    for documents, key, where in rows:
+        for place in sorted({*where}):
+            users.append([document for document, there in zip(documents, where, strict=True) if there == place])
+            keys.append(key)
+            places.append(place)
+    return users, keys, places
+
+
+def by_user(rng, key):
+    """Place a user by its key: what the engine does."""
+    return [key % 3] * 3
+
+
+def by_row(rng, key):
+    """The broken twin: rows are dealt out whoever they are from, so a user weighs in every place."""
+    return rng.integers(0, 3, 3).tolist()
+
+
+@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
+def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(sharing):
+    """A random search over neighbours on the real tasks; its worst case comes close to 1."""
+    rng = np.random.default_rng(3)
+    worst = max(farthest(rng, shares_of(sharing, 4), 4, by_user) for _ in range(300))
+    assert 0.99 < worst <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
+def test_the_search_finds_users_split_over_partitions(sharing):
+    """Placing rows instead of users is what the proof forbids."""
+    rng = np.random.default_rng(3)
+    assert max(farthest(rng, shares_of(sharing, 4), 4, by_row) for _ in range(100)) > 1.3
+
+
+@given(st.lists(st.integers(0, 2**61), min_size=1, max_size=400), st.booleans())
+def test_sums_of_many_partitions_do_not_overflow(weights, split):
+    """Each partition may weigh an item up to 2^61; sums are exact below that and cut off there."""
+    if not split:
+        weights = [weight % 2**40 for weight in weights]
+    bits = tasks.LOW_BITS if split else tasks.WHOLE
+    parts = [tasks.weight_rows(np.array([5]), np.array([weight]), bits) for weight in weights]
+    assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_WEIGHT)}
+
+
+def test_coins_fall_alike_in_every_batch_and_order():
+    """Splitting, shuffling and repeating rows changes nothing; names without weight pass, for they were lucky."""
+    rule = ThresholdRule("gaussian", 1.0, 2 << 20, 2.0**-20)
+    coins = Coins(rule, Secret.from_seed(2), "noise/x").lent()
+    rng = np.random.default_rng(1)
+    names, weights = np.arange(1000), rng.integers(0, 5 << 20, 1000)
+    weights[:50] = 0
+    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights}
+    whole = pa.RecordBatch.from_pydict({key: pa.array(column) for key, column in columns.items()})
+    shuffled = whole.take(pa.array(rng.permutation(1000)))
+    passed = [
+        {name for batch in tasks.decide(batches, coins=coins, words=False) for name in batch["name"].to_pylist()}
+        for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)], [whole, shuffled])
+    ]
+    assert passed[0] == passed[1] == passed[2]
+    assert set(range(50)) < passed[0] < set(range(1000))
+    noise = CellNoise(1.0, 1 << 20, 1 << 15, Secret.from_seed(2), "noise/y").lent()
+    cells = [
+        {row["name"]: row["cells"] for batch in tasks.add_noise(batches, noise=noise) for row in batch.to_pylist()}
+        for batches in ([whole], [shuffled])
+    ]
+    assert cells[0] == cells[1]
+
+
+def test_a_partition_without_users_answers_nothing():
+    """Every task takes an empty partition."""
+    secret = Secret.from_seed(1)
+    ballot = lent_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
+    settings_of = {"length": 1, "single": False}
+    assert not list(tasks.encode([], user="a", kind="text", column="b", tokenizer="words", sentences=False))
+    assert not list(tasks.weigh_remaining([], ballot=ballot))
+    assert not list(tasks.weigh_words([], ballot=ballot))
+    assert not list(tasks.keep_words([], order=None))
+    assert not list(tasks.weigh_next([], ballot=ballot, **settings_of))
+    assert not list(tasks.keep_next([], **settings_of))
+    assert not list(tasks.weigh_kept([], ballot=ballot, length=1, size=0))
+
+
+def test_what_is_left_gets_smaller():
+    """Users who hold nothing any more, and all but one of the positions between grams, are forgotten."""
+    users = [[list("abc")], [list("xyz")], [list("aaxxxxxab")]]
+    levels = PlacedLevels(states_of(users, [1, 2, 3], [0, 0, 0]))
+    levels.weigh(shares_of(Weighted(), 9), 9, Secret.from_seed(1), "x")
+    before = sum(batch.nbytes for batch in levels.states[0])
+    levels.keep(["a", "b"])
+    held = {row["name"]: row["data"] for batch in levels.states[0] for row in batch.to_pylist()}
+    assert np.frombuffer(held["ids"], np.int32).tolist() == [0, 1, -1, 0, 0, -1, 0, 1, -1]
+    assert np.frombuffer(held["user_start"], np.int64).tolist() == [0, 3, 9]
+    assert np.frombuffer(held["user_key"], np.uint64).tolist() == [1, 3]
+    assert sum(batch.nbytes for batch in levels.states[0]) < before
+
+
+def test_public_arrays_come_beside_the_first_row():
+    """They are unpacked once, and pieces may come in any order."""
+    state = states_of([[["a"] * 600_000]], [1], [0])[0]
+    assert len(state) > 5
+    arrays, public = tasks.laid_together(beside(state[::-1], {"need": np.arange(3)}))
+    assert arrays["tokens"].size == 600_001
+    assert public["need"].tolist() == [0, 1, 2]
