@@ -80,7 +80,8 @@ def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) 
     if units >= 2**62:
         raise BudgetError(
             f"the cutoff, threshold + {union.alpha:g} * {scale.scale:.3g}, is too high for integer weights: what "
-            f"rounding costs at limit {union.limit:,} has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
+            f"rounding costs at limit {union.limit:,} has grown into the noise. Lower the limit or `alpha`, or raise "
+            "`epsilon`."
         )
     bound = BoundShares(sharing, Setting(setting.limit, setting.norm, setting.bits, units))
     return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
