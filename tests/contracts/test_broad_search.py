@@ -103,7 +103,7 @@ def test_planted_faults_are_found(fault, least, record_property):
     found = search_broadly(fault, norm=2, pairs=100_000, limit=6)
     assert found.distance > least
     assert found.violated
-    record_property("figure", f"{type(fault).__name__} {found.distance:.10g}")
+    record_property("figure", f"{type(fault).__name__} {found.distance:.12g}")
 
 
 def test_the_worst_pair_is_the_one_that_is_returned():
