@@ -77,7 +77,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path):
-    """Random moments (five, fifty by `make faults`); whatever is there loads and is one of the two; the next save leaves nothing else."""
+    """Random moments (five, fifty by `make faults`); what is there is one of the two; nothing else stays."""
     moments, folder = random.Random(8), tmp_path / "out" / "r"
     wanted = [crashes.release_of(name) for name in crashes.RELEASES]
     wanted[0].save(folder)
