@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers bench-spark federation spark browser audit trust clean
+.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers bench-spark federation spark browser audit trust clean \
+	fuzz faults memory lock licences audit-dependencies wheel
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -16,6 +17,7 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 $(VENV)/.installed-test: $(STAMP)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/locked.txt
 	$(BIN)/python -m pip install --quiet --group test --group lint
 	touch $@
 
@@ -45,8 +47,8 @@ notebook: $(VENV)/.installed-docs  ## run the notebook of the documentation agai
 	$(BIN)/python docs/notebooks/run.py
 
 lint: $(VENV)/.installed-test  ## ruff
-	$(BIN)/ruff check src tests benchmarks docs
-	$(BIN)/ruff format --check src tests benchmarks docs
+	$(BIN)/ruff check src tests benchmarks docs tools
+	$(BIN)/ruff format --check src tests benchmarks docs tools
 
 types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy
@@ -104,6 +106,33 @@ spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster t
 bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
 	.venv-spark/bin/python -m benchmarks.spark_jobs
 	.venv-spark/bin/python -m benchmarks.spark_descent
+
+fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
+	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 tests/fuzz
+
+faults: $(VENV)/.installed-test  ## fifty kills of each kind of save and of a spill, full disks, files that change
+	VOXPOP_KILLS=50 $(BIN)/python -m pytest -q tests/faults
+
+memory: $(VENV)/.installed-test  ## read and extract an input ten times larger than the bound: 7 GB of disk, and as much for work files
+	$(BIN)/python -m tools.memory
+
+$(VENV)/.installed-supply: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --group supply
+	touch $@
+
+lock: $(VENV)/.installed-supply  ## resolve the dependencies anew, with hashes
+	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --custom-compile-command "make lock" \
+		--extra accounting --group test --group lint pyproject.toml --output-file requirements/locked.txt
+	sed -i '/^--/d' requirements/locked.txt
+
+licences: $(VENV)/.installed-test  ## list the licences of what is installed with voxpop, in docs/licences.md
+	$(BIN)/python -m tools.licences
+
+audit-dependencies: $(VENV)/.installed-supply  ## known faults of the locked dependencies; exit code 3 if nobody could be asked
+	$(BIN)/python -m tools.audit
+
+wheel: $(VENV)/.installed-supply  ## build the wheel twice and compare the bytes
+	$(BIN)/python -m tools.wheel
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis

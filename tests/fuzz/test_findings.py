@@ -1,0 +1,45 @@
+"""What fuzzing and the canaries found, each once more."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.errors import ColumnError, SourceError
+
+
+def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
+    """Was an error of pyarrow."""
+    pl.DataFrame({"who": [7], "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame({"who": ["7"], "text": ["a"]}).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ColumnError, match='"who" holds numbers and strings'):
+        vp.read(tmp_path, user="who", text="text")
+
+
+def test_a_number_of_64_bits_is_not_a_negative_one(tmp_path):
+    """2^64 - 1 in one file and -1 in another were one user."""
+    pl.DataFrame({"who": pl.Series([2**64 - 1], dtype=pl.UInt64), "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame({"who": [-1], "text": ["b"]}).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ColumnError, match="from 2\\^63 on"):
+        vp.read(tmp_path, user="who", text="text")
+    one = pl.DataFrame({"who": pl.Series([2**64 - 1, 3], dtype=pl.UInt64), "text": ["a", "b"]})
+    assert vp.read(one, user="who", text="text").user_key.tolist() == [2**64 - 1, 3]
+
+
+@pytest.mark.parametrize("content", ["tokens", "items", "sequence"])
+def test_lists_of_lists_are_refused(content):
+    """Was an error of pyarrow about kernels."""
+    table = pa.table({"who": [1], "text": pa.array([[["a"]]], pa.list_(pa.list_(pa.binary())))})
+    with pytest.raises(ColumnError, match="strings or whole numbers, got list"):
+        vp.read(table, user="who", **{content: "text"})
+
+
+def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
+    """UnicodeDecodeError carries all that was decoded, and came along as the context of ours."""
+    (tmp_path / "t.csv").write_bytes(b"who,text\nann,secret \xe9\n")
+    with pytest.raises(SourceError) as caught:
+        vp.read(tmp_path / "t.csv", user="who", text="text")
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert "secret" not in repr(error)
+        error = error.__cause__ or error.__context__
