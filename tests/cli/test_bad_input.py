@@ -150,7 +150,7 @@ sys.exit(main(sys.argv[1:]))
     ("module", "name"),
     [
         ("voxpop.corpus.read", "build_corpus"),
-        ("voxpop.union.releasing", "_run_round"),
+        ("voxpop.union.releasing", "run_round"),
         ("voxpop.release.saving", "replace_folder"),
     ],
 )

@@ -174,9 +174,9 @@ def test_a_vote_less_is_enough(monkeypatch):
 def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
     """Half as often as noise would release them, and hardly ever: as an estimated number of candidates does."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
-    real = ngrams_releasing.unsupported_hits
+    real = ngrams_releasing.lucky_candidates
     monkeypatch.setattr(
-        ngrams_releasing, "unsupported_hits", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
+        ngrams_releasing, "lucky_candidates", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
     )
     assert_refuted(case, case.exact[0], case.exact[1] * factor, trials=60_000)
 
