@@ -21,7 +21,7 @@ SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
-FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError, EOFError, zlib.error)
+FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
 
 
 def is_readable(path: Path) -> bool:
@@ -239,7 +239,7 @@ def _reason(error: BaseException) -> str:
     widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
     if widths:
         return f"{place}has {widths[2]} values where {widths[1]} are wanted. Mend the row or quote its values."
-    if "UTF8" in text or "UTF-8" in text:
+    if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
         return f"{place}it holds bytes that are not UTF-8. Save the file as UTF-8."
     if "JSON" in text:
         return f"{place}is not a JSON object with the types of the rows before. Mend the row."
