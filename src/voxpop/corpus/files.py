@@ -78,7 +78,9 @@ def _parquet(
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
-        check_columns(columns, file.schema_arrow.names, path.name)
+        with _explained(path, "has a column whose name cannot be read"):
+            names = file.schema_arrow.names
+        check_columns(columns, names, path.name)
         if small:
             rows = _few_rows(file.metadata, set(columns), rows)
         batches = file.iter_batches(rows, columns=list(dict.fromkeys(columns)))
@@ -170,7 +172,8 @@ def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatc
                 arrow_json.ReadOptions(block_size=block),
                 arrow_json.ParseOptions(newlines_in_values=False, unexpected_field_behavior="infer"),
             )
-        check_columns(columns, reader.schema.names, path.name)
+            names = reader.schema.names
+        check_columns(columns, names, path.name)
         for batch in _read_all(reader, path):
             yield batch.select(list(dict.fromkeys(columns)))
 
