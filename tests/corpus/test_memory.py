@@ -140,7 +140,7 @@ def test_too_many_distinct_tokens_or_phrases_are_refused():
     corpus = vp.read(table(20_000, 600), user="who", text="text")
     with pytest.raises(MemoryLimitError, match=r"distinct tokens or pairs do not fit .* 1GiB would do"):
         vp.SetUnion().release(corpus.within(tiny(1000)), BUDGET)
-    room = 32 * len(corpus.vocabulary) + 1000
+    room = 48 * len(corpus.vocabulary) + 1000
     levels = corpus.within(tiny(room)).levels()
     levels.keep(np.arange(len(corpus.vocabulary)))
     everything = Candidates.all_valid(Grams.of_tokens(len(corpus.vocabulary)), len(corpus.vocabulary), single=False)

@@ -43,3 +43,13 @@ def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
     while error is not None:
         assert "secret" not in repr(error)
         error = error.__cause__ or error.__context__
+
+
+def test_names_of_columns_that_are_not_utf8(tmp_path):
+    """Was an error of pyarrow, from Parquet and from JSON lines."""
+    pl.DataFrame({"who": ["ann"], "text": ["a"]}).write_parquet(tmp_path / "t.parquet", compression="uncompressed")
+    (tmp_path / "t.jsonl").write_bytes(b'{"who": "ann", "text": "a"}\n')
+    for path in (tmp_path / "t.parquet", tmp_path / "t.jsonl"):
+        path.write_bytes(path.read_bytes().replace(b"text", b"te\xe9t"))
+        with pytest.raises(SourceError):
+            vp.read(path, user="who", text="text")

@@ -71,10 +71,18 @@ def _explain(error: Exception) -> int:
         return _complain(str(error), WRONG_CALL)
     if hasattr(error, "format_message"):  # what typer says about a wrong call, in all its versions
         return _complain(_usage(error), WRONG_CALL)
-    if isinstance(error, MemoryError):
+    if _is_starved(error):
         return _complain(EXHAUSTED, WRONG_CALL)
     sys.stderr.writelines(_frames(error))
     return _complain(REPORT, FAULT)
+
+
+def _is_starved(error: BaseException) -> bool:
+    """Say whether an error is how Python reports that memory ran out: to itself, for a thread, or for a library."""
+    said = str(error)
+    threads = isinstance(error, RuntimeError) and "start new thread" in said
+    libraries = isinstance(error, ImportError) and ("failed to map" in said or "allocate memory" in said)
+    return isinstance(error, MemoryError) or threads or libraries
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -23,6 +23,8 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TOKENS_AT_ONCE = 1 << 19
+FEW_TOKENS_AT_ONCE = 1 << 16
+"""Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
 THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 PLACE_BITS = 31
 
@@ -163,11 +165,12 @@ def _batches(holdings: Holdings, order: NDArray[np.int64]) -> Iterator[NDArray[n
 
 
 def _batches_as_they_are(holdings: Holdings) -> Iterator[NDArray[np.int64]]:
-    """Yield the users as they lie, about `TOKENS_AT_ONCE` tokens and at most as many users at a time."""
+    """Yield the users as they lie, about so many tokens and at most as many users at a time."""
     user_start, start = holdings.user_start, 0
+    most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
     while start < user_start.size - 1:
-        stop = int(np.searchsorted(user_start, user_start[start] + TOKENS_AT_ONCE, side="right")) - 1
-        stop = min(max(start + 1, stop), start + TOKENS_AT_ONCE)
+        stop = int(np.searchsorted(user_start, user_start[start] + most, side="right")) - 1
+        stop = min(max(start + 1, stop), start + most)
         yield np.arange(start, stop)
         forget_pages(user_start, 0, start)
         forget_pages(holdings.user_key, 0, start)

@@ -21,7 +21,7 @@ SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
-FAILURES = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OSError, EOFError, zlib.error)
+FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
 
 
 def is_readable(path: Path) -> bool:
@@ -78,7 +78,9 @@ def _parquet(
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
-        check_columns(columns, file.schema_arrow.names, path.name)
+        with _explained(path, "has a column whose name cannot be read"):
+            names = file.schema_arrow.names
+        check_columns(columns, names, path.name)
         if small:
             rows = _few_rows(file.metadata, set(columns), rows)
         batches = file.iter_batches(rows, columns=list(dict.fromkeys(columns)))
@@ -170,7 +172,8 @@ def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatc
                 arrow_json.ReadOptions(block_size=block),
                 arrow_json.ParseOptions(newlines_in_values=False, unexpected_field_behavior="infer"),
             )
-        check_columns(columns, reader.schema.names, path.name)
+            names = reader.schema.names
+        check_columns(columns, names, path.name)
         for batch in _read_all(reader, path):
             yield batch.select(list(dict.fromkeys(columns)))
 
@@ -239,7 +242,7 @@ def _reason(error: BaseException) -> str:
     widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
     if widths:
         return f"{place}has {widths[2]} values where {widths[1]} are wanted. Mend the row or quote its values."
-    if "UTF8" in text or "UTF-8" in text:
+    if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
         return f"{place}it holds bytes that are not UTF-8. Save the file as UTF-8."
     if "JSON" in text:
         return f"{place}is not a JSON object with the types of the rows before. Mend the row."

@@ -14,6 +14,8 @@ MIB = 1 << 20
 FIXED = 512 * MIB
 """What Python, the libraries, the compiled kernels and a few batches of rows take, whatever the input."""
 LEAST = 640 * MIB
+M_MMAP_THRESHOLD = -3
+"""Of `mallopt`, in <malloc.h>."""
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 WANTED = "a size such as 2GiB, 800MiB or 4GB, or a number of bytes"
@@ -54,6 +56,7 @@ class MemoryLimit:
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
+        _return_large_blocks()
         return MemoryLimit(total, total - FIXED, where)
 
     def file(self) -> WorkFile:
@@ -76,6 +79,16 @@ class MemoryLimit:
                 f"{what} do not fit into memory={shown(self.total)}, and cannot be kept on disk. "
                 f"About {shown(enough)} would do; raise the limit, or use a machine that has it."
             )
+
+
+def _return_large_blocks() -> None:
+    """Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size as it goes."""
+    import ctypes
+
+    if os.name == "posix":
+        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+        if set_option is not None:
+            set_option(M_MMAP_THRESHOLD, MIB)
 
 
 def bytes_of(memory: Any) -> int:

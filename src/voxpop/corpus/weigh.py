@@ -11,8 +11,8 @@ from voxpop.corpus.draws import Draws
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 
-BYTES_OF_ID = 32
-"""Bytes that weighing takes at its peak for each distinct item: its weight, the last user who held it, the result."""
+BYTES_OF_ID = 48
+"""Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
 
 
 class Shares(Protocol):
