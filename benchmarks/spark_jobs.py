@@ -87,7 +87,7 @@ def run(arguments: list[str]) -> tuple[float, bytes, list[list[object]]]:
 def passes_of(events: Path) -> list[list[object]]:
     """Return (pass, seconds, rows, megabytes, bytes a row) of the stages that shuffle, from the event log."""
     found: dict[int, dict[str, float]] = {}
-    for line in (line for file in sorted(events.rglob("*")) if file.is_file() for line in file.open()):
+    for line in (line for file in sorted(events.rglob("events_*")) for line in file.open()):
         event = json.loads(line)
         if event["Event"] == "SparkListenerTaskEnd":
             written = (event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {})

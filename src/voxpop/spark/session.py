@@ -5,7 +5,9 @@ import re
 import shutil
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from voxpop.corpus.files import SUFFIXES
@@ -60,9 +62,20 @@ def start_session(master: str) -> "SparkSession":
     cores = cores_of(master)
     if cores is not None:
         builder = builder.config("spark.sql.shuffle.partitions", cores).config("spark.ui.enabled", "false")
+        # Plans that adapt to sizes run every shuffle as a job of its own, which pays on clusters only.
+        builder = builder.config("spark.sql.adaptive.enabled", "false")
+    ahead = Thread(target=_import_ahead, daemon=True)
+    ahead.start()  # while Java starts
     session = _started(builder, master)
+    ahead.join()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _import_ahead() -> None:
+    """Import what the driver needs anyway and takes seconds."""
+    for name in ("numba", "pandas", "polars", "scipy.special"):
+        import_module(name)
 
 
 def _started(builder: Any, master: str) -> "SparkSession":
