@@ -3,6 +3,7 @@
 from voxpop.cli.options import (
     Accounting,
     Alpha,
+    Cap,
     Delta,
     Epsilon,
     Focus,
@@ -43,6 +44,7 @@ def items(
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     focus: Focus = False,
+    cap: Cap = None,
     tokenizer: Tokenizer = "words",
     seed: Seed = None,
     json: Json = False,
@@ -59,6 +61,7 @@ def items(
         "rounds": rounds,
         "accounting": accounting,
         "focus": focus,
+        "cap": cap,
     }
     release_and_report(
         lambda: set_union_of(limit=limit, **fields).plan(budget),

@@ -133,7 +133,7 @@ def from_log_odds(odds: Floats, least: int) -> ReleaseTable:
 
 
 def log_odds(
-    order: float, tau: float, rate: float, steps: Steps, *, spacing: float, shrink: float, most: int = MOST_WEIGHTS
+    order: float, tau: float, rate: float, steps: Steps, *, spacing: float, shrink: float, until: float = TOP, most: int = MOST_WEIGHTS
 ) -> Floats:
     """Return the log-odds of release by weight, from the least weight up to where they stop rising.
 
@@ -147,7 +147,7 @@ def log_odds(
     grid = np.arange(start - 2 * spacing, TOP + 3 * spacing, spacing)
     reach = (furthest(grid, order, tau, steps) - grid) * (1.0 - shrink)  # direction, step, log-odds
     odds, filled = np.empty(64 * least), 0
-    while not filled or odds[filled - 1] < TOP:
+    while not filled or odds[filled - 1] < until:
         if filled >= most:
             raise BudgetError(
                 "this epsilon and delta need weights beyond the longest table of set-only accounting; "
@@ -162,7 +162,7 @@ def log_odds(
             odds = np.append(odds, np.empty(len(odds)))
         odds[filled : filled + least] = np.minimum(np.minimum(bound, _stepped(begin, grid, reach)), TOP)
         filled += least
-    return odds[: int(np.searchsorted(odds[:filled], TOP)) + 1]
+    return odds[: int(np.searchsorted(odds[:filled], until)) + 1]
 
 
 def _novel_odds(rate: float, steps: Steps) -> Floats:

@@ -53,6 +53,15 @@ class SetOnlyRound:
     allowance: Allowance
     table: ReleaseTable
 
+    def to_dict(self) -> dict[str, float]:
+        """Return its public numbers."""
+        return {
+            "order": self.allowance.order,
+            "tau": self.allowance.tau,
+            "novel_delta": -expm1(-self.allowance.rate),
+            "least_weight_units": self.table.least,
+        }
+
 
 def plan_set_only(budget: Budget, shares: Integers, fractions: tuple[float, ...] = (1.0,)) -> tuple[SetOnlyRound, ...]:
     """Choose the order and fill in every round's table: a public search, no data.
@@ -84,6 +93,13 @@ def _plan(budget: Budget, shares: tuple[int, ...], fractions: tuple[float, ...])
     return tuple(rounds)
 
 
+def total_allowance(rounds: tuple[SetOnlyRound, ...]) -> Allowance:
+    """Add up what the rounds may cost, rounded up."""
+    parts = [each.allowance for each in rounds]
+    up = 1.0 + 2.0**-48 if len(parts) > 1 else 1.0
+    return Allowance(parts[0].order, sum(part.tau for part in parts) * up, sum(part.rate for part in parts) * up)
+
+
 def best_allowance(
     epsilon: float, delta: float, steps: Steps, limit: int, fractions: tuple[float, ...] = (1.0,)
 ) -> Allowance:
@@ -98,7 +114,7 @@ def best_allowance(
             return inf
         last = allowance.part(fractions[-1])
         try:
-            odds = log_odds(last.order, last.tau, last.rate, coarse, spacing=0.2, shrink=0.0, most=_COARSE_MOST)
+            odds = log_odds(last.order, last.tau, last.rate, coarse, spacing=0.2, shrink=0.0, until=1.0, most=_COARSE_MOST)
         except BudgetError:
             return inf
         return _half(odds)  # not only whole weights: a smooth curve to search on
@@ -195,7 +211,3 @@ def spent_delta(allowance: Allowance, epsilon: float, limit: int, *, several: bo
         )
     return float(worst) * (1.0 + 2.0**-52)
 
-
-def novel_delta(rate: float) -> float:
-    """Return the probability that a rate stands for."""
-    return -expm1(-rate)
