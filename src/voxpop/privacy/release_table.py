@@ -133,7 +133,15 @@ def from_log_odds(odds: Floats, least: int) -> ReleaseTable:
 
 
 def log_odds(
-    order: float, tau: float, rate: float, steps: Steps, *, spacing: float, shrink: float, until: float = TOP, most: int = MOST_WEIGHTS
+    order: float,
+    tau: float,
+    rate: float,
+    steps: Steps,
+    *,
+    spacing: float,
+    shrink: float,
+    until: float = TOP,
+    most: int = MOST_WEIGHTS,
 ) -> Floats:
     """Return the log-odds of release by weight, from the least weight up to where they stop rising.
 

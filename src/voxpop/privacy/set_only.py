@@ -114,7 +114,9 @@ def best_allowance(
             return inf
         last = allowance.part(fractions[-1])
         try:
-            odds = log_odds(last.order, last.tau, last.rate, coarse, spacing=0.2, shrink=0.0, until=1.0, most=_COARSE_MOST)
+            odds = log_odds(
+                last.order, last.tau, last.rate, coarse, spacing=0.2, shrink=0.0, until=1.0, most=_COARSE_MOST
+            )
         except BudgetError:
             return inf
         return _half(odds)  # not only whole weights: a smooth curve to search on
@@ -131,7 +133,7 @@ def best_allowance(
     found = lowest(weight, float(orders[max(best - 1, 0)]), float(orders[min(best + 1, 8)]), steps=5)
     allowance = allowance_at(1.0 + exp(found), epsilon, delta, limit, several=several)
     if allowance is None:
-        raise BudgetError(f"epsilon {epsilon:g} is too small for set-only accounting; use accounting=\"joint\".")
+        raise BudgetError(f'epsilon {epsilon:g} is too small for set-only accounting; use accounting="joint".')
     return allowance
 
 
@@ -210,4 +212,3 @@ def spent_delta(allowance: Allowance, epsilon: float, limit: int, *, several: bo
             known * context.exp(share * (order - 1) * (rate - tau)),
         )
     return float(worst) * (1.0 + 2.0**-52)
-

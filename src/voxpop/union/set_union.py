@@ -85,9 +85,7 @@ class SetUnion:
     def _check_set_only(self) -> None:
         """Refuse what set-only accounting has no proof for."""
         if self.accounting != "set-only":
-            raise InputError(
-                f"`cap` goes with accounting=\"set-only\", got accounting {self.accounting}: leave it out."
-            )
+            raise InputError(f'`cap` goes with accounting="set-only", got accounting {self.accounting}: leave it out.')
         if self.cap is not None:
             check_within("cap", self.cap, 0.01, 1.0, "the most weight a user gives one item; 0.5 is usual")
         if self.noise != "gaussian":
@@ -99,7 +97,7 @@ class SetUnion:
             raise UnsoundError(
                 "set-only accounting is proved where a user's shares depend on the number of its items alone (count, "
                 f"weighted); got {self.to_dict()['weighting']} weighting, under which one user moves weights that it "
-                "does not hold, by any amount. Use weighting=\"weighted\" or accounting=\"joint\"."
+                'does not hold, by any amount. Use weighting="weighted" or accounting="joint".'
             )
         if self.focus:
             raise UnsoundError(
