@@ -212,7 +212,8 @@ def furthest(odds: Floats, order: float, tau: float, steps: Steps) -> Floats:
                 inside = _moment(order, *pair) <= cost
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         reached[direction] = low
-    return np.minimum(reached, reached.min(axis=0) + _APART)
+    apart: Floats = np.minimum(reached, reached.min(axis=0) + _APART)
+    return apart
 
 
 def _moment(order: float, first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:

@@ -24,7 +24,7 @@ _SAFE: Final = 1.0 - 2.0**-30
 _ORDERS: Final = (0.7, 4.0)
 _COARSE_STEPS: Final = 12
 _COARSE_LEAST: Final = 12
-_COARSE_MOST: Final = 1 << 15
+_COARSE_MOST: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
@@ -51,7 +51,9 @@ class RoundPlan:
         """Return the probability of release as a function of weight."""
         from voxpop.privacy.decide import SelectionRule, TableRule, ThresholdRule
 
-        if self.set_only is not None:
+        if self.noise == "set-only":
+            if self.set_only is None:
+                raise InternalError("a round under set-only accounting has no table; please report.")
             return TableRule(self.set_only.table)
         if self.noise == "optimal":
             delta = budget.delta - numerical_slack(budget.epsilon)

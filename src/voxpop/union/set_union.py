@@ -90,8 +90,8 @@ class SetUnion:
             check_within("cap", self.cap, 0.01, 1.0, "the most weight a user gives one item; 0.5 is usual")
         if self.noise != "gaussian":
             raise UnsoundError(
-                f"set-only accounting adds no noise to weights and is proved in l2 alone, got {self.noise} noise: leave "
-                "`noise` out."
+                f"set-only accounting adds no noise to weights and is proved in l2 alone, got {self.noise} noise: "
+                "leave `noise` out."
             )
         if self.weighting not in ("count", "weighted"):
             raise UnsoundError(
