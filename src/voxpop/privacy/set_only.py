@@ -195,7 +195,7 @@ def spent_delta(allowance: Allowance, epsilon: float, limit: int, *, several: bo
 
     Example:
         >>> spent_delta(Allowance(order=2.0, tau=1.0, rate=0.0), epsilon=5.0, limit=1, several=False)  # e^-4 / 4
-        0.004578909722183546
+        0.0045789097221835455
     """
     order, tau, rate = number(allowance.order), number(allowance.tau), number(allowance.rate)
     exact = number(epsilon)
