@@ -171,3 +171,11 @@ def test_demo_for_machines(voxpop, tmp_path):
     assert content["released"] == len(vp.load(tmp_path / "here"))
     assert content["data"].endswith("one module = one user")
     assert content["guarantee"]["private"] is True
+
+
+def test_set_only_accounting_and_its_cap_reach_the_mechanism(voxpop, posts):
+    """Both options arrive in the plan that ran, and in `voxpop plan`."""
+    options = ["--weighting", "weighted", "--accounting", "set-only", "--cap", 0.4]
+    plan = voxpop("items", *CALL, "-o", "words", "--json", *options).json["plan"]
+    assert (plan["accounting"], plan["cap"], plan["round_plans"][0]["noise"]) == ("set-only", 0.4, "set-only")
+    assert voxpop("plan", *BUDGET, "--json", *options).json["plan"] == plan

@@ -4,6 +4,7 @@ from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Accounting,
     Alpha,
+    Cap,
     Dataset,
     Delta,
     Epsilon,
@@ -48,6 +49,7 @@ def items(
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     focus: Focus = False,
+    cap: Cap = None,
     tokenizer: Tokenizer = "words",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
@@ -70,6 +72,7 @@ def items(
         "rounds": rounds,
         "accounting": accounting,
         "focus": focus,
+        "cap": cap,
     }
     release_and_report(
         lambda: set_union_of(limit=limit, **fields).plan(budget),

@@ -24,7 +24,10 @@ WeightingName = Annotated[str, typer.Option("--weighting", help="count, weighted
 Noise = Annotated[str, typer.Option(help="gaussian or laplace. l1-descent needs laplace, l2-descent gaussian.")]
 Alpha = Annotated[float, typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).")]
 Rounds = Annotated[int, typer.Option(help="Rounds; what one releases is left out of the next.")]
-Accounting = Annotated[str, typer.Option(help="joint (exact) or published (the paper's delta/2 + delta/2).")]
+Accounting = Annotated[str, typer.Option(help="joint (exact), published (delta/2 + delta/2) or set-only (items).")]
+Cap = Annotated[
+    float | None, typer.Option(help="Most weight of a user on one item (set-only accounting).", show_default=False)
+]
 Focus = Annotated[bool, typer.Option("--focus", help="Eight rounds that focus on what is undecided: releases most.")]
 MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
 Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]

@@ -7,6 +7,7 @@ import typer
 from voxpop.cli.options import (
     Accounting,
     Budgets,
+    Cap,
     Delta,
     Epsilon,
     Eta,
@@ -50,6 +51,7 @@ def plan(
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
     focus: Focus = False,
+    cap: Cap = None,
     eta: Eta = 0.01,
     guide: Guide = True,
     pruning: Pruning = "both",
@@ -59,7 +61,7 @@ def plan(
     """Show the numbers that would run; reads no data.
 
     How much noise, which threshold, and how many users an item or phrase needs to be released. The last four options
-    belong to phrases, --noise and --rounds to items.
+    belong to phrases, --noise, --rounds and --cap to items.
 
     voxpop plan --epsilon 4 --delta 1e-7 --limit 100
 
@@ -72,7 +74,7 @@ def plan(
     if alpha is not None:
         shared["alpha"] = alpha
     if max_length is None:
-        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, focus=focus, **shared)
+        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, focus=focus, cap=cap, **shared)
         planned: UnionPlan | FocusPlan | NGramsPlan = items.plan(budget)
     else:
         phrases = ngrams_of(limit, budgets, max_length=max_length, eta=eta, guide=guide, pruning=pruning, **shared)

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from voxpop.privacy import precise
 from voxpop.privacy.optimal import exact_probability, selection_probability
+from voxpop.privacy.release_table import ReleaseTable
 from voxpop.privacy.threshold import Noise
 
 Floats = NDArray[np.float64]
@@ -116,6 +117,35 @@ class SelectionRule:
     def exact(self, weight: int) -> Any:
         """See `Rule`."""
         return exact_probability(self.epsilon, self.delta, int(weight) // self.unit_weight)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRule:
+    """Release with the probabilities of a table: the stored doubles, or their complements, without rounding.
+
+    Args:
+        table: A certified table.
+
+    Example:
+        >>> table = ReleaseTable(2, np.array([0.25, 0.125]), turn=1)
+        >>> TableRule(table).probability(np.array([0, 2, 3, 9]))[0].tolist()
+        [0.0, 0.25, 0.875, 0.875]
+        >>> float(TableRule(table).exact(9))
+        0.875
+    """
+
+    table: ReleaseTable
+
+    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+        """See `Rule`."""
+        tails, likely = self.table.at(weights)
+        return np.where(likely, 1.0 - tails, tails), np.where(likely, tails, 1.0 - tails)
+
+    def exact(self, weight: int) -> Any:
+        """See `Rule`."""
+        tails, likely = self.table.at(np.array([weight], dtype=np.int64))
+        tail = precise.number(float(tails[0]))
+        return 1 - tail if likely[0] else tail
 
 
 def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: float = BAND) -> NDArray[np.bool_]:

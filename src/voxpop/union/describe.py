@@ -28,6 +28,8 @@ def users_table(plan: dict[str, Any]) -> list[str]:
 
 def _noise(plan: dict[str, Any]) -> str:
     noise = plan["round_plans"][-1]["noise"]
+    if noise == "set-only":
+        return "a table of probabilities"
     return "optimal selection by number of users" if noise == "optimal" else f"{noise} noise"
 
 
@@ -36,6 +38,9 @@ def _round_rows(plan: dict[str, Any]) -> list[list[str]]:
     for number, each in enumerate(plan["round_plans"], start=1):
         if each["noise"] == "optimal":
             rows.append([str(number), "-", "-", "-"])
+            continue
+        if each["noise"] == "set-only":
+            rows.append([str(number), "-", f"{each['threshold']:.6g}", "-"])
             continue
         cutoff = "-" if each["cutoff"] is None else f"{each['cutoff']:.5g}"
         rows.append([str(number), f"{each['scale']:.6g}", f"{each['threshold']:.6g}", cutoff])

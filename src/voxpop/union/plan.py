@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.arguments import check_corpus
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
@@ -14,6 +14,7 @@ from voxpop.union.sharing import BoundShares
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.privacy.decide import Rule
+    from voxpop.privacy.set_only import SetOnlyRound
     from voxpop.release import Release
     from voxpop.union.set_union import SetUnion
 
@@ -28,15 +29,19 @@ class RoundPlan:
 
     Attributes:
         shares: the weighting with limit, grid and cutoff.
-        noise: "gaussian", "laplace", or "optimal" where items are selected by their number of users alone.
-        scale: sigma of Gaussian noise, b of Laplace noise, in units of weight; 0 where "optimal".
-        threshold: an item is released where weight plus noise reaches it; 0 where "optimal".
+        noise: "gaussian", "laplace", "optimal" where items are selected by their number of users alone, or "set-only"
+            where a table says how likely each weight is released.
+        scale: sigma of Gaussian noise, b of Laplace noise, in units of weight; 0 where "optimal" or "set-only".
+        threshold: an item is released where weight plus noise reaches it; 0 where "optimal"; where "set-only", the
+            least weight that is released more often than not.
+        set_only: the table, and what it may cost, where "set-only".
     """
 
     shares: BoundShares
-    noise: Literal["gaussian", "laplace", "optimal"]
+    noise: Literal["gaussian", "laplace", "optimal", "set-only"]
     scale: float
     threshold: float
+    set_only: "SetOnlyRound | None" = field(default=None, repr=False, compare=False)
 
     @property
     def cutoff(self) -> float | None:
@@ -46,8 +51,12 @@ class RoundPlan:
 
     def rule(self, budget: Budget) -> "Rule":
         """Return the probability of release as a function of weight."""
-        from voxpop.privacy.decide import SelectionRule, ThresholdRule
+        from voxpop.privacy.decide import SelectionRule, TableRule, ThresholdRule
 
+        if self.noise == "set-only":
+            if self.set_only is None:
+                raise InternalError("a round under set-only accounting has no table; please report.")
+            return TableRule(self.set_only.table)
         if self.noise == "optimal":
             delta = budget.delta - numerical_slack(budget.epsilon)
             return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit)
@@ -72,6 +81,7 @@ class RoundPlan:
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "grid_bits": self.shares.setting.bits,
+            **({} if self.set_only is None else self.set_only.to_dict()),
         }
 
 
@@ -111,7 +121,7 @@ class UnionPlan:
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round; 0 where selection is optimal."""
+        """Standard deviation of the noise on an item's weight, in the last round; 0 where no noise is added."""
         last = self.rounds[-1]
         return last.scale * 2.0**0.5 if last.noise == "laplace" else last.scale
 

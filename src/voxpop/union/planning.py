@@ -1,7 +1,7 @@
 """From a budget to the numbers that will run."""
 
 from math import ceil
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
@@ -26,6 +26,10 @@ def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
             "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. "
             "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
         )
+    if union.accounting == "set-only":
+        from voxpop.union.set_only import plan_union_set_only
+
+        return plan_union_set_only(union, budget)
     if union.limit == 1 and union.rounds == 1 and union.accounting == "joint" and isinstance(union.weighting, str):
         return _optimal_plan(union, budget)
     return _threshold_plan(union, budget)
@@ -48,6 +52,7 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Plan noise and thresholds, round by round."""
     sharing = sound_sharing(union.weighting, union.noise)
     fractions = round_fractions(union.rounds)
+    accounting: Literal["joint", "published"] = "published" if union.accounting == "published" else "joint"
     norm = NORMS[union.noise]
     bits = sharing.bits(_rough_cutoff(union, budget, sharing, fractions))
     setting = Setting(union.limit, norm, bits)
@@ -61,7 +66,7 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
         budget,
         novelty,
         noise=union.noise,
-        accounting=union.accounting,
+        accounting=accounting,
         sensitivity=sensitivity,
         fractions=fractions,
         grid=2.0**-bits,

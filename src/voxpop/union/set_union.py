@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 16
 LARGEST_LIMIT = 10**7
+MOST_SET_ONLY = 1000
 
 
 @final
@@ -38,6 +39,9 @@ class SetUnion:
         rounds: items released in one round are left out of the next, so users spend on the rest (DP-SIPS).
         accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
             delta/2 + delta/2. With limit=1 and one round, "joint" is the optimal mechanism for one item per user.
+            "set-only" (docs/privacy/set-only.md) counts only what a set gives away, so it adds no noise to weights
+            and costs less; for the weightings count and weighted.
+        cap: most weight a user gives one item, from 0.01 to 1, under set-only accounting; None is 0.5.
         focus: run eight rounds of our own instead: what is sure is released, what is hopeless is dropped, and users
             spend on the rest; noisy weights add up over the rounds (docs/privacy/focus.md). It releases most, takes
             about three times as long, and brings its own rounds, alpha and accounting.
@@ -63,18 +67,45 @@ class SetUnion:
     noise: Literal["gaussian", "laplace"] = "gaussian"
     alpha: float = 3.0
     rounds: int = 1
-    accounting: Literal["joint", "published"] = "joint"
+    accounting: Literal["joint", "published", "set-only"] = "joint"
     focus: bool = False
+    cap: float | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
         check_whole("limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start")
         check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
         check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 3 is usual")
-        check_choice("accounting", self.accounting, ("joint", "published"))
+        check_choice("accounting", self.accounting, ("joint", "published", "set-only"))
         sound_sharing(self.weighting, self.noise)
+        if self.accounting == "set-only" or self.cap is not None:
+            self._check_set_only()
         if self.focus:
             self._check_focus()
+
+    def _check_set_only(self) -> None:
+        """Refuse what set-only accounting has no proof for."""
+        if self.accounting != "set-only":
+            raise InputError(f'`cap` goes with accounting="set-only", got accounting {self.accounting}: leave it out.')
+        if self.cap is not None:
+            check_within("cap", self.cap, 0.01, 1.0, "the most weight a user gives one item; 0.5 is usual")
+        if self.noise != "gaussian":
+            raise UnsoundError(
+                f"set-only accounting adds no noise to weights and is proved in l2 alone, got {self.noise} noise: "
+                "leave `noise` out."
+            )
+        if self.weighting not in ("count", "weighted"):
+            raise UnsoundError(
+                "set-only accounting is proved where a user's shares depend on the number of its items alone (count, "
+                f"weighted); got {self.to_dict()['weighting']} weighting, under which one user moves weights that it "
+                'does not hold, by any amount. Use weighting="weighted" or accounting="joint".'
+            )
+        if self.focus:
+            raise UnsoundError(
+                "`focus` adds up noisy weights over its rounds, and set-only accounting may say nothing but the set: "
+                "leave one of them out."
+            )
+        check_whole("limit", self.limit, MOST_SET_ONLY, "the most items one user may contribute under set-only")
 
     def _check_focus(self) -> None:
         """Refuse what focused rounds replace or have no proof for."""
@@ -139,4 +170,5 @@ class SetUnion:
             "rounds": self.rounds,
             "accounting": self.accounting,
             "focus": self.focus,
+            **({} if self.cap is None else {"cap": self.cap}),
         }
