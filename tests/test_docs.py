@@ -112,6 +112,8 @@ def with_marks(page):
 @pytest.mark.parametrize("page", [with_marks(page) for page in PAGES])
 def test_examples_run(page, tmp_path, monkeypatch, request):
     """The blocks of one page run in order, in one namespace, in an empty folder."""
+    if page.name == "spark.md":
+        pytest.importorskip("pyspark", reason="pyspark is not installed: pip install voxpop[spark]")
     monkeypatch.chdir(tmp_path)
     for name in NEEDS.findall(page.read_text()):
         Path(name).symlink_to((request.getfixturevalue("data_dir") / name).resolve())
@@ -182,7 +184,12 @@ PROOFS = [page for page in (DOCS / "privacy").glob("*.md") if "**Claim" in page.
 
 def test_what_proves_nothing_is_known_by_name():
     """Every other page of docs/privacy is a list, or refuses something."""
-    assert {page.stem for page in {*(DOCS / "privacy").glob("*.md")} - {*PROOFS}} == {"README", "errata", "algorithm-8"}
+    assert {page.stem for page in {*(DOCS / "privacy").glob("*.md")} - {*PROOFS}} == {
+        "README",
+        "errata",
+        "algorithm-8",
+        "musts",
+    }
 
 
 @pytest.mark.parametrize("page", PROOFS, ids=ident)
@@ -251,5 +258,9 @@ def test_docstring_examples_run(name):
     """The examples of one module give what they say."""
     if name.startswith("voxpop.hitters.flower."):
         pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
+    if name.startswith("voxpop.spark"):
+        pytest.importorskip(
+            "pyspark", reason="pyspark is not installed: pip install voxpop[spark]; make spark runs these"
+        )
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0

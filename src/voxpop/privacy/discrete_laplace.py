@@ -38,6 +38,7 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers,
         One integer per pair; equal pairs get equal noise.
 
     Example:
+        >>> from voxpop.privacy.secret import Secret
         >>> pairs = np.arange(5, dtype=np.int64)
         >>> laplace_noise(Fraction(1, 20), Secret.from_seed(1), "example", pairs, pairs).shape
         (5,)

@@ -1,6 +1,7 @@
 """A set union with its noise filled in: what will run, what it guarantees, and how many users an item needs."""
 
 from dataclasses import dataclass, field
+from math import nextafter
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.arguments import check_corpus
@@ -58,7 +59,8 @@ class RoundPlan:
                 raise InternalError("a round under set-only accounting has no table; please report.")
             return TableRule(self.set_only.table)
         if self.noise == "optimal":
-            delta = budget.delta - numerical_slack(budget.epsilon)
+            # The slack may vanish in rounding; the next smaller number leaves more than it.
+            delta = min(budget.delta - numerical_slack(budget.epsilon), nextafter(budget.delta, 0.0))
             return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit)
         unit = self.shares.setting.unit
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)

@@ -38,6 +38,8 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
     """Return how likely an item is released, by its holders, who hold `size` items each; empty where unknown."""
     chance: Chance
+    if plan.get("focus") or last["noise"] == "set-only":
+        return []
     if last["noise"] == "optimal":
         chance = optimal_chance(plan["epsilon"], plan["delta"])
     else:
@@ -49,8 +51,10 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
 
 
 def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
-    if last["noise"] == "optimal":
-        return "optimal-selection"
+    if plan.get("focus"):
+        return "focus"
+    if last["noise"] in ("optimal", "set-only"):
+        return {"optimal": "optimal-selection", "set-only": "set-only"}[last["noise"]]
     return "rounds" if len(plan["round_plans"]) > 1 else "set-union"
 
 
@@ -79,9 +83,32 @@ def _rounds(plan: Mapping[str, Any]) -> Grid:
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
+    if plan.get("focus"):
+        return _focus_rounds(plan)
+    if plan["round_plans"][-1]["noise"] == "set-only":
+        return _tables(plan)
     rows = [
         [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]
         for number, each in enumerate(plan["round_plans"], start=1)
     ]
     head = ["round", "noise", "sigma" if plan["noise"] == "gaussian" else "scale b", "threshold", "weight stops at"]
     return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")
+
+
+def _focus_rounds(plan: Mapping[str, Any]) -> Grid:
+    """Return the rounds that add up evidence."""
+    opening, *later = plan["round_plans"]
+    rows = [["1", plain(opening["scale"]), plain(opening["threshold"] / opening["scale"]), "–"]]
+    for number, each in enumerate(later, start=2):
+        floor = each["evidence_floor"]
+        released = plain(each["evidence_threshold"])
+        rows.append([str(number), plain(each["scale"]), released, "–" if floor is None else plain(floor)])
+    note = "Noise in units of weight; the rest in standard deviations of the noise in what the rounds saw together."
+    return Grid("Noise and evidence", ["round", "sigma", "released from", "dropped below"], rows, note)
+
+
+def _tables(plan: Mapping[str, Any]) -> Grid:
+    """Return which share of the rounds there are where a table decides."""
+    rows = [[str(number), each["noise"]] for number, each in enumerate(plan["round_plans"], start=1)]
+    note = "No noise is drawn: a public table says how likely each weight is released."
+    return Grid("Rounds", ["round", "decided by"], rows, note)
