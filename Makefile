@@ -57,8 +57,8 @@ federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loop
 	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
 	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py
 
-fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
-	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 tests/fuzz
+fuzz: $(VENV)/.installed-test  ## 102,000 generated inputs for readers, tokenisers, the command line and saved releases
+	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-17000} $(BIN)/python -m pytest -q -n 2 tests/fuzz
 
 faults: $(VENV)/.installed-test  ## fifty kills of each kind of save and of a spill, full disks, files that change
 	VOXPOP_KILLS=50 $(BIN)/python -m pytest -q tests/faults
