@@ -1,6 +1,6 @@
 """Anything at all as input: an error of ours or a correct result, nothing else.
 
-By default a short run; `make fuzz` draws 30,000 inputs for each test. What it found is in `test_findings.py`.
+By default a short run; `make fuzz` draws 17,000 inputs for each test. What it found is in `test_findings.py`.
 """
 
 import contextlib
