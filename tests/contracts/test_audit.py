@@ -37,6 +37,7 @@ CLOSE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.parametrize(("mechanism", "trials"), [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000)])
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):

@@ -20,6 +20,7 @@ from voxpop.union.sharing import Sharing
 pytestmark = pytest.mark.jit
 
 
+@pytest.mark.slow
 def test_a_million_pairs_stay_within_one(capsys, record_property):
     """Every sound cell, by chance, piled up and climbing, and through the whole private side."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
@@ -31,6 +32,7 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
     record_property("figure", f"{pairs:,} pairs, farthest apart {farthest:.12f}")
 
 
+@pytest.mark.slow
 def test_algorithm_8_with_gaussian_noise_is_found(record_property):
     """Two users move it by 1.046 and more, and many users by more than 4 at limit 100."""
     two = search_broadly(Algorithm8(), norm=2, pairs=20_000, limit=4, users=2)
