@@ -11,16 +11,17 @@ from framed import framed
 import voxpop as vp
 from voxpop.errors import InputError
 
-pytest.importorskip(
-    "pyspark", reason="no pyspark: run `make spark`, or pip install 'voxpop[spark]'", exc_type=ImportError
-)
-
-
 ATTEMPTS = 4
 
 
+@pytest.fixture(scope="session", autouse=True)
+def pyspark():
+    """Skip everything here without pyspark."""
+    return pytest.importorskip("pyspark", reason="no pyspark: run `make spark`, or pip install 'voxpop[spark]'")
+
+
 @pytest.fixture(scope="session")
-def java():
+def java(pyspark):
     """Skip where Spark cannot start."""
     from voxpop.spark.session import java as found
 

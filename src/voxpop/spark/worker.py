@@ -1,6 +1,7 @@
 """What every task on an executor does first: its threads and compiler set, its errors made safe."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -43,6 +44,8 @@ def safely() -> Iterator[None]:
 
 def set_up() -> None:
     """Choose threads and caching before anything heavy is imported; nothing outside of a task of Spark."""
+    if "pyspark" not in sys.modules:  # a worker has it
+        return
     from pyspark import TaskContext
 
     context = TaskContext.get()
