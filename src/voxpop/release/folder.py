@@ -41,7 +41,7 @@ def replace_folder_by(target: Path, write: Callable[[Path], None]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     _restore_displaced(target)
     with _cleared(target):
-        fresh = target.with_name(f"{_fresh_prefix(target)}{uuid.uuid4().hex}")
+        fresh = target.with_name(f"{fresh_prefix(target.name)}{uuid.uuid4().hex}")
         try:
             write(fresh)
             _put(fresh, target)
@@ -61,8 +61,9 @@ def _displaced(target: Path) -> Path:
     return whole.with_name(f".{whole.name}.voxpop-old")
 
 
-def _fresh_prefix(target: Path) -> str:
-    return f".{target.name}.voxpop-new-"
+def fresh_prefix(name: str) -> str:
+    """Return how the names of unfinished folders begin; what crashes leave of them, the next write removes."""
+    return f".{name}.voxpop-new-"
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -139,7 +140,7 @@ def _cleared(target: Path) -> Iterator[None]:
 
 def _remove_leftovers(target: Path) -> None:
     for entry in os.scandir(target.parent):
-        if entry.name.startswith(_fresh_prefix(target)):
+        if entry.name.startswith(fresh_prefix(target.name)):
             shutil.rmtree(entry.path, ignore_errors=True)
 
 

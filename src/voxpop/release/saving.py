@@ -1,12 +1,13 @@
 """Save a release: table, record and report in a folder, whole or not at all."""
 
 import os
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
-from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.release.folder import folder_to_read, fresh_prefix, replace_folder
 from voxpop.release.record import COUNTS, COUNTS_RECORD, RECORD, TABLE, checksum, is_record, write_record
 
 if TYPE_CHECKING:
@@ -80,18 +81,23 @@ def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
     nearest = next(each for each in (parent, *parent.parents) if each.exists())
     if not nearest.is_dir():
         raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")
-    if not may_write(nearest):
+    if not may_write(nearest, Path(folder).name):
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
 
 
-def may_write(folder: Path) -> bool:
-    """Say whether a folder can be made in another, by making one: rights alone do not tell of disks and mounts."""
+def may_write(folder: Path, name: str = "") -> bool:
+    """Say whether a folder can be made in another, by making one: rights alone do not tell of disks and mounts.
+
+    Where a crash leaves it, the next save under that name removes it.
+    """
     import tempfile
 
     if not os.access(folder, os.W_OK | os.X_OK):
         return False
     try:
-        os.rmdir(tempfile.mkdtemp(prefix=".voxpop-", dir=folder))
+        made = tempfile.mkdtemp(prefix=fresh_prefix(name), dir=folder)
     except OSError:
         return False
+    with suppress(OSError):  # somebody else's save may have removed it
+        os.rmdir(made)
     return True

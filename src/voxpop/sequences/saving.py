@@ -59,7 +59,7 @@ def check_model_target(folder: str | PathLike[str]) -> Path:
     if names and (RECORD not in names or names - REPLACEABLE):
         raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
     nearest = next(each for each in (target.parent, *target.parent.parents) if each.exists())
-    if not nearest.is_dir() or not may_write(nearest):
+    if not nearest.is_dir() or not may_write(nearest, target.name):
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
     return target
 
