@@ -45,6 +45,7 @@ def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, t
     look_at(list(audit(mechanism, trials, ERROR)), record_property)
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_sequences_show_nearly_their_epsilon(record_property):
     """The same of sequences, where delta is 0."""

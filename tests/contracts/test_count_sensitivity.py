@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import voxpop as vp
 from corpora import corpus_of
@@ -53,6 +54,7 @@ def test_no_user_moves_the_counts_further_than_planned():
     assert 0.98 < search() <= 1.0
 
 
+@pytest.mark.slow
 def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
     """A twin that forgets the limit."""
 
@@ -64,6 +66,7 @@ def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
     assert search() > 1.1
 
 
+@pytest.mark.slow
 def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     """A twin that counts occurrences, not users."""
     from voxpop.corpus import levels as levels_module
@@ -79,6 +82,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     assert search() > 1.1
 
 
+@pytest.mark.slow
 def test_the_search_finds_users_who_count_twice(monkeypatch):
     """A twin that adds the shares of walked parts and of counted grams."""
 

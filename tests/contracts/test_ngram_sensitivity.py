@@ -84,6 +84,7 @@ def distance(first, second):
     return np.linalg.norm([(first.get(n, 0) - second.get(n, 0)) / 2**BITS for n in names]) if names else 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
 def test_no_neighbours_lie_further_apart_than_one(sharing):
     """Hundreds of pairs, votes and measurements of four lengths; the worst comes close to 1."""
@@ -101,6 +102,7 @@ def search(limit=3, pairs=60):
     return max(farthest(rng, shares_of(Weighted(), limit), limit) for _ in range(pairs))
 
 
+@pytest.mark.slow
 def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
     """A twin that lets the sample of each user follow the number of users before it."""
     real = levels_module.weigh
@@ -136,6 +138,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     assert search() > 1.1
 
 
+@pytest.mark.slow
 def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch):
     """A twin that prunes pairs which few users wrote, as frequency cuts before voting would."""
     real = levels_module.number_pairs

@@ -107,6 +107,7 @@ class CoarseDescent(Sharing):
         histogram[:] = histogram // grid * grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [Algorithm8(), Greedy(), ForgetsTheNorm(), CoarseDescent()])
 def test_the_search_finds_every_planted_fault(broken):
     """Four weightings that are not what they claim are each caught moving by more than 1.02."""

@@ -135,6 +135,7 @@ def test_other_mechanisms_are_the_same_or_refused():
             mechanism.release(corpus.within(tiny(1000)), budget[mechanism], seed=5)
 
 
+@pytest.mark.slow
 def test_too_many_distinct_tokens_or_phrases_are_refused():
     """Before the system runs out: the message says how much would do, and to a power of two only."""
     corpus = vp.read(table(20_000, 600), user="who", text="text")

@@ -125,6 +125,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, ending, change):
         vp.read([path], user="who", text="text", tokenizer=cut)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("more", [1 << 25, 1 << 26, 1 << 27])
 def test_too_little_memory_is_an_error_that_helps(tmp_path, more):

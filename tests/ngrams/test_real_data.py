@@ -43,6 +43,7 @@ def test_msnbc_by_default_releases_a_quarter_more(clicks):
     assert not any(row["measurement_sigma"] for row in guided.plan.to_dict()["ran"])
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_guided_extraction_from_text_releases_more_than_twice_the_published(posts):
     """2.1 times, at the same epsilon and delta; ours is near 2.56 with a deviation of 0.02."""

@@ -135,6 +135,7 @@ def check_selection(epsilon, delta, plan):
         before = chance
 
 
+@pytest.mark.slow
 @settings(max_examples=60, phases=UNSHRUNK)
 @given(
     st.sampled_from(CELLS),
@@ -158,6 +159,7 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ro
         check_union(plan, [1, limit, *counts])
 
 
+@pytest.mark.slow
 @settings(max_examples=20, phases=UNSHRUNK)
 @given(
     EPSILONS,
@@ -237,6 +239,7 @@ def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
             mechanism.plan(budget)
 
 
+@pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
     """With so many items a user the grid is coarse, rounding is paid for in noise, and the cutoff grows with that."""
     with pytest.raises(BudgetError, match="cutoff"):

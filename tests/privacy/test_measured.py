@@ -29,6 +29,7 @@ def test_cells_have_the_probability_of_the_normal_distribution():
     assert (np.abs(found - expected) < 7 * spread + 1e-12).all()
 
 
+@pytest.mark.slow
 @given(weight=st.integers(0, 2**55), sigma=st.floats(0.01, 1e4), shift=st.integers(0, 2**20))
 def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
     """The quick way and the exact way give the same cells."""

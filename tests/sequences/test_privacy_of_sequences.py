@@ -90,6 +90,7 @@ def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.2
 
 
+@pytest.mark.slow
 def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
     """So does one whose noise forgets half the sensitivity."""
     monkeypatch.setattr(children, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))

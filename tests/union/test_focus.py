@@ -31,6 +31,7 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     assert again <= plan.delta == pytest.approx(again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weighting", "epsilon", "delta", "limit"),
     [("count", 0.1, 1e-9, 2), ("weighted", 10, 1e-12, 50), ("l2-descent", 1, 1e-5, 300)],
@@ -98,6 +99,7 @@ def novel_runs(plan, novel, runs):
 WIDE = vp.Budget(epsilon=1.0, delta=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("novel", [1, 15])
 def test_a_stranger_is_as_safe_as_the_plan_says(novel):
     """The real release names an item of one user alone no more often than was charged (false alarm 1e-9)."""
@@ -107,6 +109,7 @@ def test_a_stranger_is_as_safe_as_the_plan_says(novel):
     assert novel_runs(plan, novel, runs) <= binom.isf(FALSE_ALARM, runs, charged)
 
 
+@pytest.mark.slow
 def test_lower_thresholds_are_caught():
     """A twin whose thresholds lie one standard deviation lower names the stranger too often."""
     plan = vp.SetUnion(limit=15, focus=True).plan(WIDE)

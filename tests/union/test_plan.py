@@ -35,6 +35,7 @@ def test_no_plan_spends_more_than_its_budget(weighting, rounds, accounting):
     assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2, 1000, 10**6])
 @pytest.mark.parametrize("epsilon", [0.01, 1, 20])
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])

@@ -40,6 +40,7 @@ def test_joint_accounting_releases_more(posts, weighting):
     assert len(vp.SetUnion(weighting=weighting).release(posts, BUDGET)) > 1.03 * len(published)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_three_rounds_release_far_more_than_one_where_users_share_evenly(posts):
     """Leaving out what is won is worth over half as much again to the weighted histogram."""

@@ -123,6 +123,7 @@ def test_the_plan_can_be_read_and_saved(crowd, budget, tmp_path):
     assert set_only().plan(budget).holders(0.5, items=1) == math.ceil(set_only().plan(budget).threshold / CAP)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_posts(data_dir, budget):
     """Over a tenth more than joint accounting on half a million posts, in one round."""
