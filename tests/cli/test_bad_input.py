@@ -159,7 +159,12 @@ def test_ctrl_c(posts, module, name):
     program = INTERRUPTED.format(module=module, name=name)
     arguments = [str(each) for each in call("items")]
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=posts, check=False, timeout=120
+        [sys.executable, "-W", "ignore", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=posts,
+        check=False,
+        timeout=120,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "voxpop: stopped.\n")
     assert not [each for each in os.listdir(posts) if each.startswith((".", "out"))]
