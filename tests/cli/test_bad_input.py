@@ -1,6 +1,7 @@
 """Every command, called the way a new user may get it wrong: one line that helps, the right code, nothing spent."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -115,9 +116,9 @@ def test_nothing_to_release(voxpop, posts, command, number):
 
 def test_users_needed_are_those_of_the_plan(voxpop, posts):
     """The numbers shown are the plan's own."""
-    out = voxpop(*call("items", "lonely.parquet", options=BUDGET)).out
+    out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--limit", 10])).out
     for epsilon in (1, 2, 4):
-        users = vp.SetUnion().plan(vp.Budget(epsilon, 1e-8)).holders(0.9, items=10)
+        users = vp.SetUnion(10).plan(vp.Budget(epsilon, 1e-8)).holders(0.9, items=10)
         assert f"epsilon {epsilon}: {users:,} users" in out
 
 
@@ -170,12 +171,19 @@ def test_ctrl_c(posts, module, name):
     assert not [each for each in os.listdir(posts) if each.startswith((".", "out"))]
 
 
+@pytest.fixture(scope="module")
+def saved_words(tmp_path_factory):
+    """A release, saved once."""
+    folder = tmp_path_factory.mktemp("saved") / "words"
+    corpus = vp.read(pl.DataFrame({"author": range(400), "body": ["Tea, milk!"] * 400}), user="author", text="body")
+    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(folder)
+    return folder
+
+
 @pytest.fixture
-def words(posts):
-    """A saved release."""
-    corpus = vp.read(str(posts / "posts.parquet"), user="author", text="body")
-    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(posts / "words")
-    return posts / "words"
+def words(posts, saved_words):
+    """A saved release beside the tables."""
+    return shutil.copytree(saved_words, posts / "words")
 
 
 @pytest.mark.parametrize(
@@ -249,6 +257,7 @@ def test_budgets_that_are_none(posts, budget):
 def test_corpora_that_are_none(posts, corpus):
     """In Python: a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
-    for mechanism in (vp.SetUnion(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
+    quick = vp.SetUnion(1), vp.NGrams(2, 2, accounting="published"), vp.HeavyHitters(max_length=2)
+    for mechanism in (*quick, vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"Read it first: voxpop\.read"):
             mechanism.release(corpus, budget)

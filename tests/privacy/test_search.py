@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.privacy.search import crossing, lowest
+from voxpop.privacy.search import around, crossing, lowest
 
 
 @given(st.floats(0.001, 999), st.floats(0.1, 9))
@@ -30,6 +30,18 @@ def test_crossing_finds_a_jump(root):
 def test_crossing_at_the_start():
     """A curve that is already at most zero is answered with the start."""
     assert crossing(lambda x: -1.0, 2.0, 3.0) == 2.0
+
+
+@given(st.floats(0.0, 10.0), st.floats(-1, 11), st.floats(1e-3, 12))
+def test_around_finds_what_the_guess_missed(root, low, width):
+    """Wherever the guess was, the bracket holds the root and stays within its limits."""
+
+    def curve(x):
+        return root - x
+
+    found_low, found_high = around(curve, low, low + width, 0.0, 10.0)
+    assert 0 <= found_low <= found_high <= 10
+    assert curve(found_high) <= 0 <= curve(found_low)
 
 
 @given(st.floats(0.1, 9.9))

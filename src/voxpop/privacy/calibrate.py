@@ -17,7 +17,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.composed import either, gaussian_rounds, laplace_rounds
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.novelty import Novelty
-from voxpop.privacy.search import crossing, lowest
+from voxpop.privacy.search import around, crossing, lowest
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.threshold import Noise, lowest_threshold, release_probability
 
@@ -174,25 +174,31 @@ def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float, 
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
-    def threshold(sigma: float, cases: joint.Cases, low: float, tolerance: float) -> float:
+    def threshold(sigma: float, cases: joint.Cases, bracket: tuple[float, float], tolerance: float) -> float:
         def excess(value: float) -> float:
             worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
-        return crossing(excess, low, float(np.max(cases.weight)) + 45 * sigma, tolerance)
+        highest = float(np.max(cases.weight)) + 45 * sigma
+        return crossing(excess, *around(excess, *bracket, 0.0, highest), tolerance)
+
+    guess = (0.0, math.inf)
 
     def cost(log_extra: float) -> float:
+        nonlocal guess
         sigma = least_sigma * (1 + math.exp(log_extra))
-        return threshold(sigma, sampled, 0.0, 1e-9) + _NINE_IN_TEN * sigma
+        found = threshold(sigma, sampled, guess, 1e-9)
+        guess = (found - 0.01 * sigma, found + 0.01 * sigma)  # where the search for the next sigma begins
+        return found + _NINE_IN_TEN * sigma
 
     # With more to come the least noise is best, which all that comes shares.
     log_extra = math.log(1e-7) if rest else lowest(cost, math.log(1e-7), 0.0)
     sigma = least_sigma * (1 + math.exp(log_extra))
-    guess = threshold(sigma, sampled, 0.0, 1e-12)
+    least = threshold(sigma, sampled, guess, 1e-12)
     certified = joint.certified_cases(novelty, sensitivity)
-    # A case that holds at the guess holds above it, so only the others need to be looked at again.
-    open_cases = certified.where(joint.deltas(certified, epsilon, sigma, guess, rest / sigma) > goal)
-    return sigma, threshold(sigma, open_cases, guess, 1e-12) if len(open_cases.items) else guess
+    # A case that holds at this threshold holds above it, so only the others need to be looked at again.
+    open_cases = certified.where(joint.deltas(certified, epsilon, sigma, least, rest / sigma) > goal)
+    return sigma, threshold(sigma, open_cases, (least, least + 1e-3 * sigma), 1e-12) if len(open_cases.items) else least
 
 
 def _composed(

@@ -87,7 +87,9 @@ def _by_slope(epsilon: Floats, mu: Floats) -> Floats:
 
 
 def _slope(x: Floats) -> Floats:
-    near = x * erfcx(-x * _ROOT_HALF) + _SLOPE_AT_ZERO
+    near = np.asarray(x * erfcx(-x * _ROOT_HALF) + _SLOPE_AT_ZERO)
+    if not (x < _FAR).any():
+        return near
     inverse = 1 / np.square(np.minimum(x, _FAR))
     far = _SLOPE_AT_ZERO * inverse * (1 - inverse * (3 - 15 * inverse))
     return np.where(x < _FAR, far, near)

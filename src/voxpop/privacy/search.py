@@ -43,6 +43,33 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
     return high
 
 
+def around(curve: Curve, low: float, high: float, least: float, most: float) -> tuple[float, float]:
+    """Widen a guessed bracket until a falling curve reaches zero in it.
+
+    Args:
+        curve: Falls as its argument grows; at most 0 at `most`.
+        low: The start of the guess.
+        high: The end of the guess.
+        least: What the start may not go below.
+        most: What the end may not go above.
+
+    Returns:
+        A bracket for `crossing`: above 0 at its start, unless that is `least`, and at most 0 at its end.
+
+    Example:
+        >>> around(lambda x: 2 - x * x, 0.5, 0.75, 0.0, 9.0)
+        (0.75, 1.75)
+    """
+    step = high - low
+    low = min(max(low, least), most)
+    high = max(min(high, most), low)
+    while low > least and curve(low) <= 0:
+        low, high, step = max(low - step, least), low, 4 * step
+    while high < most and curve(high) > 0:
+        low, high, step = high, min(high + 4 * step, most), 4 * step
+    return low, high
+
+
 def _secant(low: float, high: float, left: float, right: float) -> float:
     middle = high + right * (high - low) / (left - right) if math.isfinite(left - right) else low
     return middle if low < middle < high else low + (high - low) / 2
