@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -151,7 +152,7 @@ def test_a_federation_finds_what_the_simulation_finds(federation, tmp_path):
     release = vp.load(tmp_path / "found")
     whole = vp.HeavyHitters(max_length=4).release(vp.read(paths, user="who", items="what"), vp.Budget(1, 1e-6), seed=11)
     assert list(release) == list(whole) == [("moo",), ("sun",)]
-    assert release == whole
+    assert release == replace(whole, reading="")  # the server reads no table, so it cannot say how it was read
 
 
 @pytest.mark.slow
