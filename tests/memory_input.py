@@ -5,20 +5,26 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 ROWS = 100_000
+WORDS = 24
+MOST = 2_000_000
 
 
 def write_posts(path: Path, size: int, seed: int = 0) -> None:
     """Write about so many bytes: words with a popularity of one over their rank, users in no order."""
     rng = np.random.default_rng(seed)
+    every = pa.array([f"w{rank:x}" for rank in range(MOST + 1)], pa.large_string())
+    ends = pa.array(np.arange(0, ROWS * WORDS + 1, WORDS, np.int32))
     schema = pa.schema([("who", pa.large_string()), ("text", pa.large_string())])
     written = 0
     with pq.ParquetWriter(path, schema, compression="NONE", use_dictionary=False) as writer:
         while written < size:
-            words = np.minimum(np.exp(rng.random((ROWS, 24)) * np.log(2e6)), 2e6).astype(np.int64)
-            texts = pa.array([" ".join(map("w{:x}".format, row)) for row in words.tolist()], pa.large_string())
+            ranks = np.minimum(np.exp(rng.random(ROWS * WORDS) * np.log(MOST)), MOST).astype(np.int64)
+            rows = pa.ListArray.from_arrays(ends, every.take(pa.array(ranks)))
+            texts = pc.binary_join(rows, pa.scalar(" ", pa.large_string()))
             users = pa.array([f"user {who}" for who in rng.integers(0, 2_000_000, ROWS).tolist()], pa.large_string())
             piece = pa.table([users, texts], schema)
             writer.write_table(piece)

@@ -147,6 +147,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.jit  # a process of its own, which coverage does not see
 @pytest.mark.parametrize(
     ("module", "name"),
     [

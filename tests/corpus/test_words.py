@@ -75,6 +75,7 @@ def test_any_text_is_cut_as_by_hand(texts):
     assert cut(texts) == [naive_corpus.words(text) for text in texts]
 
 
+@pytest.mark.jit
 def test_the_interner_grows():
     """Far more words than it starts with room for, and one document larger than its arena."""
     texts = [f"word{i} {'x' * (i % 40)}{i}" for i in range(60_000)] + ["y" * 3_000_000 + " end"]

@@ -67,6 +67,7 @@ def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(call, capture_output=True, env=environment, cwd=folder)
 
 
+@pytest.mark.jit  # a process of its own, which coverage does not see
 @pytest.mark.parametrize("name", RELEASING)
 def test_nothing_marked_comes_out_of_a_release(tmp_path, name):
     """Release folder, report, standard output and error, logs at every level, temporary files."""
