@@ -23,11 +23,13 @@ class SparkCorpus:
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
+        reading: how its tokens were made, as in `Corpus`.
     """
 
-    def __init__(self, state: "DataFrame", kind: str) -> None:
+    def __init__(self, state: "DataFrame", kind: str, reading: str) -> None:
         """Take the encoded partitions; see `voxpop.spark.frames`."""
         self.kind = kind
+        self.reading = reading
         self._holder = Holder()
         self._state = self._holder.hold(state)
 
@@ -53,7 +55,7 @@ class SparkCorpus:
 
     def __getattr__(self, name: str) -> Any:
         """Say what a cluster does not hold in one piece."""
-        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "save"):
+        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "require", "save"):
             raise InputError(
                 f"a corpus on Spark has no `{name}`: its users stay on their executors. Set union, n-grams and "
                 "sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
