@@ -73,9 +73,17 @@ def test_no_sources_is_an_error(tmp_path):
 def parsed_docstrings(source):
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
-    literals = [ast.get_source_segment(source, node.body[0]) for node in nodes if ast.get_docstring(node) is not None]
+    lines = source.encode().splitlines(keepends=True)
+    literals = [segment(lines, node.body[0]) for node in nodes if ast.get_docstring(node) is not None]
     bare = [literal.lstrip("rRuU") for literal in literals]
     return {literal[3:-3] for literal in bare if literal.startswith(('"""', "'''"))}
+
+
+def segment(lines, node):
+    """`ast.get_source_segment`, which cuts the source into lines anew for every node."""
+    whole = b"".join(lines[node.lineno - 1 : node.end_lineno])
+    rest = len(lines[node.end_lineno - 1]) - node.end_col_offset
+    return whole[node.col_offset : len(whole) - rest].decode()
 
 
 @pytest.fixture(scope="module")

@@ -52,6 +52,7 @@ def chance_of_empty(count_factor, runs=3000):
     return hits, runs * candidates.count
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (0.9, False), (1.1, False)])
 def test_the_audit_tells_ours_from_a_twin_that_is_a_tenth_off(factor, sound):
     """False alarm and miss both below 1e-9."""

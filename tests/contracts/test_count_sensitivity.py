@@ -49,6 +49,7 @@ def search(pairs=250):
     return max(farthest(rng) for _ in range(pairs))
 
 
+@pytest.mark.jit
 def test_no_user_moves_the_counts_further_than_planned():
     """Hundreds of pairs of neighbours; the worst uses up nearly all of the sensitivity."""
     assert 0.98 < search() <= 1.0

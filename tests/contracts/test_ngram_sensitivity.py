@@ -122,6 +122,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
     assert search() > 1.1
 
 
+@pytest.mark.jit
 def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     """A twin whose users share by number of distinct grams but add once for each occurrence."""
     real = levels_module.weigh

@@ -13,6 +13,7 @@ from voxpop.union.sharing import Integers, Setting, Sharing
 NAMES = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(("name", "norm"), NAMES)
 def test_the_search_finds_no_violation_of_a_sound_cell(name, norm):
     """Thousands of neighbouring pairs on the real kernels stay within 1; the worst comes close to it."""
@@ -116,6 +117,7 @@ def test_the_search_finds_every_planted_fault(broken):
     assert worst.users
 
 
+@pytest.mark.jit
 def test_the_search_finds_no_violation_of_a_sound_weighting_from_outside():
     """Half an even share moves by at most a half."""
     assert search_sensitivity(Half(), pairs=1500).distance == pytest.approx(0.5, abs=1e-9)

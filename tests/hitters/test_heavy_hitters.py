@@ -155,6 +155,7 @@ def test_batches_have_their_size():
     assert set(batch.tolist()) != set(electorate.sampled(1, rules, Secret.from_seed(1)).tolist())
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("holders", [95, 117, 140])
 def test_discovery_by_simulation(holders):
     """Words that share no prefix are found as often as the plan says; false alarm below 1e-9 (6.2 deviations)."""
@@ -167,6 +168,7 @@ def test_discovery_by_simulation(holders):
     assert abs(found - trials * expected) < 6.2 * math.sqrt(trials * expected * (1 - expected)) + 1
 
 
+@pytest.mark.jit
 def test_eight_times_fewer_holders_by_simulation():
     """At epsilon 1 and delta 1/(100 n): an eighth of the holders that the paper's plan needs are found more often.
 
@@ -194,6 +196,7 @@ def found_rate(holders: int, theta: int, words: str) -> float:
     return found / 100_000
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_audit_by_simulation(words):
     """The real arrays with and without one user: being found or not shows no more than the accountant allows.

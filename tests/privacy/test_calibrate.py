@@ -61,6 +61,7 @@ def test_published_threshold_of_fixed_weights():
     assert found.threshold == pytest.approx(10 * scaled.threshold, rel=1e-8)
 
 
+@pytest.mark.jit
 @settings(max_examples=30)
 @given(
     epsilon=st.floats(0.1, 8),

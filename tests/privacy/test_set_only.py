@@ -121,6 +121,7 @@ def test_the_known_curve():
             assert found.table.half / 2**bits == pytest.approx(half, abs=0.08)
 
 
+@pytest.mark.jit
 def test_every_pair_holds_in_eighty_digits(planned):
     """The certificate again, for every step and each seventh weight, on the exact values of the doubles."""
     shares, allowance, found = planned
@@ -146,6 +147,7 @@ def test_the_table_rises(planned):
     assert (np.diff(missed) <= 0).all()
 
 
+@pytest.mark.jit
 def test_no_pair_of_one_weight_exceeds_delta(planned):
     """Enumerated exactly for users of 1 to 100 items, every weight, both directions; the worst comes near delta."""
     shares, _, found = planned
@@ -154,6 +156,7 @@ def test_no_pair_of_one_weight_exceeds_delta(planned):
     assert worst > 0.9 * DELTA
 
 
+@pytest.mark.jit
 def test_no_mixed_pair_found_exceeds_delta(planned):
     """Novel items beside known ones of two weights, searched at random and climbed."""
     shares, _, found = planned
@@ -161,6 +164,7 @@ def test_no_mixed_pair_found_exceeds_delta(planned):
     assert Attack(found, few).search(starts=40, climbs=60) <= DELTA * (1 + 1e-9)
 
 
+@pytest.mark.jit
 def test_searches_find_what_a_wrong_table_costs():
     """Four faults: tau doubled, novelty not counted, steps of large users left out, the least weight ignored."""
     shares = shares_of(16, 6, 1.0)
@@ -234,6 +238,7 @@ def test_the_sum_over_novel_and_known_items_is_bounded(limit, order):
     assert 0.9 * DELTA < worst <= spent <= DELTA
 
 
+@pytest.mark.jit
 def test_rounds_add_up():
     """The parts of three rounds are within the whole, and the whole within delta; an adaptive user gains nothing."""
     shares = shares_of(20, 6, 0.5)

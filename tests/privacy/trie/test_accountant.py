@@ -29,6 +29,7 @@ def test_one_word_agrees_with_exhaustion(rate, theta, epsilon, added):
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("rate", "theta"), [(0.2, 2), (0.3, 3), (0.5, 2), (0.5, 4), (0.8, 3)])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
@@ -52,6 +53,7 @@ def test_the_papers_own_parameters(batch, one, many):
     assert direction_delta(0.028, chances(6269 / USERS, 12), 6269 / USERS, 10, "many", False, 1200) <= DELTA
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(
     ("epsilon", "rate", "theta", "words"),
     [
@@ -90,6 +92,7 @@ def test_survival_against_fifty_digits(rate, theta, spare):
         assert abs(number(float(survived[0])) / (1 - below) - 1) < 1e-10
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(
     ("rate", "theta"), [(0.3, 12), (0.02, 12), pytest.param(0.004, 16, marks=pytest.mark.slow), (0.05, 14)]
 )
@@ -122,6 +125,7 @@ def test_corners_enclose_every_point(rate, theta):
     assert np.all(joined[inside] <= np.interp(without[inside], p, q) * (1 + 1e-9))
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_finer_grids_only_lower_the_bound(words):
     """Every grid is safe: the finest gives the least, and all are above it."""
