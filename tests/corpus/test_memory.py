@@ -223,6 +223,25 @@ def test_saving_a_corpus_that_spilled(within, tmp_path):
     assert loaded.limit is not None
 
 
+LIGHT = """
+import sys
+import polars as pl
+import voxpop as vp
+rows = pl.DataFrame({"who": [f"user {who}" for who in range(500)], "text": ["Tea, \\u00fcber cafe\\u0301", ""] * 250})
+rows.write_parquet(sys.argv[1])
+corpus = vp.read(sys.argv[1], user="who", text="text", memory="640MiB")
+for mechanism in (vp.SetUnion(10), vp.NGrams(max_length=2)):
+    assert len(mechanism.release(corpus, vp.Budget(4, 1e-7))) > 2
+print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules])
+"""
+
+
+def test_nothing_heavy_is_imported_on_the_way(tmp_path):
+    """`pa.array` imports pandas wherever it is installed: a tenth of the least limit."""
+    done = subprocess.run([sys.executable, "-c", LIGHT, tmp_path / "a.parquet"], capture_output=True, check=True)
+    assert done.stdout == b"[]\n"
+
+
 # `ru_maxrss` would count what the process that started this one held.
 RUN = """
 import re, sys

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import text_buffers
+from voxpop.corpus.arrow import int64_array, string_array, text_buffers
 from voxpop.corpus.code_points import ascii_letters, fill_page, normal_form, shared_table
 from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
 
@@ -94,8 +94,8 @@ class WordInterner:
         """Cut the slow texts again in normal form, and put them in their places."""
         sizes = np.diff(ends)
         slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
-        normal = [normal_form(text) for text in texts.take(pa.array(slow)).to_pylist()]
-        mended_ids, mended_ends = self._run(*text_buffers(pa.array(normal, pa.large_string())), normal=True)
+        normal = [normal_form(text) for text in texts.take(int64_array(slow)).to_pylist()]
+        mended_ids, mended_ends = self._run(*text_buffers(string_array(normal)), normal=True)
         sizes[slow] = np.diff(mended_ends)
         new_ends = np.concatenate([[0], np.cumsum(sizes)])
         from_slow = np.zeros(sizes.size, np.bool_)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.corpus.arrow import int_codes, plain, whole_numbers
+from voxpop.corpus.arrow import int_codes, plain, string_array, whole_numbers
 from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
@@ -192,7 +192,7 @@ def _text_column(texts: pa.Array, where: str) -> pa.Array:
     if pa.types.is_dictionary(texts.type):
         texts = texts.dictionary_decode()
     if pa.types.is_null(texts.type):
-        return pa.array([""] * len(texts), pa.large_string())
+        return string_array([""] * len(texts))
     if not _is_string(texts.type):
         raise ColumnError(
             f"{where}: text= needs a column of strings, got {texts.type}; for lists use tokens= or sequence=, for "

@@ -159,7 +159,7 @@ def load_corpus(
 
 def _large(vocabulary: pa.Array) -> pa.LargeStringArray:
     if isinstance(vocabulary, pa.ChunkedArray):
-        return pa.concat_arrays(vocabulary.chunks) if vocabulary.num_chunks else pa.array([], pa.large_string())
+        return pa.concat_arrays(vocabulary.chunks) if vocabulary.num_chunks else pa.nulls(0, pa.large_string())
     return vocabulary
 
 

@@ -30,7 +30,7 @@ def merge_words(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
 def merge_few(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
     """Merge with dicts: Python orders strings by code points, which is the order of their UTF-8 bytes."""
     if not words:
-        return pa.array([], pa.large_string()), []
+        return pa.nulls(0, pa.large_string()), []
     any_use = np.concatenate(used)
     lists = [each.to_pylist() for each in words]
     every = [word for each in lists for word in each]

@@ -70,7 +70,7 @@ class _Walk:
         self._single = self._ngrams.pruning == "single"
         self._estimates: list[Estimates] = []
         self._density = 0.0
-        self.vocabulary: pa.LargeStringArray = pa.array([], pa.large_string())
+        self.vocabulary: pa.LargeStringArray = pa.nulls(0, pa.large_string())
         self.released: list[Grams] = []
         self.ran: list[LengthRun] = []
 

@@ -73,7 +73,7 @@ def from_parquet(content: bytes) -> pa.Table:
 def _flat(column: Any) -> Any:
     """Return one array without the chunks and offsets that its making left behind."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:

@@ -132,4 +132,4 @@ def _numbered(grams: Any) -> tuple[list[str], Int64s]:
 
 def _flat(column: Any) -> Any:
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
