@@ -8,13 +8,13 @@ import voxpop as vp
 BUDGET = vp.Budget(epsilon=3, delta=float(np.exp(-10)))
 PROTOTYPE = [
     ("weighted", 10, 15_026),
-    ("weighted", 50, 17_254),
+    pytest.param("weighted", 50, 17_254, marks=pytest.mark.slow),
     ("weighted", 100, 17_793),
-    ("weighted", 200, 18_044),
+    pytest.param("weighted", 200, 18_044, marks=pytest.mark.slow),
     ("l2-descent", 10, 23_576),
-    ("l2-descent", 50, 29_951),
+    pytest.param("l2-descent", 50, 29_951, marks=pytest.mark.slow),
     ("l2-descent", 100, 31_435),
-    ("l2-descent", 200, 31_961),
+    pytest.param("l2-descent", 200, 31_961, marks=pytest.mark.slow),
 ]
 
 
