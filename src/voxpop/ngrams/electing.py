@@ -1,7 +1,7 @@
 """From a vote to released grams: every candidate gets a grade, then every band its mark."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,15 +54,11 @@ class Ballots:
         """Grade the candidates without votes: who reaches the lowest mark, and how they go on from there."""
         if self.candidates is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        lucky = lucky_candidates(self.candidates, self._empty[0], secret, occasion)
-        further = tuple(FixedRule(each / self._empty[0]) for each in self._empty[1:])
+        lowest, *higher = (each.exact(0) for each in self.rules)
+        lucky = lucky_candidates(self.candidates, lowest, secret, occasion)
+        further = tuple(FixedRule(each / lowest) for each in higher)
         grades = Grades(further, secret, f"unsupported grades/{occasion}")
         return lucky, 1 + grades(np.zeros(lucky.size, np.int64), lucky)
-
-    @property
-    def _empty(self) -> list[Any]:
-        """The high-precision chance of a candidate without votes to reach each mark."""
-        return [each.exact(0) for each in self.rules]
 
     def elect(self, bands: "Bands", held: Int64s, grades: Int64s, eta: float, spare: float | None) -> "Result":
         """Give each band its mark.
@@ -88,7 +84,11 @@ class Ballots:
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
         np.add.at(counts, (held, grades - 1), 1)
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-        return Votes(reached, bands.sizes, np.array([float(each) for each in self._empty]))
+        return Votes(
+            reached,
+            bands.sizes,
+            np.array([float(each.probability(np.zeros(1, np.int64))[0][0]) for each in self.rules]),
+        )
 
     @property
     def thresholds(self) -> Floats:
