@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 FINE_MARKS = 24
 FINE, COARSE = 0.1, 0.5
 """Steps between marks above the published threshold, in sigma; beyond a whole sigma nobody's fate hangs on them."""
+FURTHEST = 20.0
 HITS = 4
 """Candidates that reach the lowest mark by noise alone, for each gram released before: so many are simulated."""
 LIKELIEST = 0.3
@@ -45,6 +46,7 @@ def marks_above(usual: float, top: float) -> Floats:
         usual: the published threshold, in sigma.
         top: where weight stops rising.
     """
+    top = min(top, usual + FURTHEST)
     return np.concatenate([np.arange(usual + FINE, usual + 1, FINE), np.arange(usual + 1, max(top, usual + 1), COARSE)])
 
 
