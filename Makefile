@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types exports bench bench-peers bench-spark federation spark browser audit trust clean \
+.PHONY: help demo docs pictures notebook test check lint types exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
 	fuzz faults memory lock licences audit-dependencies wheel
 
 help:  ## what can be made
@@ -67,6 +67,9 @@ bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison tha
 		sequences_msnbc speed_sequences speed_text speed_pairs speed_naive speed_ngrams growth \
 		set_only triehh_theory triehh_holders triehh_words; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done
+
+bench-utility: $(VENV)/.installed-bench  ## what is released at equal privacy, each step alone and together: one run
+	$(BIN)/python -m benchmarks.utility
 
 bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, in an environment of their own
 	$(PYTHON) -m venv benchmarks/.venv

@@ -12,7 +12,13 @@ from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 LONGEST = 9
 LENGTHS = list(range(1, LONGEST + 1))
-PUBLISHED = {"weighting": "weighted", "guide": False, "budgets": "equal", "accounting": "published"}
+PUBLISHED = {
+    "weighting": "weighted",
+    "guide": False,
+    "thresholds": "published",
+    "budgets": "equal",
+    "accounting": "published",
+}
 SWEEPS = {
     "limit": ((10, 30, 100, 300, 1000), "x"),
     "epsilon": ((1, 2, 4, 8), "x"),

@@ -11,7 +11,13 @@ from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 RUNS, LONGEST, LIMIT = 5, 6, 10
 BUDGET = vp.Budget(epsilon=1, delta=1e-7)
-PUBLISHED = {"weighting": "weighted", "guide": False, "budgets": "equal", "accounting": "published"}
+PUBLISHED = {
+    "weighting": "weighted",
+    "guide": False,
+    "thresholds": "published",
+    "budgets": "equal",
+    "accounting": "published",
+}
 PAPER = {
     "DPNE, paper": (17, 254, 1273, 1954, 2221, 2020),
     "DPSU-all, paper": (17, 249, 930, 1145, 1007, 768),

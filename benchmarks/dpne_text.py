@@ -12,18 +12,21 @@ from voxpop.ngrams.baselines import AllGrams
 
 LONGEST, RATIOS = 9, (1.1, 1.2, 1.3, 1.4)
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
-PUBLISHED = {"weighting": "weighted", "guide": False, "accounting": "published"}
+PUBLISHED = {"weighting": "weighted", "guide": False, "thresholds": "published", "accounting": "published"}
 OURS = {
     "l2-descent, equal, published accounting, unguided": {
         "guide": False,
+        "thresholds": "published",
         "budgets": "equal",
         "accounting": "published",
     },
-    "l2-descent, equal, joint, unguided": {"guide": False, "budgets": "equal"},
-    "l2-descent, auto, joint, unguided": {"guide": False},
-    "weighted, auto, joint, guided": {"weighting": "weighted"},
-    "l2-descent, ratio 1.2, joint, guided": {"budgets": 1.2},
-    "default: l2-descent, auto, joint, guided": {},
+    "l2-descent, equal, joint, unguided": {"guide": False, "thresholds": "published", "budgets": "equal"},
+    "l2-descent, auto, joint, unguided": {"guide": False, "thresholds": "published"},
+    "l2-descent, auto, joint, unguided, votes": {"guide": False},
+    "l2-descent, auto, joint, guided": {"thresholds": "published"},
+    "weighted, auto, joint, guided, votes": {"weighting": "weighted"},
+    "l2-descent, ratio 1.2, joint, guided, votes": {"budgets": 1.2},
+    "default: l2-descent, auto, joint, guided, votes": {},
 }
 
 

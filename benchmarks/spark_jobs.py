@@ -28,6 +28,8 @@ PUBLISHED = [
     "equal",
     "--accounting",
     "published",
+    "--thresholds",
+    "published",
 ]
 POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--weighting", "weighted"]
 SPARK = ["--engine", "spark", "--master", "local[2]"]

@@ -15,7 +15,7 @@ from scipy.stats import binom
 import voxpop as vp
 from voxpop.corpus import bound, weigh
 from voxpop.hitters import simulation
-from voxpop.ngrams import releasing as ngrams_releasing
+from voxpop.ngrams import electing
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decide import SelectionRule, ThresholdRule
 from voxpop.sequences import children
@@ -174,9 +174,9 @@ def test_a_vote_less_is_enough(monkeypatch):
 def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
     """Half as often as noise would release them, and hardly ever: as an estimated number of candidates does."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
-    real = ngrams_releasing.lucky_candidates
+    real = electing.lucky_candidates
     monkeypatch.setattr(
-        ngrams_releasing, "lucky_candidates", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
+        electing, "lucky_candidates", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
     )
     assert_refuted(case, case.exact[0], case.exact[1] * factor, trials=60_000)
 

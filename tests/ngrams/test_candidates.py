@@ -62,12 +62,12 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE))
 def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(data, level):
-    """Against fractions, with many ties: the floor makes them the usual case."""
+    """Against fractions, with many ties: few estimates differ."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)
     own = np.array([data.draw(cells) for _ in text], np.int64)
-    estimates = Estimates(own, cell=1.0, sigma=4.0)
+    estimates = Estimates(own, cell=1.0)
     if grams.length == 1:
         overlap, before = np.full(len(text), estimates.total), {(): estimates.total}
     else:
@@ -75,11 +75,11 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
         overlap = np.array([before[gram[1:]] for gram in text], np.int64)
     valid = Candidates.all_valid(grams, len(words), single=False)
     forecast = Forecast.of(valid, estimates, estimates, overlap, 1.0)
-    floored = dict(zip(text, estimates.floored.tolist(), strict=True))
+    capped = dict(zip(text, estimates.capped.tolist(), strict=True))
     wanted = {
         gram
         for gram in naive_ngrams.valid_grams(lengths[-1], words, single=False)
-        if naive_ngrams.forecast(gram, floored, before, FINE) >= level
+        if naive_ngrams.forecast(gram, capped, before, FINE) >= level
     }
     candidates = forecast.candidates(level)
     assert set(as_text(candidates, grams, text, words, single=False)) == wanted
@@ -91,19 +91,18 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
                 assert member == ((*left, partner[-1]) in wanted)
 
 
-def test_estimates_are_floored_at_a_quarter_of_sigma_and_never_zero():
-    """What was measured below the floor counts as the floor, so products stay positive."""
-    estimates = Estimates(np.array([-50, 0, 3, 400]), cell=0.5, sigma=8.0)
-    assert estimates.floored.tolist() == [4, 4, 4, 400]
-    assert Estimates(np.array([-7]), cell=1.0, sigma=1.0).floored.tolist() == [1]
-    assert Estimates(np.array([-7]), cell=1.0, sigma=1.0).total == 1
+def test_estimates_are_never_zero_and_capped():
+    """So products stay positive and fit."""
+    estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
+    assert estimates.capped.tolist() == [1, 1, 3, 2**36]
+    assert Estimates(np.array([-7]), cell=1.0).total == 1
 
 
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.5, 1e300])
 def test_a_level_stands_for_at_least_the_weight(weight):
     """Rounded up, and capped where products would overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
-    estimates = Estimates(np.array([5, 6]), cell=0.25, sigma=4.0)
+    estimates = Estimates(np.array([5, 6]), cell=0.25)
     forecast = Forecast.of(valid, estimates, estimates, np.array([11, 11]), 0.25)
     level = forecast.level_of(weight)
     assert level * forecast.unit >= weight or level == 2**26
@@ -115,7 +114,7 @@ def test_the_largest_estimates_and_levels_do_not_overflow():
     """Need is the exact ceiling at the corners of what is allowed."""
     top = 2**36
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
-    estimates = Estimates(np.array([top, 2**50]), cell=1.0, sigma=1.0)
+    estimates = Estimates(np.array([top, 2**50]), cell=1.0)
     forecast = Forecast.of(valid, estimates, estimates, np.array([top, top]), 1.0)
     assert forecast.candidates(2**26).need.tolist() == [2**26 // FINE] * 2
     assert forecast.candidates(2**26).count == 4

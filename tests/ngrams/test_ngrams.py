@@ -117,11 +117,14 @@ def test_limits_may_differ_by_length(letters, budget):
     assert ("see", "you", "soon") in ngrams.release(letters, budget, seed=1)
 
 
+PLAIN = {"guide": False, "thresholds": "published", "weighting": "weighted"}
+
+
 def test_unsupported_grams_come_out_as_often_as_eta_allows():
     """One user's worth of data that noise may lift: the number of spurious bigrams is binomial. False alarm 1e-9."""
     users = [[[word] for word in "abcdefgh"]] * 400  # all words common, no bigrams at all
     corpus, eta, runs = corpus_of(users), 0.25, 120
-    plan = vp.NGrams(max_length=2, limit=8, eta=eta, guide=False, weighting="weighted").plan(vp.Budget(20, 1e-6))
+    plan = vp.NGrams(max_length=2, limit=8, eta=eta, **PLAIN).plan(vp.Budget(20, 1e-6))
     found = 0
     for seed in range(runs):
         release = plan.release(corpus, seed)
@@ -203,7 +206,7 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"budgets": 0}, "`budgets`"),
         ({"accounting": "exact"}, "published"),
         ({"alpha": -1}, "`alpha`"),
-        ({"kappa": math.nan}, "`kappa`"),
+        ({"thresholds": "low"}, "`thresholds`"),
         ({"measurement": 0.9}, "`measurement`"),
     ],
 )

@@ -37,7 +37,7 @@ def release_of(grams, plan, guarantee=None):
 
 def ngrams_plan(**fields):
     plan = vp.NGrams(max_length=3, **fields).plan(BUDGET)
-    runs = (LengthRun(1, plan.first.scale, None, None, plan.first.threshold), LengthRun(2, 3.5, 20.0, 400, 9.25))
+    runs = (LengthRun(1, plan.first.scale, None, None, plan.first.threshold), LengthRun(2, 3.5, 20.0, 400, 9.25, 6.0))
     return plan.after(runs)
 
 

@@ -15,7 +15,6 @@ from voxpop.cli.options import (
     Eta,
     Guide,
     Json,
-    Kappa,
     LedgerFile,
     Limits,
     MaxLength,
@@ -27,6 +26,7 @@ from voxpop.cli.options import (
     Sequence,
     Sources,
     Text,
+    Thresholds,
     Tokenizer,
     Tokens,
     User,
@@ -58,7 +58,7 @@ def ngrams(
     budgets: Budgets = "auto",
     accounting: Accounting = "joint",
     alpha: Alpha = 5.0,
-    kappa: Kappa = 0.5,
+    thresholds: Thresholds = "votes",
     measurement: Measurement = 0.02,
     tokenizer: Tokenizer = "words",
     sentences: Sentences = False,
@@ -76,7 +76,7 @@ def ngrams(
     voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases
     """
     budget = budget_of(epsilon, delta)
-    fields = {"weighting": weighting, "accounting": accounting, "alpha": alpha, "kappa": kappa}
+    fields = {"weighting": weighting, "accounting": accounting, "alpha": alpha, "thresholds": thresholds}
     shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning, "measurement": measurement}
     release_and_report(
         lambda: ngrams_of(limit, budgets, **shape, **fields).plan(budget),

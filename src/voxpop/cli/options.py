@@ -35,7 +35,7 @@ Eta = Annotated[float, typer.Option(help="Share of released phrases that may be 
 Guide = Annotated[bool, typer.Option("--guide/--no-guide", help="Vote for likely phrases only, by a cheap forecast.")]
 Pruning = Annotated[str, typer.Option(help="both or single: which parts of a phrase must be released before it.")]
 Budgets = Annotated[str, typer.Option(help="How lengths share the budget: auto, equal, a ratio, or a list of shares.")]
-Kappa = Annotated[float, typer.Option(help="Forecasts of at least kappa * threshold are never pruned.")]
+Thresholds = Annotated[str, typer.Option(help="votes (lower for likely phrases, by how votes came out) or published.")]
 Measurement = Annotated[float, typer.Option(help="Share of a length's budget that its forecast costs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Seed = Annotated[

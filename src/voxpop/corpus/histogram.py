@@ -1,6 +1,6 @@
 """The weights of the items that somebody holds: private."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,13 @@ class Decision(Protocol):
 
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> NDArray[np.bool_]:
         """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
+
+
+class Grading(Protocol):
+    """How many marks items reach, given their weights."""
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
+        """Return a grade for each: of weights, of names and of the items' bytes, the last two for draws."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,16 +51,36 @@ class Histogram:
             decision: which of the items with weight pass.
             lucky: ids that pass where they have no weight, rising.
         """
-        texts = None if self.words is None else text_buffers(self.words)
-        parts = [np.empty(0, np.int64)]
-        for start in range(0, self.ids.size, IDS_AT_ONCE):
-            stop = min(start + IDS_AT_ONCE, self.ids.size)
-            some = None if texts is None else (texts[0], texts[1][start : stop + 1])
-            parts.append(self.ids[start:stop][decision(self.weights[start:stop], self.ids[start:stop], some)])
-        passed = np.sort(np.concatenate(parts))
+        parts = [ids[decision(weights, ids, texts)] for weights, ids, texts in self._parts()]
+        passed = np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
         if lucky is None or not lucky.size:
             return passed
         return np.union1d(passed, np.setdiff1d(lucky, self.ids))
+
+    def graded(self, grades: Grading, lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the ids of a grade above 0, rising, and their grades.
+
+        Args:
+            grades: how many marks each of the items with weight reaches.
+            lucky: ids that have a grade where they have no weight, rising.
+            theirs: int64 (lucky), which grade.
+        """
+        nobodys = ~np.isin(lucky, self.ids)
+        names, found = [lucky[nobodys]], [theirs[nobodys]]
+        for weights, ids, texts in self._parts():
+            each = grades(weights, ids, texts)
+            names.append(ids[each > 0])
+            found.append(each[each > 0])
+        order = np.argsort(np.concatenate(names))
+        return np.concatenate(names)[order], np.concatenate(found)[order]
+
+    def _parts(self) -> Iterator[tuple[Int64s, Int64s, Texts | None]]:
+        """Yield weights, ids and texts, some at a time."""
+        texts = None if self.words is None else text_buffers(self.words)
+        for start in range(0, self.ids.size, IDS_AT_ONCE):
+            stop = min(start + IDS_AT_ONCE, self.ids.size)
+            some = None if texts is None else (texts[0], texts[1][start : stop + 1])
+            yield self.weights[start:stop], self.ids[start:stop], some
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed, at length 1."""

@@ -7,7 +7,7 @@ from math import fsum
 from typing import final
 
 FIRST_SHARE = 1 / 6
-FALL, RISE = 0.5, 1.5
+FALL, RISE = 0.45, 1.5
 DENSE = 0.1
 FEW_TOKENS = 100
 LEAST_SHARE = 1 / 3
@@ -75,12 +75,13 @@ class FixedBudgets(Budgets):
 @final
 @dataclass(frozen=True, slots=True)
 class AutoBudgets(Budgets):
-    """Half of what is left for each length, or less where later lengths have more to give.
+    """About half of what is left for each length, or less where later lengths have more to give.
 
-    On text each length from 2 on releases fewer grams for its budget than the one before, and shares that halve come
-    within 2 percent of the best fixed ones. Where tokens are few, as pages on a web site, short grams are nearly all
-    released and later lengths grow. So where at least a tenth of all valid candidates is expected to be released, the
-    shares that follow are taken to grow with the expected growth, by up to a half from length to length.
+    On text each length from 2 on releases fewer grams for its budget than the one before, and shares that fall to 0.45
+    from length to length come within 2 percent of the best fixed ones. Where tokens are few, as pages on a web site,
+    short grams are nearly all released and later lengths grow. So where at least a tenth of all valid candidates is
+    expected to be released, the shares that follow are taken to grow with the expected growth, by up to a half from
+    length to length.
 
     Attributes:
         lengths: how many lengths there are.

@@ -20,7 +20,6 @@ FINE = 2**8
 MOST_LEVEL = 2**26
 """Levels stay below it, so that level times estimate fits into 63 bits."""
 CELLS_IN_SIGMA = 16
-FLOOR_IN_SIGMA = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,20 +27,17 @@ class Estimates:
     """Noisy weights of the released grams of one length, whether somebody holds them or not.
 
     Attributes:
-        cells: int64, by rank, in cells; as drawn.
+        cells: int64, by rank, in cells; at least 1.
         cell: weight of a cell, a power of two.
-        sigma: standard deviation of the noise, in weight.
     """
 
     cells: Int64s
     cell: float
-    sigma: float
 
     @property
-    def floored(self) -> Int64s:
-        """Estimates that can be multiplied: from a quarter of sigma up to a public cap."""
-        least = max(1, floor(FLOOR_IN_SIGMA * self.sigma / self.cell))
-        return np.clip(self.cells, least, MOST_ESTIMATE)
+    def capped(self) -> Int64s:
+        """Estimates that can be multiplied: up to a public cap."""
+        return np.clip(self.cells, 1, MOST_ESTIMATE)
 
     @property
     def total(self) -> int:
@@ -60,9 +56,9 @@ class Forecast:
 
     Attributes:
         valid: the candidates that the pruning rule allows.
-        pairs: the same pairs, partners with their floored estimates.
-        left: int64 (left grams), floored estimates.
-        overlap: int64 (left grams), floored estimates of what both share.
+        pairs: the same pairs, partners with their capped estimates.
+        left: int64 (left grams), capped estimates.
+        overlap: int64 (left grams), capped estimates of what both share.
         unit: weight of one level.
     """
 
@@ -80,11 +76,11 @@ class Forecast:
             valid: the candidates that the pruning rule allows.
             left: of the left grams.
             partners: of the partners.
-            overlap: int64 (left grams), floored, in cells of `overlap_cell`.
+            overlap: int64 (left grams), capped, in cells of `overlap_cell`.
             overlap_cell: weight of such a cell.
         """
         unit = left.cell * partners.cell / overlap_cell / FINE
-        return Forecast(valid, replace(valid.pairs, estimates=partners.floored), left.floored, overlap, unit)
+        return Forecast(valid, replace(valid.pairs, estimates=partners.capped), left.capped, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
         """Return the valid candidates whose forecast reaches a level."""

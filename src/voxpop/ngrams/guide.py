@@ -3,19 +3,32 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
 
-FIRST_BREADTH = 12
+Int64s = NDArray[np.int64]
+
+FIRST_BREADTH = 24
 """Candidates of length 2 for each released token."""
 BREADTH = 3
-"""Candidates of length k+1 for each released gram of length k, from k = 2 on.
+"""Candidates of length k+1 for each released gram of length k, from k = 2 on, at most.
 
 Both were measured on four collections that differ thirtyfold in users and in tokens per user; each is within 2 percent
-of the best value on all of them (docs/design/0002-ngrams.md).
+of the best value on all of them (docs/design/0011-votes.md).
 """
-WORTHWHILE = 2
-"""Where fewer than this many times the candidates to be kept are valid, pruning cannot pay for its measurement."""
+LIKELY = 0.5
+"""Candidates whose forecast is at least this many thresholds are never pruned, however many they are."""
+WORTHWHILE = 0.5
+"""Where fewer than this many times the candidates to be kept are valid, they are not worth a measurement."""
+FIRST_EDGE = 0.5
+"""Where the second band of candidates begins, in sigma of the vote."""
+YIELD = 0.1
+"""Forecasts at which less of a band than this was released are not voted for at the next length."""
+MANY = 200
+"""Smaller bands say nothing of what such forecasts are worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +36,14 @@ class Guide:
     """The rule that prunes.
 
     Attributes:
-        kappa: candidates whose forecast is at least `kappa` times the threshold are always kept.
-        breadth: so are the most likely ones, up to this many for each released gram.
+        breadth: the most likely candidates are kept, up to this many for each released gram.
         released: how many grams were released at the length before.
+        least: forecast, in weight, below which candidates turned out not to be worth a vote; 0 where nothing is known.
     """
 
-    kappa: float
     breadth: int
     released: int
+    least: float
 
     @property
     def enough(self) -> int:
@@ -38,7 +51,7 @@ class Guide:
         return self.breadth * self.released
 
     def prune(self, forecast: Forecast, threshold_of: Callable[[int], float]) -> Candidates:
-        """Return the candidates that reach the lowest level which leaves few enough, or only likely ones.
+        """Return the candidates worth a vote: of the lowest level which leaves few enough, or only likely ones.
 
         The threshold depends on how many candidates there are, and those on the threshold. Both conditions, once true,
         stay true as the level rises, so the level is found by bisection. Everything here is public.
@@ -47,18 +60,21 @@ class Guide:
             forecast: of the valid candidates.
             threshold_of: the threshold as a function of the number of candidates.
         """
-        if forecast.valid.count <= self.enough:
-            return forecast.valid
 
         def low_enough(level: int) -> bool:
             count = forecast.candidates(level).count
-            return count <= self.enough or level * forecast.unit >= self.kappa * threshold_of(count)
+            return count <= self.enough or level * forecast.unit >= LIKELY * threshold_of(count)
 
-        too_low, high = 0, MOST_LEVEL
-        while high - too_low > 1:
-            middle = (too_low + high) // 2
-            too_low, high = (too_low, middle) if low_enough(middle) else (middle, high)
-        return forecast.candidates(high)
+        level = forecast.level_of(self.least)
+        if level == 0 and forecast.valid.count <= self.enough:
+            return forecast.valid
+        if not low_enough(level):
+            too_low, high = level, MOST_LEVEL
+            while high - too_low > 1:
+                middle = (too_low + high) // 2
+                too_low, high = (too_low, middle) if low_enough(middle) else (middle, high)
+            level = high
+        return forecast.candidates(level)
 
 
 def worth_measuring(valid: int, length: int, released: int) -> bool:
@@ -69,3 +85,19 @@ def worth_measuring(valid: int, length: int, released: int) -> bool:
 def breadth_after(length: int) -> int:
     """Return how many candidates a released gram of this length is worth."""
     return FIRST_BREADTH if length == 1 else BREADTH
+
+
+def worthless(sizes: Int64s, elected: Int64s) -> int:
+    """Return how many bands, from the least likely one, gave too little for their votes.
+
+    Args:
+        sizes: int64 (bands), candidates.
+        elected: int64 (bands), how many of them were released.
+    """
+    poor = 0
+    for band, (size, chosen) in enumerate(zip(sizes, elected, strict=True)):
+        if size >= MANY and chosen >= YIELD * size:
+            break
+        if size >= MANY:
+            poor = band + 1
+    return poor

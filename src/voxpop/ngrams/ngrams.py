@@ -45,7 +45,8 @@ class NGrams:
             delta/2 + delta/2.
         alpha: weight stops rising at threshold + alpha * sigma (l2-descent). 3, as for set union, releases 1 percent
             more but leaves out each frequent word, and all its phrases, once in 700 times; 5 once in 3 million.
-        kappa: guided only: candidates whose forecast is at least `kappa` times the threshold are never pruned.
+        thresholds: "votes" gives likely candidates a lower threshold than unlikely ones, by how the vote of their
+            length came out; "published" gives all the same, by the number of candidates.
         measurement: guided only: share of a length's budget that its forecast costs.
 
     Raises:
@@ -71,7 +72,7 @@ class NGrams:
     budgets: str | float | Sequence[float] = "auto"
     accounting: Literal["joint", "published"] = "joint"
     alpha: float = 5.0
-    kappa: float = 0.5
+    thresholds: Literal["votes", "published"] = "votes"
     measurement: float = 0.02
 
     def __post_init__(self) -> None:
@@ -81,11 +82,11 @@ class NGrams:
         object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
         check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
         check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
-        check_within("kappa", self.kappa, 0.0, 1000.0, "which forecasts are never pruned; 0.5 is usual")
         check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
         if not isinstance(self.guide, bool):
             raise InputError(f"`guide` must be True or False, got {self.guide!r}.")
         check_choice("pruning", self.pruning, ("both", "single"))
+        check_choice("thresholds", self.thresholds, ("votes", "published"))
         check_choice("accounting", self.accounting, ("joint", "published"))
         _check_weighting(self.weighting)
 
@@ -142,7 +143,7 @@ class NGrams:
             "budgets": list(self.budgets) if isinstance(self.budgets, tuple) else self.budgets,
             "accounting": self.accounting,
             "alpha": self.alpha,
-            "kappa": self.kappa,
+            "thresholds": self.thresholds,
             "measurement": self.measurement,
         }
 

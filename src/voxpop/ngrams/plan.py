@@ -54,7 +54,10 @@ class LengthRun:
         sigma: standard deviation of the noise on a gram's weight.
         measurement_sigma: the same of the measurement that came before, or None where there was none.
         candidates: how many grams could have been released; None at length 1, where it is not known.
-        threshold: what a noisy weight had to reach.
+        threshold: what a noisy weight had to reach; where bands had thresholds of their own, the mean over what was
+            released.
+        spurious: how many released grams are expected to be held by nobody, at most; None at length 1, where none is.
+        bands: (candidates, threshold or None where none was released, released) of each band of likelihood.
     """
 
     length: int
@@ -62,6 +65,8 @@ class LengthRun:
     measurement_sigma: float | None
     candidates: int | None
     threshold: float
+    spurious: float | None = None
+    bands: tuple[tuple[int, float | None, int], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
@@ -71,6 +76,11 @@ class LengthRun:
             "measurement_sigma": self.measurement_sigma,
             "candidates": self.candidates,
             "threshold": self.threshold,
+            "spurious": self.spurious,
+            "bands": [
+                {"candidates": candidates, "threshold": threshold, "released": released}
+                for candidates, threshold, released in self.bands
+            ],
         }
 
 

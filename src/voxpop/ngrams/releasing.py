@@ -12,22 +12,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook, budgets_of
+from voxpop.ngrams.calibration import calibrated
 from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.electing import Ballots, Result
 from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.guide import Guide, breadth_after, worth_measuring
+from voxpop.ngrams.guide import FIRST_EDGE, Guide, breadth_after, worth_measuring, worthless
 from voxpop.ngrams.plan import LengthRun
 from voxpop.ngrams.planning import NORM, later_sensitivity, threshold_for
 from voxpop.ngrams.table import table_of_grams
-from voxpop.ngrams.unsupported import lucky_candidates
+from voxpop.ngrams.thresholds import marks_above, marks_below
 from voxpop.privacy.coins import CellNoise
+from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
 from voxpop.union.additive import Weighted
-from voxpop.union.releasing import chosen
+from voxpop.union.plan import RoundPlan
 from voxpop.union.sharing import BoundShares, Setting
 
 if TYPE_CHECKING:
@@ -70,6 +74,9 @@ class _Walk:
         self._single = self._ngrams.pruning == "single"
         self._estimates: list[Estimates] = []
         self._density = 0.0
+        self._grades = np.empty(0, np.int64)
+        self._least = 0.0
+        self._spurious = 0.0
         self.vocabulary: pa.LargeStringArray = pa.nulls(0, pa.large_string())
         self.released: list[Grams] = []
         self.ran: list[LengthRun] = []
@@ -92,7 +99,7 @@ class _Walk:
     def _release_words(self) -> None:
         first, occasion = self._plan.first, "length 1"
         histogram = self._levels.weigh(first.shares, first.shares.setting.limit, self._secret, occasion)
-        words = chosen(first.rule(self._plan.budget), histogram, self._secret, occasion)
+        words, self._grades = self._ballots(first, None).grades(histogram, self._secret, occasion)
         self.vocabulary = histogram.texts(words)
         self._levels.keep(words)
         self.released.append(Grams.of_tokens(words.size))
@@ -119,30 +126,54 @@ class _Walk:
         histogram = self._levels.weigh(shares, limit, self._secret, occasion)
         unit, cell = shares.setting.unit, cell_below(sigma)
         noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{occasion}")
-        return Estimates(histogram.measured(noise, len(grams)), cell, sigma)
+        measured = histogram.measured(noise, len(grams))
+        return Estimates(calibrated(measured, self._grades, sigma / cell), cell)
 
     def _forecast(self, valid: Candidates, grams: Grams, estimates: Estimates) -> Forecast:
         first = self._estimates[0]
         if grams.length == 1 or self._single:
             return Forecast.of(valid, estimates, first, np.full(len(grams), first.total), first.cell)
         before = self._estimates[-2]
-        return Forecast.of(valid, estimates, estimates, before.floored[grams.suffix], before.cell)
+        return Forecast.of(valid, estimates, estimates, before.capped[grams.suffix], before.cell)
 
     def _release_longer(self, prospect: Prospect) -> None:
-        """Vote for the candidates of the next length, and release those above its threshold."""
-        length, before = len(self.released) + 1, len(self.released[-1])
+        """Vote for the candidates of the next length, and release what reaches the threshold of its band."""
+        length = len(self.released) + 1
         occasion = f"length {length}"
-        sigma, candidates, threshold = self._settle(prospect, length, before)
+        sigma, candidates, threshold = self._settle(prospect, length, len(self.released[-1]))
         round_plan = self._plan.round_of(length, sigma, threshold)
         self._levels.extend(candidates)
         histogram = self._levels.weigh(round_plan.shares, round_plan.shares.setting.limit, self._secret, occasion)
+        ballots = self._ballots(round_plan, candidates)
+        names, grades = ballots.grades(histogram, self._secret, occasion)
+        result = self._elect(ballots, Bands.of(candidates, prospect.forecast, FIRST_EDGE * sigma), names, grades)
+        self._levels.keep(names[result.elected])
+        self._grades = grades[result.elected]
+        self.released.append(self.released[-1].longer(names[result.elected], single=self._single))
+        run = LengthRun(length, sigma, prospect.measurement_sigma, candidates.count, result.threshold(threshold))
+        self.ran.append(replace(run, spurious=result.spurious, bands=result.bands))
+        self._density = self._grades.size / prospect.valid.count
+
+    def _ballots(self, round_plan: RoundPlan, candidates: Candidates | None) -> Ballots:
+        """Put up the marks of a length: those that may decide, and some that tell how much a released gram weighs."""
+        usual = round_plan.threshold / round_plan.scale
+        marks = marks_above(usual, usual + self._ngrams.alpha)
+        if candidates is not None and self._ngrams.thresholds == "votes":
+            marks = np.append(marks_below(usual, len(self.released[-1]), candidates.count), marks)
         rule = round_plan.rule(self._plan.budget)
-        lucky = lucky_candidates(candidates, rule.exact(0), self._secret, occasion)
-        names = chosen(rule, histogram, self._secret, occasion, lucky)
-        self._levels.keep(names)
-        self.released.append(self.released[-1].longer(names, single=self._single))
-        self.ran.append(LengthRun(length, sigma, prospect.measurement_sigma, candidates.count, round_plan.threshold))
-        self._density = names.size / prospect.valid.count
+        assert isinstance(rule, ThresholdRule)
+        return Ballots.of(candidates, rule, marks)
+
+    def _elect(self, ballots: Ballots, bands: Bands, names: Int64s, grades: Int64s) -> Result:
+        """Settle the mark of each band, and remember what the result says of the next length."""
+        held, spare = bands.of_names(names), None
+        if self._ngrams.thresholds == "votes":
+            spare = self._ngrams.eta * sum(map(len, self.released)) - self._spurious
+        result = ballots.elect(bands, held, grades, self._ngrams.eta, spare)
+        self._spurious += result.spurious
+        poor = worthless(bands.sizes, result.released) if len(bands.sets) > 1 else 0
+        self._least = FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0
+        return result
 
     def _settle(self, prospect: Prospect, length: int, before: int) -> tuple[float, Candidates, float]:
         """Return noise, candidates and threshold of a length."""
@@ -160,7 +191,7 @@ class _Walk:
 
         candidates = prospect.valid
         if prospect.forecast is not None:
-            guide = Guide(self._ngrams.kappa, breadth_after(length - 1), before)
+            guide = Guide(breadth_after(length - 1), before, self._least * sigma)
             candidates = guide.prune(prospect.forecast, threshold_of)
         return sigma, candidates, threshold_of(candidates.count)
 

@@ -36,14 +36,46 @@ class Coins:
             names: what draws name an item by, the same on every engine.
             texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
         """
-        if texts is None:
-            draws = self.secret.draws(self.purpose, names.astype(np.uint64), 0)
-        else:
-            draws = self.secret.text_draws(self.purpose, *texts)
-        return decide(self.rule, weights, draws)
+        return decide(self.rule, weights, _draws(self.secret, self.purpose, names, texts))
 
     def lent(self) -> "Coins":
         """Return coins that can be sent away and know no other purpose."""
+        return replace(self, secret=self.secret.lend(self.purpose, f"{self.purpose}{TEXT}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """How many of some coins an item wins, all by one toss: each coin is at most as likely as the one before.
+
+    With rules of rising thresholds and the same noise, the number of thresholds that a noisy weight reaches.
+
+    Attributes:
+        rules: how likely an item wins each coin, given its weight.
+        secret: source of the bits.
+        purpose: what they are for.
+    """
+
+    rules: tuple[Rule, ...]
+    secret: Source
+    purpose: str
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
+        """Return the grade of each item, from 0 to the number of rules.
+
+        Args:
+            weights: in units of the grid.
+            names: what draws name an item by, the same on every engine.
+            texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
+        """
+        draws = _draws(self.secret, self.purpose, names, texts)
+        grades, still = np.zeros(weights.size, np.int64), np.arange(weights.size)
+        for rule in self.rules:
+            still = still[decide(rule, weights[still], draws[still])]
+            grades[still] += 1
+        return grades
+
+    def lent(self) -> "Grades":
+        """Return grades that can be given elsewhere and know no other purpose."""
         return replace(self, secret=self.secret.lend(self.purpose, f"{self.purpose}{TEXT}"))
 
 
@@ -73,3 +105,9 @@ class CellNoise:
     def lent(self) -> "CellNoise":
         """Return noise that can be sent away and knows no other purpose."""
         return replace(self, secret=self.secret.lend(self.purpose))
+
+
+def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> NDArray[np.uint64]:
+    if texts is None:
+        return secret.draws(purpose, names.astype(np.uint64), 0)
+    return secret.text_draws(purpose, *texts)

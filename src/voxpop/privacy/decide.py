@@ -148,6 +148,29 @@ class TableRule:
         return 1 - tail if likely[0] else tail
 
 
+@dataclass(frozen=True, slots=True)
+class FixedRule:
+    """Release everything with one probability.
+
+    Args:
+        chance: A high-precision number from 0 to 1.
+
+    Example:
+        >>> FixedRule(precise.number(0.25)).probability(np.zeros(2, np.int64))[0].tolist()
+        [0.25, 0.25]
+    """
+
+    chance: Any
+
+    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+        """See `Rule`."""
+        return np.full(len(weights), float(self.chance)), np.full(len(weights), float(1 - self.chance))
+
+    def exact(self, weight: int) -> Any:
+        """See `Rule`."""
+        return self.chance
+
+
 def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: float = BAND) -> NDArray[np.bool_]:
     """Release each item with the probability its rule gives it.
 

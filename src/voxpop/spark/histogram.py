@@ -8,12 +8,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.spark.failures import answer
-from voxpop.spark.tasks import add_noise, decide
+from voxpop.spark.tasks import add_noise, decide, grade
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.privacy.coins import CellNoise, Coins
+    from voxpop.privacy.coins import CellNoise, Coins, Grades
 
 Int64s = NDArray[np.int64]
 
@@ -49,6 +49,31 @@ class SparkHistogram:
         self._texts = pa.array(ordered, pa.large_binary()).cast(pa.large_string())
         return np.arange(len(ordered))
 
+    def graded(self, grades: "Grades", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the names of a grade above 0, rising, and their grades; words are numbered as by `chosen`.
+
+        Who has votes stays on the executors: the grades of candidates that nobody may hold are sent there.
+        """
+        from pyspark.sql import functions as sql
+
+        nothing = sql.lit(0).cast("bigint")
+        rows = self._weights.withColumn("lucky", nothing)
+        if lucky.size:
+            table = pa.table({"name": pa.array(lucky, pa.int64()), "lucky": pa.array(theirs, pa.int64())})
+            some = self._frame(table).select("name", nothing.alias("high"), nothing.alias("low"), "lucky")
+            rows = rows.unionByName(some)
+        kind = f"name {'binary' if self._words else 'bigint'}, grade bigint"
+        grading = partial(grade, grades=grades.lent(), words=self._words)
+        found = answer(_summed(rows, "lucky").mapInArrow(grading, kind).toArrow)
+        names, reached = found.column("name").combine_chunks(), np.asarray(found.column("grade")).astype(np.int64)
+        if self._words:
+            order = np.array(sorted(range(len(names)), key=names.to_pylist().__getitem__), np.int64)
+            self._texts = names.take(pa.array(order)).cast(pa.large_binary()).cast(pa.large_string())
+            return np.arange(order.size), reached[order]
+        numbers = np.asarray(names).astype(np.int64)
+        order = np.argsort(numbers)
+        return numbers[order], reached[order]
+
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of numbers that `chosen` gave."""
         assert self._texts is not None
@@ -77,8 +102,8 @@ class SparkHistogram:
         return "SparkHistogram(private)"
 
 
-def _summed(weights: "DataFrame") -> "DataFrame":
+def _summed(weights: "DataFrame", *more: str) -> "DataFrame":
     """Add up the partitions: the one shuffle of a length."""
     from pyspark.sql import functions as sql
 
-    return weights.groupBy("name").agg(sql.sum("high").alias("high"), sql.sum("low").alias("low"))
+    return weights.groupBy("name").agg(*(sql.sum(each).alias(each) for each in ("high", "low", *more)))

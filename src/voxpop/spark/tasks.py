@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.levels import Levels
     from voxpop.corpus.weigh import Shares
-    from voxpop.privacy.coins import CellNoise, Coins
+    from voxpop.privacy.coins import CellNoise, Coins, Grades
     from voxpop.privacy.secret import Source
 
 Batches = Iterable[pa.RecordBatch]
@@ -203,19 +203,37 @@ def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> A
 @task
 def decide(batches: Batches, *, coins: "Coins", words: bool) -> Answer:
     """Yield the names that pass: by their coin where they have weight; without weight all, for they were lucky."""
-    from voxpop.corpus.arrow import text_buffers
-
     for batch in batches:
         names, weights = batch.column("name"), _weights_of(batch)
         held = weights > 0
         mine = names.filter(pa.array(held))
         passed = ~held
         if words:
-            texts = text_buffers(mine.cast(pa.large_binary()).cast(pa.large_string()))
-            passed[held] = coins(weights[held], np.empty(0, np.int64), texts)
+            passed[held] = coins(weights[held], np.empty(0, np.int64), _texts(mine))
         else:
             passed[held] = coins(weights[held], np.asarray(mine), None)
         yield pa.RecordBatch.from_arrays([names.filter(pa.array(passed))], ["name"])
+
+
+@task
+def grade(batches: Batches, *, grades: "Grades", words: bool) -> Answer:
+    """Yield the names of a grade above 0: by their own noise where they have weight; without weight, as simulated."""
+    for batch in batches:
+        names, weights = batch.column("name"), _weights_of(batch)
+        held, reached = weights > 0, np.array(batch.column("lucky"))
+        mine = names.filter(pa.array(held))
+        if words:
+            reached[held] = grades(weights[held], np.empty(0, np.int64), _texts(mine))
+        else:
+            reached[held] = grades(weights[held], np.asarray(mine), None)
+        kept = pa.array(reached > 0)
+        yield pa.RecordBatch.from_arrays([names.filter(kept), pa.array(reached).filter(kept)], ["name", "grade"])
+
+
+def _texts(names: pa.Array) -> Any:
+    from voxpop.corpus.arrow import text_buffers
+
+    return text_buffers(names.cast(pa.large_binary()).cast(pa.large_string()))
 
 
 @task

@@ -32,7 +32,7 @@ def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "max_length": plan["max_length"],
             "limits": _limits(plan),
             "eta": plan["eta"],
-            "spurious": _spurious(plan, sizes),
+            "spurious": _spurious(plan),
             "longest": longest,
             "both": plan["pruning"] == "both",
             "each": each,
@@ -87,13 +87,9 @@ def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) 
     )
 
 
-def _spurious(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> float:
-    """Bound how many released phrases are expected to be held by nobody: eta of those one shorter, length by length."""
-    expected = 0.0
-    for run in plan["ran"]:
-        if run["length"] > 1:
-            expected += plan["eta"] * min(run["candidates"], sizes.get(run["length"] - 1, 0))
-    return expected
+def _spurious(plan: Mapping[str, Any]) -> float:
+    """Bound how many released phrases are expected to be held by nobody, as each length did."""
+    return sum(run.get("spurious") or 0.0 for run in plan["ran"])
 
 
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -133,5 +129,6 @@ def _ran(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
         ["tokens", "released", "candidates", "sigma", "threshold", "sigma of the forecast", "of the budget"],
         rows,
         "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
-        "are phrases whose parts were released; they and all later numbers follow from what was released before.",
+        "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
+        "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown.",
     )

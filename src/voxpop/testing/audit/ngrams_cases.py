@@ -81,14 +81,15 @@ def ngrams_cases(budget: Budget = BUDGET) -> Iterator[Case]:
         yield _near(plan, Crowd(np.full(WORDS, _enough(plan)), WORDS), f"n-grams, {weighting}, {accounting}")
     plan = _two_lengths(eta=0.5).plan(budget)
     yield _case(plan, Crowd(np.full(EMPTY_WORDS, _enough(plan)), EMPTY_WORDS), "n-grams, l2-descent, joint", "empty", 0)
-    guided = _two_lengths(guide=True, kappa=1.0).plan(budget)
+    guided = _two_lengths(guide=True).plan(budget)
     holders = np.full(COMMON + RARE, _enough(guided))
     holders[:COMMON] *= 8
     yield _near(guided, Crowd(holders, COMMON), "n-grams, guided")
 
 
 def _two_lengths(**fields: Any) -> NGrams:
-    return NGrams(**{"max_length": 2, "limit": 4, "guide": False, "budgets": SHARES, "alpha": 3 * SURE, **fields})
+    usual = {"guide": False, "thresholds": "published", "budgets": SHARES, "alpha": 3 * SURE}
+    return NGrams(**{"max_length": 2, "limit": 4, **usual, **fields})
 
 
 def _enough(plan: NGramsPlan) -> int:
@@ -127,12 +128,17 @@ def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
     return float(with_canary), float(without)
 
 
+def _settled(ran: LengthRun) -> tuple[Any, ...]:
+    """Return what was settled before the vote."""
+    return ran.sigma, ran.measurement_sigma, ran.candidates, ran.threshold
+
+
 def _run(plan: NGramsPlan, crowd: Crowd, corpus: Corpus, foreseen: LengthRun) -> tuple[int, Any]:
     """Run one release; return how many pairs of common words are released, and which."""
     release = plan.release(corpus)
     pairs = released_numbers(release, 2)
     pairs = pairs[(pairs < crowd.common).all(axis=1)]
     found = np.zeros(crowd.copies, np.bool_)
-    if release.plan.ran[1] == foreseen:  # type: ignore[attr-defined]
+    if _settled(release.plan.ran[1]) == _settled(foreseen):  # type: ignore[attr-defined]
         found[pairs[:, 0] * crowd.common + pairs[:, 1]] = True
     return int(found.sum()), found.tobytes()

@@ -1,0 +1,200 @@
+"""Grades, bands and thresholds from votes: their laws, their constraints, and what breaks them."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from voxpop.corpus.histogram import Histogram
+from voxpop.ngrams import electing
+from voxpop.ngrams.bands import Bands
+from voxpop.ngrams.calibration import ALIKE, calibrated
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.electing import Ballots
+from voxpop.ngrams.forecast import Estimates, Forecast
+from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.guide import MANY, worthless
+from voxpop.ngrams.thresholds import FINE_MARKS, Votes, marks_above, marks_below
+from voxpop.privacy.coins import Coins, Grades
+from voxpop.privacy.decide import FixedRule, ThresholdRule
+from voxpop.privacy.secret import Secret
+
+UNIT = 64
+RULE = ThresholdRule("gaussian", 2.0, 3 * UNIT, 1 / UNIT)
+MARKS = np.array([-0.5, 0.5, 1.0, 2.0, 3.0])
+FALSE_ALARM = 1e-10
+
+
+def pairs_of(words):
+    """All pairs of so many words are candidates."""
+    return Candidates.all_valid(Grams.of_tokens(words), words, single=False)
+
+
+def grades_of(ballots, weights, runs):
+    """Return the grade of every candidate in each run, 0 where it has none."""
+    everything = ballots.candidates.names(np.arange(ballots.candidates.count))
+    held = np.flatnonzero(weights)
+    found = np.zeros((runs, everything.size), np.int64)
+    for run in range(runs):
+        names, grades = ballots.grades(Histogram(everything[held], weights[held]), Secret.from_seed(run), "length 2")
+        assert (np.diff(names) > 0).all()
+        assert (grades > 0).all()
+        found[run, np.searchsorted(everything, names)] = grades
+    return found
+
+
+def off(found, ballots, weights):
+    """Say whether any mark is reached by too many or too few: a false alarm below `FALSE_ALARM` for each test."""
+    tests = len(ballots.rules) * np.unique(weights).size
+    for weight in np.unique(weights):
+        own = found[:, weights == weight]
+        for mark, rule in enumerate(ballots.rules):
+            reached, chance = np.count_nonzero(own > mark), float(rule.exact(int(weight)))
+            tail = min(binom.cdf(reached, own.size, chance), binom.sf(reached - 1, own.size, chance))
+            if tail < FALSE_ALARM / (2 * tests):
+                return True
+    return False
+
+
+def test_every_candidate_is_graded_by_the_law_of_its_weight():
+    """Held or not: each mark is reached with the exact probability; false alarm 1e-10."""
+    ballots = Ballots.of(pairs_of(12), RULE, MARKS)
+    weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
+    assert not off(grades_of(ballots, weights, 120), ballots, weights)
+
+
+@pytest.mark.parametrize("fault", ["grades of one kind", "another chance", "too few hits"])
+def test_wrong_grades_are_caught(fault, monkeypatch):
+    """Whoever holds nothing always at the lowest mark; too rarely above it; or too few that reach any."""
+    if fault == "grades of one kind":
+        monkeypatch.setattr(electing, "FixedRule", lambda chance: FixedRule(chance * 0))
+    if fault == "another chance":
+        monkeypatch.setattr(electing, "FixedRule", lambda chance: FixedRule(chance / 2))
+    if fault == "too few hits":
+        real = electing.lucky_candidates
+        rarer = lambda candidates, chance, *rest: real(candidates, chance**2, *rest)  # noqa: E731
+        monkeypatch.setattr(electing, "lucky_candidates", rarer)
+    ballots = Ballots.of(pairs_of(12), RULE, MARKS)
+    weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
+    assert off(grades_of(ballots, weights, 120), ballots, weights)
+
+
+@given(st.lists(st.integers(0, 12 * UNIT), min_size=1, max_size=30), st.integers(0, 99))
+def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
+    """One toss, each threshold decided as if it were the only one."""
+    secret, names = Secret.from_seed(seed), np.arange(len(weights))
+    rules = Ballots.of(None, RULE, MARKS).rules
+    grades = Grades(rules, secret, "noise")(np.array(weights), names)
+    alone = [Coins(rule, secret, "noise")(np.array(weights), names, None) for rule in rules]
+    assert (grades == np.sum(alone, axis=0)).all()
+    assert all((later <= earlier).all() for earlier, later in pairwise(alone))
+
+
+def test_the_rule_of_the_plan_is_one_of_the_marks():
+    """So at length 1, and with published thresholds, what is released is what the plan says."""
+    ballots = Ballots.of(None, RULE, marks_above(1.5, 6.5))
+    assert ballots.rules[0] == RULE
+    assert (np.diff(ballots.thresholds) > 0).all()
+    both = Ballots.of(pairs_of(9), RULE, np.append(marks_below(1.5, 9, 81), marks_above(1.5, 6.5)))
+    assert RULE in both.rules
+    assert both.rules.index(RULE) == FINE_MARKS
+
+
+tables = st.integers(1, 3).flatmap(
+    lambda bands: st.tuples(
+        st.lists(st.lists(st.integers(0, 40), min_size=3, max_size=3), min_size=bands, max_size=bands),
+        st.lists(st.integers(120, 400), min_size=bands, max_size=bands),
+    )
+)
+
+
+@given(tables, st.sampled_from([0.01, 0.1, 0.4]), st.floats(0, 30))
+def test_the_share_of_spurious_grams_is_kept_and_little_is_given_away(table, eta, spare):
+    """Against all combinations of marks: at most one band's marks short of the best."""
+    counts, sizes = table
+    reached = np.cumsum(np.array(counts)[:, ::-1], axis=1)[:, ::-1]
+    votes = Votes(reached, np.array(sizes), np.array([0.3, 0.05, 0.001]))
+    marks, spurious = votes.choose(eta, spare)
+    gain, cost = np.hstack([reached, np.zeros((len(sizes), 1))]), np.hstack([votes.spurious, np.zeros((len(sizes), 1))])
+
+    def total(choice):
+        return sum(gain[band, mark] for band, mark in enumerate(choice)), sum(cost[b, m] for b, m in enumerate(choice))
+
+    released, spent = total(marks)
+    assert spent == pytest.approx(spurious)
+    assert spent <= eta * released + spare + 1e-9
+    fitting = [g for g, c in map(total, product(range(4), repeat=len(sizes))) if c <= eta * g + spare]
+    assert released >= max(fitting) - gain.max()
+
+
+def test_spurious_grams_are_estimated_from_above():
+    """A thousand candidates that nobody holds, and as many that all hold: what is expected above each mark."""
+    chances = np.array([0.3, 0.01])
+    votes = Votes(np.array([[1300, 1010]]), np.array([2000]), chances)
+    assert votes.spurious[0] == pytest.approx(1001 / 1000 * 1000 * chances / 0.7 * 0.7, rel=0.01)
+
+
+def forecast_of(words, seed):
+    """Forecasts of all pairs of words."""
+    rng = np.random.default_rng(seed)
+    estimates = Estimates(rng.integers(1, 400, words), 0.25)
+    return Forecast.of(pairs_of(words), estimates, estimates, np.full(words, estimates.total), 0.25)
+
+
+@given(st.integers(3, 40), st.integers(0, 99), st.floats(0.01, 4))
+def test_bands_part_all_candidates(words, seed, least):
+    """Each candidate is in one band, the one that its forecast says; sizes are exact."""
+    forecast = forecast_of(words, seed)
+    bands = Bands.of(forecast.valid, forecast, least)
+    names = forecast.valid.names(np.arange(forecast.valid.count))
+    band = bands.of_names(names)
+    assert np.bincount(band, minlength=bands.sizes.size).tolist() == bands.sizes.tolist()
+    for number, each in enumerate(bands.sets):
+        assert set(each.names(np.arange(each.count))) == set(names[band >= number])
+
+
+def test_without_a_forecast_there_is_one_band():
+    """All candidates alike."""
+    bands = Bands.of(pairs_of(9), None, 1.0)
+    assert bands.sizes.tolist() == [81]
+
+
+def naive_estimate(cells, sigma):
+    """The mean, and each gram's part of what is more than noise."""
+    mean = max(sum(cells) / len(cells), sigma / 16)
+    spread = sum((x - sum(cells) / len(cells)) ** 2 for x in cells) / len(cells)
+    between = max(0.0, spread - sigma**2)
+    return [max(round(mean + between / (between + sigma**2) * (x - mean)), round(mean / 4), 1) for x in cells]
+
+
+def test_estimates_are_drawn_to_the_mean_of_their_grade():
+    """As by hand; measurements that are all noise become their mean."""
+    rng = np.random.default_rng(3)
+    grades = np.repeat([1, 2], ALIKE)
+    cells = np.concatenate([rng.integers(-300, 900, ALIKE), rng.integers(5_000, 90_000, ALIKE)])
+    mixed = rng.permutation(2 * ALIKE)
+    found = calibrated(cells[mixed], grades[mixed], 400.0)
+    wanted = np.array([*naive_estimate(cells[:ALIKE], 400.0), *naive_estimate(cells[ALIKE:], 400.0)])[mixed]
+    assert np.abs(found - wanted).max() <= 1
+    noise = calibrated(rng.normal(50, 400, 10_000).astype(np.int64), np.ones(10_000, np.int64), 400.0)
+    assert noise.std() < 0.3 * 400
+    assert calibrated(np.array([], np.int64), np.array([], np.int64), 1.0).size == 0
+
+
+def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
+    """So that a mean is never one of a few."""
+    grades = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
+    cells = np.arange(grades.size) * 10
+    assert (np.diff(calibrated(cells, grades, 1e9)) == 0).all()
+
+
+def test_bands_that_gave_little_are_left_out_next_time():
+    """From the bottom, up to the first that was worth it; small ones decide nothing."""
+    many = np.array([MANY * 10, MANY * 10, 5, MANY * 10])
+    assert worthless(many, np.array([3, 4, 0, 900])) == 2
+    assert worthless(many, np.array([900, 0, 0, 0])) == 0
+    assert worthless(many, np.array([0, 0, 0, 0])) == 4
+    assert worthless(np.array([5, 5]), np.array([0, 0])) == 0
