@@ -37,7 +37,7 @@ def check_budget(budget: object) -> None:
 
 def check_corpus(corpus: object) -> None:
     """Refuse what was not read, such as a path or a table."""
-    if not hasattr(corpus, "weigh"):
+    if not hasattr(corpus, "levels"):  # both engines have it
         raise InputError(
             "`corpus` must be what voxpop.read or voxpop.load_corpus returned, got a value of type "
             f"{type(corpus).__name__}. Read it first: voxpop.read(source, user=..., text=...)."

@@ -23,11 +23,13 @@ class SparkCorpus:
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
+        reading: how its tokens were made, as of a `Corpus`.
     """
 
-    def __init__(self, state: "DataFrame", kind: str) -> None:
+    def __init__(self, state: "DataFrame", kind: str, reading: str) -> None:
         """Take the encoded partitions; see `voxpop.spark.frames`."""
         self.kind = kind
+        self.reading = reading
         self._holder = Holder()
         self._state = self._holder.hold(state)
 

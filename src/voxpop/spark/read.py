@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from voxpop.corpus.sources import check_columns
+from voxpop.corpus.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
@@ -55,7 +56,7 @@ def read_spark(
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), "user"))
     ordered = placed.sortWithinPartitions("place").select("user", "content")
     work = partial(encode, user=user, kind=kind, column=column, tokenizer=tokenizer, sentences=sentences)
-    return SparkCorpus(ordered.mapInArrow(work, STATE), kind)
+    return SparkCorpus(ordered.mapInArrow(work, STATE), kind, tokeniser_name(tokenizer) if kind == "text" else kind)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Column":
