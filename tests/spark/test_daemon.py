@@ -10,20 +10,17 @@ import pytest
 
 SCRIPT = """
 import json, os, sys
-os.environ["VOXPOP_JIT_CACHE"] = "0"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+from voxpop.spark import daemon  # before pyspark, as Spark starts it
 import pyspark.daemon
 seen = {}
 
 def manager():
     from pathlib import Path
-    from voxpop.spark import daemon
     seen["threads"] = len(os.listdir("/proc/self/task")) if Path("/proc/self/task").exists() else 1
     seen["modules"] = sorted({"pyarrow", "polars", "pandas"} & set(sys.modules))
     seen["cached"] = [name for name in daemon.KERNELS if type(daemon.kernel_of(name)._cache).__name__ != "NullCache"]
 
 pyspark.daemon.manager = manager
-from voxpop.spark import daemon
 daemon.main()
 before = {name: len(daemon.kernel_of(name).signatures) for name in daemon.KERNELS}
 
@@ -60,7 +57,10 @@ def seen():
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         pytest.skip("kernels are not compiled")
     here = Path(__file__).parent
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(each) for each in (here, here.parent))}
+    env = {
+        name: value for name, value in os.environ.items() if name not in ("OPENBLAS_NUM_THREADS", "VOXPOP_JIT_CACHE")
+    }
+    env |= {"PYTHONPATH": os.pathsep.join(str(each) for each in (here, here.parent))}
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
