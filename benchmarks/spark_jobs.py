@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.common import DATA, OUT, table
-from benchmarks.processor import seconds_of
+from benchmarks.core_seconds import seconds_of
 
 AUTHORS = {"as published": 457.8, "with 4 shuffle partitions": 302.5}
 """Seconds of the authors' PySpark code for MSNBC on two cores, measured once on a quiet machine of the same kind."""
@@ -40,7 +40,7 @@ def main(wanted: list[str]) -> None:
         wanted: beginnings of the names of jobs; none means all.
     """
     rows: list[list[object]] = [
-        ["job", "load", "local, s", "Spark, s", "Spark, processor s", "same release", "authors / Spark"]
+        ["job", "load", "local, s", "Spark, s", "Spark, core s", "same release", "authors / Spark"]
     ]
     lengths: list[list[object]] = [["job", "pass", "seconds", "rows shuffled", "MB shuffled", "bytes a row"]]
     jobs = [("MSNBC T 6, published", [str(DATA / "msnbc.parquet"), *MSNBC, *PUBLISHED])]
@@ -50,9 +50,9 @@ def main(wanted: list[str]) -> None:
             continue
         load = Path("/proc/loadavg").read_text().split()[0]
         local, _, release, _ = run(arguments)
-        spark, processor, other, passes = run([*arguments, *SPARK])
+        spark, core, other, passes = run([*arguments, *SPARK])
         ratio = " / ".join(f"{authors / spark:.1f}" for authors in AUTHORS.values()) if "MSNBC" in name else "-"
-        rows.append([name, load, f"{local:.1f}", f"{spark:.1f}", f"{processor:.1f}", release == other, ratio])
+        rows.append([name, load, f"{local:.1f}", f"{spark:.1f}", f"{core:.1f}", release == other, ratio])
         lengths += [[name, *each] for each in passes]
     note = f"Whole processes, start and reading included, weighted. Seconds of the authors' code for MSNBC: {AUTHORS}."
     table("Spark: whole jobs", rows, "spark_jobs", note)
@@ -73,14 +73,14 @@ def copies(number: int) -> list[Path]:
 
 
 def run(arguments: list[str]) -> tuple[float, float, bytes, list[list[object]]]:
-    """Run `voxpop ngrams`; return its seconds, its processor seconds, the release and the passes of Spark."""
+    """Run `voxpop ngrams`; return its seconds, its core seconds, the release and the passes of Spark."""
     with tempfile.TemporaryDirectory() as folder:
         events, out = Path(folder, "events"), Path(folder, "out")
         events.mkdir()
         Path(folder, "spark-defaults.conf").write_text(CONF.format(events))
         command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *arguments, "--seed", "1", "-o", str(out)]
-        seconds, processor = seconds_of(command, {**os.environ, "SPARK_CONF_DIR": folder})
-        return seconds, processor, (out / "release.parquet").read_bytes(), passes_of(events)
+        seconds, core = seconds_of(command, {**os.environ, "SPARK_CONF_DIR": folder})
+        return seconds, core, (out / "release.parquet").read_bytes(), passes_of(events)
 
 
 def passes_of(events: Path) -> list[list[object]]:
