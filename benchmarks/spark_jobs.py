@@ -5,15 +5,14 @@ python -m benchmarks.spark_jobs [MSNBC] [reddit_posts]
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import polars as pl
 
 from benchmarks.common import DATA, OUT, table
+from benchmarks.core_seconds import seconds_of
 
 AUTHORS = {"as published": 457.8, "with 4 shuffle partitions": 302.5}
 """Seconds of the authors' PySpark code for MSNBC on two cores, measured once on a quiet machine of the same kind."""
@@ -42,7 +41,9 @@ def main(wanted: list[str]) -> None:
     Args:
         wanted: beginnings of the names of jobs; none means all.
     """
-    rows: list[list[object]] = [["job", "local, s", "Spark, s", "same set", "times faster than the authors"]]
+    rows: list[list[object]] = [
+        ["job", "load", "local, s", "Spark, s", "Spark, core s", "same release", "authors / Spark"]
+    ]
     lengths: list[list[object]] = [["job", "pass", "seconds", "rows shuffled", "MB shuffled", "bytes a row"]]
     jobs = [("MSNBC T 6, published", [str(DATA / "msnbc.parquet"), *MSNBC, *PUBLISHED])]
     jobs += [(f"reddit_posts x{n} T 9, guided", [*map(str, copies(n)), *POSTS]) for n in (1, 2, 4)]
@@ -50,10 +51,10 @@ def main(wanted: list[str]) -> None:
         if wanted and not name.startswith(tuple(wanted)):
             continue
         load = Path("/proc/loadavg").read_text().split()[0]
-        local, release, _ = run(arguments)
-        spark, other, passes = run([*arguments, *SPARK])
+        local, _, release, _ = run(arguments)
+        spark, core, other, passes = run([*arguments, *SPARK])
         ratio = " / ".join(f"{authors / spark:.1f}" for authors in AUTHORS.values()) if "MSNBC" in name else "-"
-        rows.append([f"{name} (load {load})", f"{local:.1f}", f"{spark:.1f}", release == other, ratio])
+        rows.append([name, load, f"{local:.1f}", f"{spark:.1f}", f"{core:.1f}", release == other, ratio])
         lengths += [[name, *each] for each in passes]
     note = f"Whole processes, start and reading included, weighted. Seconds of the authors' code for MSNBC: {AUTHORS}."
     table("Spark: whole jobs", rows, "spark_jobs", note)
@@ -73,17 +74,15 @@ def copies(number: int) -> list[Path]:
     return paths
 
 
-def run(arguments: list[str]) -> tuple[float, bytes, list[list[object]]]:
-    """Run `voxpop ngrams`; return its seconds, the release and the passes of Spark."""
+def run(arguments: list[str]) -> tuple[float, float, bytes, list[list[object]]]:
+    """Run `voxpop ngrams`; return its seconds, its core seconds, the release and the passes of Spark."""
     with tempfile.TemporaryDirectory() as folder:
         events, out = Path(folder, "events"), Path(folder, "out")
         events.mkdir()
         Path(folder, "spark-defaults.conf").write_text(CONF.format(events))
         command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *arguments, "--seed", "1", "-o", str(out)]
-        start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "SPARK_CONF_DIR": folder})
-        seconds = time.perf_counter() - start
-        return seconds, (out / "release.parquet").read_bytes(), passes_of(events)
+        seconds, core = seconds_of(command, {**os.environ, "SPARK_CONF_DIR": folder})
+        return seconds, core, (out / "release.parquet").read_bytes(), passes_of(events)
 
 
 def passes_of(events: Path) -> list[list[object]]:

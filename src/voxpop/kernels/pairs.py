@@ -95,7 +95,8 @@ def number_more_pairs(
                     return names, -1, table
                 bits += 1
                 longer = np.empty(1 << (bits - 1), np.int64)
-                longer[:count] = names
+                for number in range(count):  # assigning a slice takes seconds to compile
+                    longer[number] = names[number]
                 names = longer
                 table = _grown(names, count, bits)
                 shift = HIGH - np.uint64(bits)

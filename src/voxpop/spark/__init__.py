@@ -8,16 +8,26 @@
 | `histogram.py` | weights that stay on the executors, and the decisions sent to them |
 | `frames.py` | arrays as rows of a DataFrame, public arrays as a broadcast, answers as arrays |
 | `tasks.py`, `worker.py` | what runs on an executor |
+| `daemon.py` | compiles kernels once, and forks the workers of this machine |
 | `session.py`, `failures.py` | Java and sessions; errors without private data |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """
 
+from importlib import import_module
+from typing import Any
+
 from voxpop.spark.worker import set_up
 
 set_up()  # every task arrives as a function of this package, so this comes before any kernel is imported
 
-from voxpop.spark.corpus import SparkCorpus  # noqa: E402
-from voxpop.spark.read import read_spark  # noqa: E402
-
 __all__ = ["SparkCorpus", "read_spark"]
+
+_HOMES = {"SparkCorpus": "voxpop.spark.corpus", "read_spark": "voxpop.spark.read"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: the daemon that forks workers must import nothing that starts threads."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'voxpop.spark' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import InputError
+from voxpop.spark.frames import Arrays, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import Ballot
 
@@ -47,7 +48,10 @@ def check_small(closure: Any) -> None:
         )
 
 
-def weigh_by(state: "DataFrame", work: Callable[..., Any], *, words: bool) -> SparkHistogram:
-    """Run a weighing on every partition."""
-    kind = "binary" if words else "bigint"
-    return SparkHistogram(state.mapInArrow(work, f"name {kind}, high bigint, low bigint"), words=words)
+def weigh_by(
+    state: "DataFrame", work: Callable[..., Any], *, words: bool, public: Arrays | None = None
+) -> SparkHistogram:
+    """Run a weighing on every partition, with public arrays where it needs some."""
+    schema = f"name {'binary' if words else 'bigint'}, high bigint, low bigint"
+    rows = state.mapInArrow(work, schema) if public is None else run_with_public(state, work, public, schema)
+    return SparkHistogram(rows, words=words)

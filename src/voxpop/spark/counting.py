@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxpop.spark.ballots import check_small
 from voxpop.spark.failures import answer
-from voxpop.spark.frames import STATE, with_public
+from voxpop.spark.frames import STATE, run_with_public
 from voxpop.spark.holder import Holder
 from voxpop.spark.remaining import public_words
 from voxpop.spark.sequence_tasks import count_below, cut_sequences_of, enter_nodes, noisy_children
@@ -36,7 +36,7 @@ class SparkCounting:
         self._alphabet = len(alphabet)
         public = public_words(pa.array(alphabet, pa.large_string()))
         work = partial(cut_sequences_of, max_length=max_length, combine=combine, secret=secret.lend("sequences/sample"))
-        self._state = self._holder.hold(with_public(state, public).mapInArrow(work, STATE))
+        self._state = self._holder.hold(run_with_public(state, work, public, STATE))
 
     def released(self, depth: int, noise: Any) -> Any:
         """Count below nodes of this depth, add noise on the executors, and return what it leaves.
@@ -56,7 +56,7 @@ class SparkCounting:
     def enter(self, depth: int, wanted: Int64s) -> None:
         """Put each position under the node whose gram starts there, one symbol longer than those last counted."""
         work = partial(enter_nodes, depth=depth, alphabet=self._alphabet)
-        self._state = self._holder.hold(with_public(self._state, {"wanted": wanted}).mapInArrow(work, STATE))
+        self._state = self._holder.hold(run_with_public(self._state, work, {"wanted": wanted}, STATE))
 
 
 def _nodes(noise: Any) -> pa.Table:

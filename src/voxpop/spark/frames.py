@@ -6,6 +6,7 @@ so that no row is large; a task reads its pieces and lays them together again.
 
 import io
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,8 @@ STATE = "piece int, name string, data binary"
 PIECE = 1 << 21
 """Bytes in one row."""
 ROWS_AT_ONCE = 1 << 16
+MOST_IN_CLOSURE = 1 << 18
+"""Bytes of public arrays in a closure: with `MOST_CLOSURE` for all else below the 2^20 that Spark writes to disk."""
 TYPES = {
     "tokens": np.int32,
     "user_start": np.int64,
@@ -47,10 +50,15 @@ def pieces(arrays: Arrays) -> Iterator[pa.RecordBatch]:
             number += 1
 
 
-def laid_together(batches: Iterable[pa.RecordBatch]) -> tuple[Arrays, Arrays]:
-    """Return the arrays of a partition, and the public ones that came along; none of an empty partition."""
+def laid_together(batches: Iterable[pa.RecordBatch], sent: bytes | None = None) -> tuple[Arrays, Arrays]:
+    """Return the arrays of a partition, and the public ones that came along; none of an empty partition.
+
+    Args:
+        batches: the pieces.
+        sent: public arrays that came with the closure; else they are beside the first piece, if there are any.
+    """
     found: dict[str, list[tuple[int, bytes]]] = {}
-    public: Arrays = {}
+    public: Arrays = {} if sent is None else unpacked(sent)
     for batch in batches:
         names, numbers, data = (batch.column(name).to_pylist() for name in ("name", "piece", "data"))
         for name, number, content in zip(names, numbers, data, strict=True):
@@ -79,16 +87,20 @@ def unpacked(content: bytes) -> Arrays:
         return {name: held[name] for name in held.files}
 
 
-def with_public(state: "DataFrame", arrays: Arrays) -> "DataFrame":
-    """Send public arrays to every partition, beside its first row: a broadcast.
+def run_with_public(state: "DataFrame", work: Any, arrays: Arrays, schema: str) -> "DataFrame":
+    """Run a task on every partition, with public arrays: small ones in its closure, others by a broadcast.
 
-    Released sets travel so, and not in a closure: Spark writes large closures to disk, and keys travel in closures.
+    A broadcast brings them beside the first row. It is a job of its own, which costs more than small arrays do; but
+    large ones must not travel in a closure, since Spark writes large closures to disk, and keys travel in closures.
     """
     from pyspark.sql import functions as sql
 
-    table = pa.table({"piece": pa.array([0], pa.int32()), "public": pa.array([packed(arrays)], pa.binary())})
-    public = state.sparkSession.createDataFrame(table)
-    return state.join(sql.broadcast(public), "piece", "left")
+    content = packed(arrays)
+    if len(content) <= MOST_IN_CLOSURE:
+        return state.mapInArrow(partial(work, public=content), schema)
+    table = pa.table({"piece": pa.array([0], pa.int32()), "public": pa.array([content], pa.binary())})
+    beside = state.sparkSession.createDataFrame(table)
+    return state.join(sql.broadcast(beside), "piece", "left").mapInArrow(work, schema)
 
 
 def texts_of(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> pa.LargeStringArray:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.spark.ballots import lent_ballot, weigh_by
-from voxpop.spark.frames import STATE, Arrays, with_public
+from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.holder import Holder
 from voxpop.spark.remaining import public_words
@@ -58,18 +58,18 @@ class SparkLevels:
             work: Any = partial(weigh_kept, ballot=ballot, length=self._length, size=self._size)
             return weigh_by(self._state, work, words=False)
         work = partial(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
-        return weigh_by(with_public(self._state, self._public()), work, words=False)
+        return weigh_by(self._state, work, words=False, public=self._public())
 
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these."""
         if self._candidates is None:
             assert self._words is not None
-            state = with_public(self._state, public_words(self._words.texts(names)))
+            public = public_words(self._words.texts(names))
             work: Any = partial(keep_words, order=self._order)
         else:
-            state = with_public(self._state, {**self._public(), "names": names})
+            public = {**self._public(), "names": names}
             work = partial(keep_next, length=self._length - 1, single=self._candidates.single)
-        self._state = self._holder.hold(state.mapInArrow(work, STATE))
+        self._state = self._holder.hold(run_with_public(self._state, work, public, STATE))
         self._size, self._candidates, self._words = names.size, None, None
 
     def extend(self, candidates: "Candidates") -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.arrow import text_buffers
 from voxpop.spark.ballots import lent_ballot, weigh_by
-from voxpop.spark.frames import Arrays, with_public
+from voxpop.spark.frames import Arrays
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import weigh_remaining
 
@@ -31,9 +31,9 @@ class SparkRemaining:
 
     def weigh(self, shares: "Shares", limit: int, secret: "Source", occasion: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
-        state = with_public(self._state, public_words(self.released())) if self._released else self._state
+        public = public_words(self.released()) if self._released else None
         ballot = lent_ballot(shares, limit, secret, occasion, order=occasion)
-        self._last = weigh_by(state, partial(weigh_remaining, ballot=ballot), words=True)
+        self._last = weigh_by(self._state, partial(weigh_remaining, ballot=ballot), words=True, public=public)
         return self._last  # type: ignore[no-any-return]
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:

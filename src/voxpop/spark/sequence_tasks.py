@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 
 @task
-def cut_sequences_of(batches: Batches, *, max_length: int, combine: "Combine", secret: "Source") -> Answer:
+def cut_sequences_of(
+    batches: Batches, *, max_length: int, combine: "Combine", secret: "Source", public: bytes | None = None
+) -> Answer:
     """Cut one sequence of each user of a partition."""
-    arrays, public = laid_together(batches)
+    arrays, sent = laid_together(batches, public)
     if not arrays:
         return
-    alphabet = tuple(texts_of(public["word_data"], public["word_starts"]).to_pylist())
+    alphabet = tuple(texts_of(sent["word_data"], sent["word_starts"]).to_pylist())
     yield from _rows_of(corpus_of(arrays).counting(alphabet, max_length, combine, secret))
 
 
@@ -38,14 +40,14 @@ def count_below(batches: Batches, *, depth: int, alphabet: int, block: int) -> A
 
 
 @task
-def enter_nodes(batches: Batches, *, depth: int, alphabet: int) -> Answer:
+def enter_nodes(batches: Batches, *, depth: int, alphabet: int, public: bytes | None = None) -> Answer:
     """Go on to the nodes that were opened."""
-    arrays, public = laid_together(batches)
+    arrays, sent = laid_together(batches, public)
     if not arrays:
         return
     counting = _counting_of(arrays, alphabet)
     counting.count(depth)
-    counting.enter(depth, public["wanted"])
+    counting.enter(depth, sent["wanted"])
     if (counting.places >= 0).any():
         yield from _rows_of(counting)
 

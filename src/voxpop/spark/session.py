@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LOCAL = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?")
 CONNECT = "sc://"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java on this machine: the work is done in Python, and half of Java's time went into optimising compilation."""
 
 
 def java() -> Path:
@@ -64,12 +67,22 @@ def start_session(master: str) -> "SparkSession":
         builder = builder.config("spark.sql.shuffle.partitions", cores).config("spark.ui.enabled", "false")
         # Plans that adapt to sizes run every shuffle as a job of its own, which pays on clusters only.
         builder = builder.config("spark.sql.adaptive.enabled", "false")
+        builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
+        builder = builder.config("spark.python.daemon.module", "voxpop.spark.daemon")
     ahead = Thread(target=_import_ahead, daemon=True)
     ahead.start()  # while Java starts
     session = _started(builder, master)
     ahead.join()
     session.sparkContext.setLogLevel("ERROR")
+    if cores is not None:
+        Thread(target=_wake_workers, args=(session,), daemon=True).start()
     return session
+
+
+def _wake_workers(session: "SparkSession") -> None:
+    """Run a task on one row, so that kernels are compiled while files are opened and the first length is planned."""
+    with suppress(Exception):  # whatever it is, the first real task meets it too
+        session.range(0, 1, 1, 1).mapInArrow(iter, "id bigint").toArrow()
 
 
 def _import_ahead() -> None:

@@ -1,7 +1,8 @@
 """What runs on the executors: batches of Arrow in, batches of Arrow out, on the kernels of the local engine.
 
-Closures hold settings and the keys of one purpose; public arrays come beside the rows (`frames.with_public`). Every
-function is a pure one of its arguments: run twice, or on another machine, it answers the same.
+Closures hold settings and the keys of one purpose; public arrays come with them or beside the rows
+(`frames.run_with_public`). Every function is a pure one of its arguments: run twice, or on another machine, it answers
+the same.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows
-from voxpop.spark.worker import task
+from voxpop.spark.worker import set_up, task
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from voxpop.corpus.weigh import Shares
     from voxpop.privacy.coins import CellNoise, Coins, Grades
     from voxpop.privacy.secret import Source
+
+set_up()  # in a worker of the daemon the package was there before there was a task
 
 Batches = Iterable[pa.RecordBatch]
 Answer = Iterator[pa.RecordBatch]
@@ -88,15 +91,15 @@ def corpus_of(arrays: Arrays) -> "Corpus":
 
 
 @task
-def weigh_remaining(batches: Batches, *, ballot: Ballot) -> Answer:
+def weigh_remaining(batches: Batches, *, ballot: Ballot, public: bytes | None = None) -> Answer:
     """Weigh the words of a partition, those left out that earlier rounds released."""
-    arrays, public = laid_together(batches)
+    arrays, sent = laid_together(batches, public)
     if not arrays:
         return
     corpus = corpus_of(arrays)
     left = np.ones(len(corpus.vocabulary), np.uint8)
-    if public:
-        found = _places(texts_of(public["word_data"], public["word_starts"]), corpus.vocabulary)
+    if sent:
+        found = _places(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary)
         left[found[found >= 0]] = 0
     histogram = corpus.weigh(ballot.shares, ballot.limit, left, ballot.secret, ballot.occasion)
     yield from _word_rows(histogram.words, histogram.weights, ballot)
@@ -117,16 +120,16 @@ def _word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer
 
 
 @task
-def keep_words(batches: Batches, *, order: "Source | None") -> Answer:
+def keep_words(batches: Batches, *, order: "Source | None", public: bytes | None = None) -> Answer:
     """Forget every word that was not released, and lay users out in the order in which they weigh, if in any."""
-    arrays, public = laid_together(batches)
+    arrays, sent = laid_together(batches, public)
     if not arrays:
         return
     corpus = corpus_of(arrays)
     levels = corpus.levels()
     if order is not None:
         levels.put_in_order(order)
-    levels.keep(_places(texts_of(public["word_data"], public["word_starts"]), corpus.vocabulary))
+    levels.keep(_places(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary))
     yield from _kept_rows(levels, single=False)
 
 
@@ -168,24 +171,24 @@ def _extended(arrays: Arrays, public: Arrays, length: int, *, single: bool) -> "
 
 
 @task
-def weigh_next(batches: Batches, *, ballot: Ballot, length: int, single: bool) -> Answer:
+def weigh_next(batches: Batches, *, ballot: Ballot, length: int, single: bool, public: bytes | None = None) -> Answer:
     """Weigh the candidates one longer than the grams of `length` that a partition holds."""
-    arrays, public = laid_together(batches)
+    arrays, sent = laid_together(batches, public)
     if not arrays:
         return
-    levels = _extended(arrays, public, length, single=single)
+    levels = _extended(arrays, sent, length, single=single)
     histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
     yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
 
 
 @task
-def keep_next(batches: Batches, *, length: int, single: bool) -> Answer:
+def keep_next(batches: Batches, *, length: int, single: bool, public: bytes | None = None) -> Answer:
     """Go on to the released grams one longer than those of `length`."""
-    arrays, public = laid_together(batches)
+    arrays, sent = laid_together(batches, public)
     if not arrays:
         return
-    levels = _extended(arrays, public, length, single=single)
-    levels.keep(public["names"])
+    levels = _extended(arrays, sent, length, single=single)
+    levels.keep(sent["names"])
     yield from _kept_rows(levels, single=single)
 
 

@@ -5,25 +5,26 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar, cast
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from voxpop.errors import InternalError, VoxpopError
 
-Task = TypeVar("Task", bound=Callable[..., Iterator[pa.RecordBatch]])
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])
 
 
 def task(work: Task) -> Task:
     """Run a task with the threads of its executor, without a cache of compiled kernels, and with safe errors.
 
     A cache shared by many processes has crashed schedulers (docs/design/0005-spark.md), so each worker compiles for
-    itself and is then reused. Other people's messages may quote what they stumbled over, so of their exceptions only
-    the type is passed on.
+    itself what the process that it was forked from (`voxpop.spark.daemon`) has not compiled, and is then reused. Other
+    people's messages may quote what they stumbled over, so of their exceptions only the type is passed on.
     """
 
     @wraps(work)
-    def run(*args: Any, **keywords: Any) -> Iterator[pa.RecordBatch]:
+    def run(*args: Any, **keywords: Any) -> "Iterator[pa.RecordBatch]":
         with safely():
             yield from work(*args, **keywords)
 
@@ -46,6 +47,7 @@ def set_up() -> None:
     """Choose threads and caching before anything heavy is imported; nothing outside of a task of Spark."""
     if "pyspark" not in sys.modules:  # a worker has it
         return
+    import pyarrow as pa
     from pyspark import TaskContext
 
     context = TaskContext.get()

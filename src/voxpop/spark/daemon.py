@@ -1,0 +1,60 @@
+"""The process that workers are forked from: it compiles the kernels of every length once, for all of them.
+
+Spark starts it as `python -m voxpop.spark.daemon` where `spark.python.daemon.module` names it, which `start_session`
+does on this machine. Compiled code reaches workers by fork, as pages of memory: no file is written, and none is read.
+Nothing here may start a thread, since locks that a thread holds stay locked in a fork: numpy and numba are imported,
+and neither pyarrow nor polars.
+"""
+
+import os
+from importlib import import_module
+from typing import Any
+
+IDS, WIDE, KEYS, MASK = "int32[::1]", "int64[::1]", "uint64[::1]", "uint8[::1]"
+NUMBER = "int64"
+KERNELS = {
+    "bound.gather_distinct": (IDS, WIDE, WIDE, MASK, IDS, NUMBER),
+    "bound.pairs_over_limit": (IDS, WIDE, KEYS, NUMBER),
+    "bound.keep_smallest": (IDS, WIDE, KEYS, NUMBER),
+    "group.rename": (IDS, IDS, IDS),
+    "group.is_rising": (IDS,),
+    "group.sizes_by_user": (IDS, WIDE, WIDE),
+    "group.mark_used": (IDS, MASK),
+    "pairs.number_pairs": (IDS, IDS, NUMBER, NUMBER, NUMBER, WIDE, WIDE),
+    "pairs.merge_names": (WIDE, WIDE, NUMBER, IDS),
+    "pairs.find_names": (WIDE, WIDE),
+    "pairs.rename_range": (IDS, NUMBER, NUMBER, IDS),
+    "pairs.rename_users": (IDS, WIDE, WIDE, IDS, IDS, NUMBER),
+    "weigh.add_even": (WIDE, IDS, WIDE, WIDE),
+}
+"""What every extraction of grams runs, with the types it is called with."""
+
+
+def kernel_of(name: str) -> Any:
+    """Return a kernel by its file and name."""
+    file, kernel = name.split(".")
+    return getattr(import_module(f"voxpop.kernels.{file}"), kernel)
+
+
+def compile_kernels() -> None:
+    """Compile what every extraction runs; without numba's compiler (NUMBA_DISABLE_JIT) nothing."""
+    for name, types in KERNELS.items():
+        kernel = kernel_of(name)
+        if hasattr(kernel, "compile"):
+            kernel.compile(f"({', '.join(types)},)")
+
+
+def main() -> None:
+    """Compile, and then be the daemon of Spark."""
+    os.environ["VOXPOP_JIT_CACHE"] = "0"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # or numpy starts threads when it is imported
+    compile_kernels()
+    for name in ("scipy.special", "cryptography.hazmat.primitives.ciphers"):
+        import_module(name)
+    from pyspark.daemon import manager
+
+    manager()
+
+
+if __name__ == "__main__":
+    main()
