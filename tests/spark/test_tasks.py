@@ -1,5 +1,7 @@
 """The tasks of the Spark engine in this process: the same histograms wherever users are placed, and sensitivity 1."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,7 +13,7 @@ from corpora import corpus_of
 from strategies import written_users
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
-from voxpop.privacy.coins import CellNoise, Coins
+from voxpop.privacy.coins import CellNoise, Coins, Grades
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
@@ -134,13 +136,14 @@ def test_sums_of_many_partitions_do_not_overflow(weights, split):
 
 
 def test_coins_fall_alike_in_every_batch_and_order():
-    """Splitting, shuffling and repeating rows changes nothing; names without weight pass, for they were lucky."""
+    """Splitting, shuffling and repeating rows changes nothing; names without weight keep the grade they came with."""
     rule = ThresholdRule("gaussian", 1.0, 2 << 20, 2.0**-20)
     coins = Coins(rule, Secret.from_seed(2), "noise/x").lent()
     rng = np.random.default_rng(1)
     names, weights = np.arange(1000), rng.integers(0, 5 << 20, 1000)
     weights[:50] = 0
-    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights}
+    lucky = np.where(weights == 0, names % 3, 0)
+    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights, "lucky": lucky}
     whole = pa.RecordBatch.from_pydict({key: pa.array(column) for key, column in columns.items()})
     shuffled = whole.take(pa.array(rng.permutation(1000)))
     passed = [
@@ -148,7 +151,19 @@ def test_coins_fall_alike_in_every_batch_and_order():
         for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)], [whole, shuffled])
     ]
     assert passed[0] == passed[1] == passed[2]
-    assert set(range(50)) < passed[0] < set(range(1000))
+    assert set() < passed[0] < set(range(1000))
+    grades = Grades((rule, replace(rule, threshold_units=3 << 20)), Secret.from_seed(2), "noise/x")
+    graded = [
+        {
+            row["name"]: row["grade"]
+            for batch in tasks.grade(batches, grades=grades.lent(), words=False)
+            for row in batch.to_pylist()
+        }
+        for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)])
+    ]
+    assert graded[0] == graded[1]
+    assert {name for name, grade in graded[0].items() if name >= 50} == {name for name in passed[0] if name >= 50}
+    assert {name: grade for name, grade in graded[0].items() if name < 50} == {n: n % 3 for n in range(50) if n % 3}
     noise = CellNoise(1.0, 1 << 20, 1 << 15, Secret.from_seed(2), "noise/y").lent()
     cells = [
         {row["name"]: row["cells"] for batch in tasks.add_noise(batches, noise=noise) for row in batch.to_pylist()}

@@ -44,18 +44,14 @@ class Histogram:
     weights: Int64s
     words: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: Decision, lucky: Int64s | None = None) -> Int64s:
+    def chosen(self, decision: Decision) -> Int64s:
         """Return the ids that pass, rising.
 
         Args:
-            decision: which of the items with weight pass.
-            lucky: ids that pass where they have no weight, rising.
+            decision: which of the items pass.
         """
         parts = [ids[decision(weights, ids, texts)] for weights, ids, texts in self._parts()]
-        passed = np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
-        if lucky is None or not lucky.size:
-            return passed
-        return np.union1d(passed, np.setdiff1d(lucky, self.ids))
+        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
     def graded(self, grades: Grading, lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the ids of a grade above 0, rising, and their grades.

@@ -19,6 +19,8 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "users for 50 % and 90 %: who must hold a phrase for it to be released, its parts released already,",
         "each of them with 10 phrases as rare as this one, and 10 candidates for each phrase released one shorter",
     ]
+    if plan.get("thresholds") == "votes":
+        lines.append("where votes are mostly real, thresholds come out lower than these, and fewer users are enough")
     if plan["budgets"] == "auto":
         lines.append("lengths share what follows length 1 by what was released; the total and the guarantee stay")
     if plan["ran"]:

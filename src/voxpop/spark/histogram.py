@@ -35,13 +35,10 @@ class SparkHistogram:
         self._words = words
         self._texts: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: "Coins", lucky: Int64s | None = None) -> Int64s:
+    def chosen(self, decision: "Coins") -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
-        rows = self._weights
-        if lucky is not None and lucky.size:
-            rows = self._with_nothing(self._frame(pa.table({"name": pa.array(lucky, pa.int64())})))
         kind = "name binary" if self._words else "name bigint"
-        passed = _summed(rows).mapInArrow(partial(decide, coins=decision.lent(), words=self._words), kind)
+        passed = _summed(self._weights).mapInArrow(partial(decide, coins=decision.lent(), words=self._words), kind)
         names = answer(passed.toArrow).column("name").combine_chunks()
         if not self._words:
             return np.sort(np.asarray(names).astype(np.int64))

@@ -205,16 +205,13 @@ def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> A
 
 @task
 def decide(batches: Batches, *, coins: "Coins", words: bool) -> Answer:
-    """Yield the names that pass: by their coin where they have weight; without weight all, for they were lucky."""
+    """Yield the names that pass by their coin."""
     for batch in batches:
         names, weights = batch.column("name"), _weights_of(batch)
-        held = weights > 0
-        mine = names.filter(pa.array(held))
-        passed = ~held
         if words:
-            passed[held] = coins(weights[held], np.empty(0, np.int64), _texts(mine))
+            passed = coins(weights, np.empty(0, np.int64), _texts(names))
         else:
-            passed[held] = coins(weights[held], np.asarray(mine), None)
+            passed = coins(weights, np.asarray(names), None)
         yield pa.RecordBatch.from_arrays([names.filter(pa.array(passed))], ["name"])
 
 

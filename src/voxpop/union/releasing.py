@@ -36,9 +36,7 @@ def run_round(
     return chosen(round_plan.rule(budget), histogram, secret, occasion)
 
 
-def chosen(
-    rule: "Rule", histogram: "Histogram", secret: Secret, occasion: str, lucky: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+def chosen(rule: "Rule", histogram: "Histogram", secret: Secret, occasion: str) -> NDArray[np.int64]:
     """Return the ids that a rule releases, rising: one draw per id and occasion.
 
     Args:
@@ -46,6 +44,5 @@ def chosen(
         histogram: only items of bounded sets are ever asked about.
         secret: source of the draws.
         occasion: which pass of the release this is.
-        lucky: ids that are released where they have no weight.
     """
-    return histogram.chosen(Coins(rule, secret, f"noise/{occasion}"), lucky)
+    return histogram.chosen(Coins(rule, secret, f"noise/{occasion}"))
