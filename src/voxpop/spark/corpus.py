@@ -55,7 +55,7 @@ class SparkCorpus:
 
     def __getattr__(self, name: str) -> Any:
         """Say what a cluster does not hold in one piece."""
-        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "save"):
+        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "save", "require"):
             raise InputError(
                 f"a corpus on Spark has no `{name}`: its users stay on their executors. Set union, n-grams and "
                 "sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
