@@ -59,10 +59,13 @@ def test_supported_candidates_are_left_to_their_own_noise():
     assert everything.size == 81
     supported = everything[::2]
     histogram = Histogram(supported[::-1], np.ones(supported.size, np.int64))
-    rest = histogram.chosen(lambda weights, names, texts: np.zeros(weights.size, np.bool_), everything)
+    theirs = np.full(81, 2)
+    rest, grades = histogram.graded(lambda weights, names, texts: np.zeros(weights.size, np.int64), everything, theirs)
     assert rest.tolist() == everything[1::2].tolist()
-    one = histogram.chosen(lambda weights, names, texts: names == everything[4], everything)
+    assert (grades == 2).all()
+    one, grades = histogram.graded(lambda weights, names, texts: 3 * (names == everything[4]), everything, theirs)
     assert one.tolist() == sorted([*everything[1::2].tolist(), everything[4]])
+    assert grades[one == everything[4]].tolist() == [3]
 
 
 def test_too_many_candidates_are_refused_with_advice(monkeypatch):

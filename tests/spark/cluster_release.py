@@ -61,20 +61,20 @@ def kill():
     os.killpg(worker, signal.SIGKILL)
 
 
-chosen, calls = SparkHistogram.chosen, []
+graded, calls = SparkHistogram.graded, []
 
 
 def killing(histogram, *arguments):
-    """Decide as ever; at the second length, with a worker gone while tasks run."""
+    """Grade as ever; at the second length, with a worker gone while tasks run."""
     calls.append(len(calls))
     if len(calls) == 2:
         told["executors"].append(executors())
         threading.Thread(target=kill, daemon=True).start()
-    return chosen(histogram, *arguments)
+    return graded(histogram, *arguments)
 
 
 wait_for(lambda: executors() == 2, "both executors")
-levels.SparkHistogram.chosen = killing
+levels.SparkHistogram.graded = killing
 corpus = vp.read(spark.read.parquet(path), user="who", text="what")
 ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
 release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)

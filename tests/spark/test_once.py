@@ -9,7 +9,7 @@ import pytest
 from framed import framed
 
 import voxpop as vp
-from voxpop.privacy.coins import Coins
+from voxpop.privacy.coins import Coins, Grades
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.secret import Secret
 from voxpop.spark import holder
@@ -73,6 +73,9 @@ def test_a_second_action_sees_the_same_noise(spark):
     first = histogram.chosen(coins(secret)).tolist()
     assert first == histogram.chosen(coins(secret)).tolist()
     assert first != histogram.chosen(coins(Secret.fresh())).tolist()
+    none = np.empty(0, np.int64)
+    grades = Grades((coins(secret).rule,), secret, coins(secret).purpose)
+    assert [names.tolist() for names in (histogram.graded(grades, none, none)[0] for _ in range(2))] == [first, first]
 
 
 def test_lost_blocks_bring_the_same_noise(spark):
