@@ -23,6 +23,7 @@ from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_items, released_numbers
 from voxpop.testing.audit.shown import Counts, epsilon_shown
 from voxpop.union.plan import UnionPlan
+from voxpop.union.set_only import CappedSharing
 from voxpop.union.set_union import SetUnion
 
 BUDGET = Budget(1.0, 0.02)
@@ -46,6 +47,9 @@ UNIONS: tuple[SetUnion, ...] = (
     SetUnion(limit=LIMIT, weighting="l1-descent", noise="laplace", rounds=3),
     SetUnion(limit=LIMIT, weighting="count"),
     SetUnion(limit=LIMIT, weighting="count", noise="laplace"),
+    SetUnion(limit=LIMIT, weighting="weighted", accounting="set-only"),
+    SetUnion(limit=LIMIT, weighting="weighted", accounting="set-only", cap=1.0, rounds=2),
+    SetUnion(limit=LIMIT, weighting="count", accounting="set-only"),
 )
 
 
@@ -115,6 +119,9 @@ def _in_one_round(plan: UnionPlan, number: int, holders: int, items: int) -> flo
         return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), holders))
     if not holders:
         return 0.0
+    if isinstance(one.shares.sharing, CappedSharing):
+        share = one.shares.sharing.table(one.shares.setting)[items]
+        return float(one.rule(budget).exact(holders * int(share)))
     norm = 1 if one.noise == "laplace" else 2
     sharers = plan.mechanism.limit if plan.mechanism.weighting == "count" else items
     weight = holders * sharers ** (-1.0 / norm)
@@ -161,4 +168,5 @@ def title(union: SetUnion) -> str:
     if union.limit == 1 and union.rounds == 1 and union.accounting == "joint":
         return "set union, optimal selection"
     rounds = f", {union.rounds} rounds" if union.rounds > 1 else ""
-    return f"set union, {union.weighting}, {union.noise}{rounds}, {union.accounting}"
+    noise = "" if union.accounting == "set-only" else f", {union.noise}"
+    return f"set union, {union.weighting}{noise}{rounds}, {union.accounting}"
