@@ -117,6 +117,7 @@ class Result:
 
     def threshold(self, usual: float) -> float:
         """Return the mean threshold over what was elected, or the usual one where nothing was."""
-        if not self.elected.any():
-            return usual
-        return sum((each or 0.0) * released for _, each, released in self.bands) / int(self.released.sum())
+        used = [(each, released) for _, each, released in self.bands if each is not None and released]
+        if len({each for each, _ in used}) <= 1:
+            return used[0][0] if used else usual
+        return sum(each * released for each, released in used) / sum(released for _, released in used)

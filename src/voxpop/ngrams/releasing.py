@@ -150,7 +150,9 @@ class _Walk:
         self._levels.keep(names[result.elected])
         self._grades = grades[result.elected]
         self.released.append(self.released[-1].longer(names[result.elected], single=self._single))
-        run = LengthRun(length, sigma, prospect.measurement_sigma, candidates.count, result.threshold(threshold))
+        run = LengthRun(
+            length, sigma, prospect.measurement_sigma, candidates.count, result.threshold(round_plan.threshold)
+        )
         self.ran.append(replace(run, spurious=result.spurious, bands=result.bands))
         self._density = self._grades.size / prospect.valid.count
 
