@@ -30,7 +30,7 @@ CLOSE = {
     "set union, count, set-only": (0.89, 1.00),
     "n-grams, weighted, published": (0.81, 0.00),
     "n-grams, l2-descent, joint": (0.97, 0.92),
-    "n-grams, guided": (0.96, 0.85),
+    "n-grams, guided": (0.96, 0.88),
     "heavy hitters, one, bernoulli, 1 round, exact": (0.91, 0.78),
     "heavy hitters, many, bernoulli, 1 round, exact": (0.91, 0.78),
     "heavy hitters, one, bernoulli, 3 rounds, exact": (0.70, 0.30),

@@ -37,7 +37,7 @@ SURE = 7.0
 """Sigmas by which the weight of a word is above its threshold."""
 WORDS = 48
 EMPTY_WORDS = 24
-COMMON, RARE = 60, 40
+COMMON, RARE = 60, 80
 TELLING = 10**6
 MOST_HOLDERS = 60
 
@@ -83,7 +83,7 @@ def ngrams_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     yield _case(plan, Crowd(np.full(EMPTY_WORDS, _enough(plan)), EMPTY_WORDS), "n-grams, l2-descent, joint", "empty", 0)
     guided = _two_lengths(guide=True).plan(budget)
     holders = np.full(COMMON + RARE, _enough(guided))
-    holders[:COMMON] *= 8
+    holders[:COMMON] *= 5
     yield _near(guided, Crowd(holders, COMMON), "n-grams, guided")
 
 
