@@ -106,25 +106,24 @@ def bars(plot: Axes, weights: dict[str, float], chances: dict[str, float], plan:
 def phrases() -> plt.Figure:
     """Phrases released from three collections by the published algorithm and by ours."""
     names = {
-        "reddit_posts": "500,000 posts,\none a user",
-        "reddit_posts_joined": "the same,\n25 posts a user",
-        "ubuntu_irc": "chat of\n17,000 users",
+        "reddit_posts": "500,000 posts,\nlength 1 to 9",
+        "ubuntu_irc": "chat of 17,000 users,\nlength 1 to 9",
+        "MSNBC": "a million visits,\nlength 1 to 6",
     }
-    rows = {"published, equal": OTHER, "published, ratio 1.2 (its best)": THEIRS}
-    rows["default: l2-descent, auto, joint, guided"] = OURS
+    colors = [OTHER, THEIRS, OURS]
     labels = ["published algorithm", "published, at its best budgets", "Voxpop's default"]
     figure, plots = plt.subplots(1, 3, figsize=(9.2, 3.1), constrained_layout=True)
     for plot, (name, title) in zip(plots, names.items(), strict=True):
-        found = {row[""]: number(row["total"]) for row in results(f"dpne_text_{name}")}
-        values = [found[row] for row in rows]
-        made = plot.bar(range(3), values, color=list(rows.values()), width=0.72, label=labels)
+        equal, best, *_, default = results(f"utility_{name}")
+        values = [number(row["released"].split()[0]) for row in (equal, best, default)]
+        made = plot.bar(range(3), values, color=colors, width=0.72, label=labels)
         plot.bar_label(made, [f"{value:,.0f}" for value in values], size=9, padding=2)
         plot.set_title(title, fontsize=10, weight="normal", loc="center")
         plot.set_xticks([])
         plot.set_yticks([])
         plot.spines["left"].set_visible(False)
         plot.margins(y=0.12)
-    handles = [mpl.patches.Patch(color=color, label=label) for color, label in zip(rows.values(), labels, strict=True)]
+    handles = [mpl.patches.Patch(color=color, label=label) for color, label in zip(colors, labels, strict=True)]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=9.5)
     return figure
 
