@@ -16,6 +16,14 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("VOXPOP_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "benchmarks" / "results"
 OUT = ROOT / "out"
+PUBLISHED_NGRAMS = {
+    "weighting": "weighted",
+    "guide": False,
+    "thresholds": "published",
+    "budgets": "equal",
+    "accounting": "published",
+}
+"""DPNE as published, at equal budgets."""
 BUDGET = vp.Budget(epsilon=3, delta=float(np.exp(-10)))
 
 

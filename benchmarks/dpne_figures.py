@@ -6,19 +6,12 @@ python -m benchmarks.dpne_figures
 import numpy as np
 
 import voxpop as vp
-from benchmarks.common import by_length, picture, posts, table
+from benchmarks.common import PUBLISHED_NGRAMS, by_length, picture, posts, table
 from voxpop.evaluate import private_ngram_coverage
 from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 LONGEST = 9
 LENGTHS = list(range(1, LONGEST + 1))
-PUBLISHED = {
-    "weighting": "weighted",
-    "guide": False,
-    "thresholds": "published",
-    "budgets": "equal",
-    "accounting": "published",
-}
 SWEEPS = {
     "limit": ((10, 30, 100, 300, 1000), "x"),
     "epsilon": ((1, 2, 4, 8), "x"),
@@ -53,7 +46,7 @@ def sweep(corpus: vp.Corpus, name: str, values: tuple[float, ...], log: str) -> 
     rows, totals, lengths = [], {"published": [], "ours": []}, {}
     for value in values:
         changed = {"budgets": float(value)} if name == "ratio c" else {name: value}
-        for label, fields in (("published", PUBLISHED), ("ours", {})):
+        for label, fields in (("published", PUBLISHED_NGRAMS), ("ours", {})):
             counts = released(corpus, **{**fields, **changed})
             rows.append([name, value, label, *counts, counts.sum()])
             totals[label].append(counts.sum())
@@ -69,7 +62,7 @@ def sweep(corpus: vp.Corpus, name: str, values: tuple[float, ...], log: str) -> 
 def pruning_rules(corpus: vp.Corpus) -> list[list[object]]:
     """Compare both-side and single-side pruning (Figure 4, left)."""
     rows, lines = [], {}
-    for label, fields in (("published", PUBLISHED), ("ours", {})):
+    for label, fields in (("published", PUBLISHED_NGRAMS), ("ours", {})):
         for pruning in ("both", "single"):
             counts = released(corpus, **{**fields, "pruning": pruning})
             rows.append(["pruning", pruning, label, *counts, counts.sum()])
@@ -83,7 +76,7 @@ def against_set_union(grams: AllGrams) -> list[list[object]]:
     corpus, budget = grams.corpus, vp.Budget(4, 1e-7)
     counts = {
         "ours": released(corpus),
-        "DPNE": released(corpus, **PUBLISHED),
+        "DPNE": released(corpus, **PUBLISHED_NGRAMS),
         "DPSU-all": by_length(dpsu_all(grams, budget, 100), LONGEST),
         "DPSU-even": by_length(dpsu_even(grams, budget, 100), LONGEST),
         "DPSU-single": np.array([len(dpsu_single(grams, budget, length, 100)) for length in LENGTHS]),

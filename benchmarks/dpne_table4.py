@@ -6,18 +6,11 @@ python -m benchmarks.dpne_table4
 import numpy as np
 
 import voxpop as vp
-from benchmarks.common import by_length, clicks, table
+from benchmarks.common import PUBLISHED_NGRAMS, by_length, clicks, table
 from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 RUNS, LONGEST, LIMIT = 5, 6, 10
 BUDGET = vp.Budget(epsilon=1, delta=1e-7)
-PUBLISHED = {
-    "weighting": "weighted",
-    "guide": False,
-    "thresholds": "published",
-    "budgets": "equal",
-    "accounting": "published",
-}
 PAPER = {
     "DPNE, paper": (17, 254, 1273, 1954, 2221, 2020),
     "DPSU-all, paper": (17, 249, 930, 1145, 1007, 768),
@@ -25,7 +18,7 @@ PAPER = {
     "DPSU-single, paper": (17, 260, 1483, 2180, 2210, 1819),
 }
 OURS = {
-    "published algorithm, exact candidates": PUBLISHED,
+    "published algorithm, exact candidates": PUBLISHED_NGRAMS,
     "l2-descent, equal, joint, unguided": {"guide": False, "budgets": "equal"},
     "l2-descent, auto, joint, unguided": {"guide": False},
     "default: l2-descent, auto, joint, guided": {},

@@ -6,20 +6,14 @@ python -m benchmarks.dpne_text
 import numpy as np
 
 import voxpop as vp
-from benchmarks.common import by_length, chat, joined, posts, table
+from benchmarks.common import PUBLISHED_NGRAMS, by_length, chat, joined, posts, table
 from voxpop.evaluate import private_spurious_share
 from voxpop.ngrams.baselines import AllGrams
 
 LONGEST, RATIOS = 9, (1.1, 1.2, 1.3, 1.4)
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
-PUBLISHED = {"weighting": "weighted", "guide": False, "thresholds": "published", "accounting": "published"}
 OURS = {
-    "l2-descent, equal, published accounting, unguided": {
-        "guide": False,
-        "thresholds": "published",
-        "budgets": "equal",
-        "accounting": "published",
-    },
+    "l2-descent, equal, published accounting, unguided": {**PUBLISHED_NGRAMS, "weighting": "l2-descent"},
     "l2-descent, equal, joint, unguided": {"guide": False, "thresholds": "published", "budgets": "equal"},
     "l2-descent, auto, joint, unguided": {"guide": False, "thresholds": "published"},
     "l2-descent, auto, joint, unguided, votes": {"guide": False},
@@ -43,8 +37,8 @@ def main() -> None:
 def compare(name: str, corpus: vp.Corpus, limit: int, runs: int) -> None:
     """Write the table of one collection."""
     rows: list[list[object]] = [["", *range(1, LONGEST + 1), "total", "to equal", "to best ratio", "spurious %"]]
-    equal = _runs(corpus, limit, runs, {**PUBLISHED, "budgets": "equal"})
-    by_ratio = {ratio: _runs(corpus, limit, 1, {**PUBLISHED, "budgets": ratio}) for ratio in RATIOS}
+    equal = _runs(corpus, limit, runs, PUBLISHED_NGRAMS)
+    by_ratio = {ratio: _runs(corpus, limit, 1, {**PUBLISHED_NGRAMS, "budgets": ratio}) for ratio in RATIOS}
     best = max(by_ratio, key=lambda ratio: len(by_ratio[ratio][0]))
     found = {"published, equal": equal, f"published, ratio {best} (its best)": by_ratio[best]}
     for label, fields in OURS.items():

@@ -62,13 +62,14 @@ class Histogram:
             theirs: int64 (lucky), which grade.
         """
         nobodys = ~np.isin(lucky, self.ids)
-        names, found = [lucky[nobodys]], [theirs[nobodys]]
+        ids_of, grades_of = [lucky[nobodys]], [theirs[nobodys]]
         for weights, ids, texts in self._parts():
             each = grades(weights, ids, texts)
-            names.append(ids[each > 0])
-            found.append(each[each > 0])
-        order = np.argsort(np.concatenate(names))
-        return np.concatenate(names)[order], np.concatenate(found)[order]
+            ids_of.append(ids[each > 0])
+            grades_of.append(each[each > 0])
+        names = np.concatenate(ids_of)
+        order = np.argsort(names)
+        return names[order], np.concatenate(grades_of)[order]
 
     def _parts(self) -> Iterator[tuple[Int64s, Int64s, Texts | None]]:
         """Yield weights, ids and texts, some at a time."""

@@ -77,8 +77,9 @@ class Ballots:
             marks, spurious = votes.choose(eta, spare)
         elected = grades > marks[held]
         released = np.bincount(held[elected], minlength=bands.sizes.size)
-        thresholds = [float(self.thresholds[mark]) if mark < len(self.rules) else None for mark in marks]
-        return Result(elected, tuple(zip(bands.sizes.tolist(), thresholds, released.tolist(), strict=True)), spurious)
+        thresholds = [*self.thresholds.tolist(), None]  # the mark past the last one elects nobody
+        used = [thresholds[mark] for mark in marks]
+        return Result(elected, tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True)), spurious)
 
     def _votes(self, bands: "Bands", held: Int64s, grades: Int64s) -> Votes:
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)

@@ -150,10 +150,8 @@ class _Walk:
         self._levels.keep(names[result.elected])
         self._grades = grades[result.elected]
         self.released.append(self.released[-1].longer(names[result.elected], single=self._single))
-        run = LengthRun(
-            length, sigma, prospect.measurement_sigma, candidates.count, result.threshold(round_plan.threshold)
-        )
-        self.ran.append(replace(run, spurious=result.spurious, bands=result.bands))
+        mean, measured = result.threshold(round_plan.threshold), prospect.measurement_sigma
+        self.ran.append(LengthRun(length, sigma, measured, candidates.count, mean, result.spurious, result.bands))
         self._density = self._grades.size / prospect.valid.count
 
     def _ballots(self, round_plan: RoundPlan, candidates: Candidates | None) -> Ballots:

@@ -1,5 +1,6 @@
 """A set union with its noise filled in: what will run, what it guarantees, and how many users an item needs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import nextafter
 from typing import TYPE_CHECKING, Any, Literal, final
@@ -182,21 +183,23 @@ class UnionPlan:
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "round_plans": [each.to_dict() for each in self.rounds],
-            "users_needed": self._users_needed(),
+            "users_needed": users_needed_rows(self.holders),
         }
-
-    def _users_needed(self) -> list[dict[str, Any]]:
-        return [
-            {"items": items, "probability": probability, "users": self.holders(probability, items)}
-            for items in SIZES
-            for probability in PROBABILITIES
-        ]
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""
         from voxpop.union.describe import describe
 
         return describe(self.to_dict(), str(self.guarantee))
+
+
+def users_needed_rows(holders: Callable[[float, int], int | None]) -> list[dict[str, Any]]:
+    """Return how many users an item needs, for usual numbers of items and probabilities, ready for JSON."""
+    return [
+        {"items": items, "probability": probability, "users": holders(probability, items)}
+        for items in SIZES
+        for probability in PROBABILITIES
+    ]
 
 
 def check_holders(probability: float, items: int) -> None:

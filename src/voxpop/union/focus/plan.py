@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, final
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.union.plan import PROBABILITIES, SIZES, RoundPlan, check_holders
+from voxpop.union.plan import RoundPlan, check_holders, users_needed_rows
 from voxpop.union.sharing import BoundShares
 
 if TYPE_CHECKING:
@@ -130,11 +130,7 @@ class FocusPlan:
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
-            "users_needed": [
-                {"items": items, "probability": probability, "users": self.holders(probability, items)}
-                for items in SIZES
-                for probability in PROBABILITIES
-            ],
+            "users_needed": users_needed_rows(self.holders),
         }
 
     def _round_row(self, number: int) -> dict[str, Any]:
