@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BOUND = 640 << 20
+BOUND = 768 << 20
 INPUT = ROOT / "out" / "memory.parquet"
 
 
