@@ -51,6 +51,8 @@ def test_plan_of_phrases(voxpop):
     out = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--budgets", "1.2").out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out
+    out = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--values", "0,1,5").out
+    assert "a phrase worth 0, 1, 5 by length" in out
     content = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
     assert [row["length"] for row in content["plan"]["lengths"]] == [1, 2, 3]
 
@@ -62,6 +64,7 @@ def test_plan_of_phrases(voxpop):
         (["--limit", "1,2"], "one for each length"),
         (["--budgets", "fair"], "--budgets must be auto, equal, a number"),
         (["--budgets", "1,2"], "positive shares"),
+        (["--values", "1,2"], "`values` must be"),
         (["--weighting", "count"], "refused for n-grams"),
         (["--eta", "2"], "`eta`"),
     ],

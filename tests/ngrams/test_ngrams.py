@@ -26,7 +26,7 @@ CELLS = [
         (False, "single", "weighted", "auto"),
         (False, "both", "l2-descent", [3, 2, 1, 1]),
     ]
-]
+] + [{"values": [0, 1, 0, 20]}]
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -107,6 +107,18 @@ def test_a_ratio_sets_sigma_from_length_to_length(budget):
     """DPNE: sigma_k = c sigma_(k-1)."""
     sigma = np.array(vp.NGrams(max_length=6, budgets=1.25, guide=False, weighting="weighted").plan(budget).sigma)
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
+
+
+def test_values_move_the_budget_to_the_lengths_that_count(budget):
+    """The whole is spent either way; equal values change nothing; a valued length has less noise than it had."""
+    plain = vp.NGrams(max_length=4).plan(budget)
+    assert vp.NGrams(max_length=4, values=[2, 2, 2, 2]).plan(budget).sigma == plain.sigma
+    for length in range(4):
+        values = [1.0] * 4
+        values[length] = 9.0
+        valued = vp.NGrams(max_length=4, values=values).plan(budget)
+        assert valued.sigma[length] < plain.sigma[length]
+        assert max(np.divide(valued.sigma, plain.sigma)) > 1.1
 
 
 def test_limits_may_differ_by_length(letters, budget):
@@ -204,6 +216,11 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"budgets": "fair"}, "auto"),
         ({"budgets": [1, 2], "max_length": 3}, "3 positive shares"),
         ({"budgets": 0}, "`budgets`"),
+        ({"values": [1, 2], "max_length": 3}, "`values` must be 3 numbers"),
+        ({"values": [1, -1, 1], "max_length": 3}, "`values` must be 3 numbers from 0"),
+        ({"values": 4.0, "max_length": 3}, "`values` must be 3 numbers"),
+        ({"values": [1, 1, 0], "max_length": 3}, "last of `values` must be above 0"),
+        ({"values": [1, 1], "max_length": 2, "budgets": "equal"}, 'need budgets="auto"'),
         ({"accounting": "exact"}, "published"),
         ({"alpha": -1}, "`alpha`"),
         ({"thresholds": "low"}, "`thresholds`"),

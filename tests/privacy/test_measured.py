@@ -37,8 +37,25 @@ def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
     draws = draws_of(40, seed=shift)
     weights = np.full(len(draws), weight, np.int64)
     quick = noisy_cells(weights, sigma, unit, cell, draws)
-    exact = [measured._exact_cell(weight, sigma, unit, cell, words) for words in draws]
+    exact = [math.floor(measured._exact(weight, sigma, unit, cell, words)) for words in draws]
     assert quick.tolist() == exact
+
+
+def test_doubles_are_far_nearer_than_the_border():
+    """2^-42 of the size at worst, 2^-36 are allowed: where words are few, in the middle, and with large weights."""
+    rng = np.random.default_rng(3)
+    few = [int(2**power) for power in np.linspace(36, 63, 300)]
+    middle = [(1 << 63) - int(2**power) for power in np.linspace(0, 62, 100)]
+    first = np.array([*few, *middle, *(2**64 - 1 - word for word in few)], np.uint64)
+    second = rng.choice(np.array([0, 2**64 - 1], np.uint64), len(first))
+    draws = np.stack([first, second], axis=1)
+    for weight, sigma, unit, cell in ((0, 3.0, 1 << 40, 1 << 30), (2**55 + 1, 0.01, 1 << 32, 1 << 20)):
+        values, size, ends = measured._in_doubles(np.full(len(draws), weight), sigma, unit, cell, draws)
+        exact = [measured._exact(weight, sigma, unit, cell, words) for words in draws]
+        errors = [abs(float(true - float(value))) for true, value in zip(exact, values, strict=True)]
+        assert (ends >= measured.TAIL * 0.999).all()
+        assert (errors <= 2.0**-42 * size).all()
+        assert measured.BORDER >= 64 * 2.0**-42
 
 
 def test_rounding_commutes_with_a_shift_by_whole_cells():
@@ -49,12 +66,12 @@ def test_rounding_commutes_with_a_shift_by_whole_cells():
     assert np.array_equal(moved, base + 5)
 
 
-@pytest.mark.parametrize("word", [0, 1, 2**64 - 1, 2**63, 2**63 - 1, 2**24 - 1])
+@pytest.mark.parametrize("word", [0, 1, 2**64 - 1, 2**63, 2**63 - 1, 2**36 - 1])
 def test_tails_and_the_middle_are_finite(word):
     """The least likely draws, by the exact way."""
     draws = np.array([[word, 12345]], np.uint64)
     (cell,) = noisy_cells(np.zeros(1, np.int64), 1.0, 1 << 20, 1 << 16, draws)
-    exact = measured._exact_cell(0, 1.0, 1 << 20, 1 << 16, draws[0])
+    exact = math.floor(measured._exact(0, 1.0, 1 << 20, 1 << 16, draws[0]))
     assert cell == exact
     assert abs(cell) < 13 * 16
     assert math.copysign(1, cell) == (1 if word >= 2**63 or cell == 0 else -1)

@@ -30,6 +30,7 @@ from voxpop.cli.options import (
     Tokenizer,
     Tokens,
     User,
+    Values,
     WeightingName,
     WorkFolder,
     budget_of,
@@ -56,6 +57,7 @@ def ngrams(
     guide: Guide = True,
     pruning: Pruning = "both",
     budgets: Budgets = "auto",
+    values: Values = None,
     accounting: Accounting = "joint",
     alpha: Alpha = 5.0,
     thresholds: Thresholds = "votes",
@@ -79,7 +81,7 @@ def ngrams(
     fields = {"weighting": weighting, "accounting": accounting, "alpha": alpha, "thresholds": thresholds}
     shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning, "measurement": measurement}
     release_and_report(
-        lambda: ngrams_of(limit, budgets, **shape, **fields).plan(budget),
+        lambda: ngrams_of(limit, budgets, values, **shape, **fields).plan(budget),
         source,
         output,
         user,

@@ -34,6 +34,10 @@ Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user a
 Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]
 Guide = Annotated[bool, typer.Option("--guide/--no-guide", help="Vote for likely phrases only, by a cheap forecast.")]
 Pruning = Annotated[str, typer.Option(help="both or single: which parts of a phrase must be released before it.")]
+Values = Annotated[
+    str | None,
+    typer.Option(help="What a phrase of each length is worth, as 1,1,4: the budget follows. All the same by default."),
+]
 Budgets = Annotated[str, typer.Option(help="How lengths share the budget: auto, equal, a ratio, or a list of shares.")]
 Thresholds = Annotated[str, typer.Option(help="votes (lower for likely phrases, by how votes came out) or published.")]
 Measurement = Annotated[float, typer.Option(help="Share of a length's budget that its forecast costs.")]
@@ -107,7 +111,7 @@ def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
     return Budget(epsilon, delta)
 
 
-def ngrams_of(limit: str, budgets: str, **fields: Any) -> "NGrams":
+def ngrams_of(limit: str, budgets: str, values: str | None, **fields: Any) -> "NGrams":
     """Return the extraction of a call; lists are numbers with commas between them.
 
     Raises:
@@ -117,7 +121,8 @@ def ngrams_of(limit: str, budgets: str, **fields: Any) -> "NGrams":
 
     limits = numbers_of("--limit", limit, int)
     shares: Any = budgets if budgets in ("auto", "equal") else numbers_of("--budgets", budgets, float)
-    return NGrams(limit=_single(limits), budgets=_single(shares), **fields)
+    worth = None if values is None else numbers_of("--values", values, float)
+    return NGrams(limit=_single(limits), budgets=_single(shares), values=worth, **fields)
 
 
 def numbers_of(option: str, text: str, kind: type) -> list[Any]:

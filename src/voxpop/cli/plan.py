@@ -18,6 +18,7 @@ from voxpop.cli.options import (
     Noise,
     Pruning,
     Rounds,
+    Values,
     WeightingName,
     budget_of,
     ngrams_of,
@@ -56,11 +57,12 @@ def plan(
     guide: Guide = True,
     pruning: Pruning = "both",
     budgets: Budgets = "auto",
+    values: Values = None,
     json: Json = False,
 ) -> None:
     """Show the numbers that would run; reads no data.
 
-    How much noise, which threshold, and how many users an item or phrase needs to be released. The last four options
+    How much noise, which threshold, and how many users an item or phrase needs to be released. The last five options
     belong to phrases, --noise, --rounds and --cap to items.
 
     voxpop plan --epsilon 4 --delta 1e-7 --limit 100
@@ -77,7 +79,8 @@ def plan(
         items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, focus=focus, cap=cap, **shared)
         planned: UnionPlan | FocusPlan | NGramsPlan = items.plan(budget)
     else:
-        phrases = ngrams_of(limit, budgets, max_length=max_length, eta=eta, guide=guide, pruning=pruning, **shared)
+        shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning}
+        phrases = ngrams_of(limit, budgets, values, **shape, **shared)
         planned = phrases.plan(budget)
     if json:
         typer.echo(json_line({**promised(planned.guarantee), "plan": planned.to_dict()}))

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
+from operator import mul
+from statistics import fmean
 from typing import final
 
 FIRST_SHARE = 1 / 6
@@ -81,33 +83,56 @@ class AutoBudgets(Budgets):
     from length to length come within 2 percent of the best fixed ones. Where tokens are few, as pages on a web site,
     short grams are nearly all released and later lengths grow. So where at least a tenth of all valid candidates is
     expected to be released, the shares that follow are taken to grow with the expected growth, by up to a half from
-    length to length.
+    length to length. Each share is then multiplied by what its length is worth.
 
     Attributes:
-        lengths: how many lengths there are.
+        worths: of each length, by `worths_of`; all 1 where every gram counts the same.
     """
 
-    lengths: int
+    worths: tuple[float, ...]
 
     @property
     def first(self) -> float:
-        """A sixth of the whole."""
-        return FIRST_SHARE if self.lengths > 1 else 1.0
+        """A sixth of the whole, if every gram counts the same."""
+        if len(self.worths) == 1:
+            return 1.0
+        falling = [FALL**number for number in range(len(self.worths) - 1)]
+        later = fsum(map(mul, self.worths[1:], falling)) / fsum(falling)
+        return FIRST_SHARE * self.worths[0] / (FIRST_SHARE * self.worths[0] + (1 - FIRST_SHARE) * later)
 
     def share(self, length: int, outlook: Outlook | None) -> float:
-        """Return 1 / (1 + ratio + ratio^2 + ...), one term for each length that is left."""
+        """Return worth / (worth + ratio * next worth + ratio^2 * ...), one term for each length that is left."""
         ratio = FALL
         if outlook is not None and outlook.density >= DENSE:
             ratio = min(max(outlook.growth, FALL), RISE)
-        lengths_left = self.lengths - length + 1
-        share = 1 / fsum(ratio**number for number in range(lengths_left))
-        return min(1.0, max(share, LEAST_SHARE / lengths_left))
+        left = self.worths[length - 1 :]
+        share = left[0] / fsum(worth * ratio**number for number, worth in enumerate(left))
+        return min(1.0, max(share, LEAST_SHARE / len(left)))
 
 
-def budgets_of(wanted: str | float | Sequence[float], lengths: int) -> Budgets:
-    """Return the rule for a value of `NGrams(budgets=...)`, which was checked before."""
+def worths_of(values: Sequence[float]) -> tuple[float, ...]:
+    """Return what the budget of each length is worth: it serves its own grams, and all longer ones made of them.
+
+    What a length releases grows about as the root of its budget, so a budget should grow as the square of the value.
+
+    Args:
+        values: what a released gram of each length is worth to the caller, at least 0, the last above 0.
+
+    Returns:
+        For each length the square of the mean value of this and longer lengths.
+
+    Example:
+        >>> worths_of([1, 1, 1]), worths_of([10, 0, 4])
+        ((1.0, 1.0, 1.0), (21.777777777777782, 4.0, 16.0))
+    """
+    return tuple(fmean(values[number:]) ** 2 for number in range(len(values)))
+
+
+def budgets_of(wanted: str | float | Sequence[float], values: Sequence[float]) -> Budgets:
+    """Return the rule for `NGrams(budgets=..., values=...)`, which were checked before."""
+    lengths = len(values)
     if wanted == "auto":
-        return AutoBudgets(lengths)
+        return AutoBudgets(worths_of(values))
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         raw = [float(share) for share in wanted]
     else:

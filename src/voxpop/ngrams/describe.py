@@ -11,7 +11,7 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
     lines = [
         f"Phrases of 1 to {plan['max_length']} tokens, {_limits(plan['limit'])} a user and length, "
         f"{plan['weighting']} weighting, gaussian noise, {_pruning(plan)}",
-        f"{guarantee}; {plan['accounting']} accounting, budgets {_budgets(plan['budgets'])}",
+        f"{guarantee}; {plan['accounting']} accounting, budgets {_budgets(plan)}",
         "",
         *table(_planned(plan["lengths"])),
         "",
@@ -37,8 +37,14 @@ def _pruning(plan: dict[str, Any]) -> str:
     return f"{sides}, {'guided' if plan['guide'] else 'unguided'}"
 
 
-def _budgets(budgets: Any) -> str:
-    return ", ".join(f"{share:g}" for share in budgets) if isinstance(budgets, list) else str(budgets)
+def _budgets(plan: dict[str, Any]) -> str:
+    if plan.get("values"):
+        return f"{plan['budgets']}, a phrase worth {_numbers(plan['values'])} by length"
+    return _numbers(plan["budgets"]) if isinstance(plan["budgets"], list) else str(plan["budgets"])
+
+
+def _numbers(numbers: Sequence[float]) -> str:
+    return ", ".join(f"{number:g}" for number in numbers)
 
 
 def _planned(lengths: Sequence[dict[str, Any]]) -> list[list[str]]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within, is_real
 from voxpop.errors import InputError, UnsoundError
+from voxpop.ngrams.budgets import Budgets, budgets_of
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST = 32
 LARGEST_LIMIT = 10**7
+MOST_VALUE = 1e6
 WEIGHTINGS = ("weighted", "l2-descent")
 
 
@@ -41,6 +43,8 @@ class NGrams:
         pruning: "both" asks that prefix and suffix of a candidate were released, "single" its prefix and last token.
         budgets: how 1/sigma^2 is divided among lengths: "auto" (from public results, `AutoBudgets`), "equal", a ratio c
             (sigma of each length is c times that of the one before), or a list of shares, one for each length.
+        values: what a released phrase of each length is worth to you, one number for each: the budget goes where it
+            pays. None counts all the same. Only with budgets "auto".
         accounting: "joint" computes delta exactly for noise and novel words together; "published" is the paper's
             delta/2 + delta/2.
         alpha: weight stops rising at threshold + alpha * sigma (l2-descent). 3, as for set union, releases 1 percent
@@ -70,6 +74,7 @@ class NGrams:
     guide: bool = True
     pruning: Literal["both", "single"] = "both"
     budgets: str | float | Sequence[float] = "auto"
+    values: Sequence[float] | None = None
     accounting: Literal["joint", "published"] = "joint"
     alpha: float = 5.0
     thresholds: Literal["votes", "published"] = "votes"
@@ -80,6 +85,7 @@ class NGrams:
         check_whole("max_length", self.max_length, LONGEST, "most tokens in a phrase; 5 to 9 are usual")
         object.__setattr__(self, "limit", _checked_limit(self.limit, self.max_length))
         object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
+        object.__setattr__(self, "values", _checked_values(self.values, self.budgets, self.max_length))
         check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
         check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
         check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
@@ -94,6 +100,11 @@ class NGrams:
     def limits(self) -> tuple[int, ...]:
         """The limit of each length."""
         return (self.limit,) * self.max_length if isinstance(self.limit, int) else tuple(self.limit)
+
+    @property
+    def shares(self) -> Budgets:
+        """The rule by which the lengths share the budget."""
+        return budgets_of(self.budgets, self.values or (1.0,) * self.max_length)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
         """Fill in noise and thresholds for a budget: no data needed.
@@ -141,6 +152,7 @@ class NGrams:
             "guide": self.guide,
             "pruning": self.pruning,
             "budgets": list(self.budgets) if isinstance(self.budgets, tuple) else self.budgets,
+            "values": None if self.values is None else list(self.values),
             "accounting": self.accounting,
             "alpha": self.alpha,
             "thresholds": self.thresholds,
@@ -189,3 +201,21 @@ def _checked_budgets(budgets: object, lengths: int) -> str | float | tuple[float
         return tuple(float(share) for share in budgets)
     check_within("budgets", budgets, 0.1, 10.0, "the ratio of sigma from one length to the next; 0.9 to 1.4 are usual")
     return float(budgets)  # type: ignore[arg-type]
+
+
+def _checked_values(values: object, budgets: object, lengths: int) -> tuple[float, ...] | None:
+    if values is None:
+        return None
+    if budgets != "auto":
+        raise InputError(
+            f'`values` divide the budget only with budgets="auto", got budgets={budgets!r}. Give one of them.'
+        )
+    numbers = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
+    if len(numbers) != lengths or not all(is_real(value) and 0 <= value <= MOST_VALUE for value in numbers):
+        raise InputError(
+            f"`values` must be {lengths} numbers from 0 to {MOST_VALUE:g}, what a phrase of each length is worth; "
+            f"got {values!r}."
+        )
+    if not numbers[-1] > 0:
+        raise InputError("the last of `values` must be above 0; lower `max_length` to the last length that counts.")
+    return tuple(map(float, numbers))

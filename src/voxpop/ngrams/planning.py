@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.ngrams.budgets import Budgets, budgets_of
+from voxpop.ngrams.budgets import Budgets
 from voxpop.ngrams.plan import CROWDED, LengthPlan, NGramsPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import calibrate, total_delta
@@ -33,7 +33,7 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
             "without it no word that is unknown beforehand may be released. Choose it far below 1 / (number of users "
             "you expect), such as 1e-7; it must not be computed from the data."
         )
-    rule = budgets_of(ngrams.budgets, ngrams.max_length)
+    rule = ngrams.shares
     exact = Budget(budget.epsilon, budget.delta - slack)
     first, square, spent = _first_round(ngrams, exact, rule.first)
     later = nextafter(square * (1 / rule.first - 1), 0.0) if ngrams.max_length > 1 else 0.0

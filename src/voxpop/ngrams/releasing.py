@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.ngrams.bands import Bands
-from voxpop.ngrams.budgets import FEW_TOKENS, Outlook, budgets_of
+from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
 from voxpop.ngrams.calibration import calibrated
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.electing import Ballots, Result
@@ -69,7 +69,7 @@ class _Walk:
         self._levels = corpus.levels()
         self._secret = secret
         self._purse = GaussianFilter(plan.later)
-        self._budgets = budgets_of(self._ngrams.budgets, self._ngrams.max_length)
+        self._budgets = self._ngrams.shares
         self._guided = self._ngrams.guide
         self._single = self._ngrams.pruning == "single"
         self._estimates: list[Estimates] = []

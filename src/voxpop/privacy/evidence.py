@@ -17,11 +17,12 @@ a grid. It grows with S and falls with M, so rounding S up and M down to the gri
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.linalg import toeplitz
 from scipy.special import bdtr, ndtr
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,7 @@ class EvidenceRounds:
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
 
+@lru_cache(maxsize=16)
 def novel_release(rounds: EvidenceRounds, limit: int, fineness: float = FINENESS) -> float:
     """Bound the probability that any item of one user alone is released.
 
@@ -77,16 +79,28 @@ def novel_release(rounds: EvidenceRounds, limit: int, fineness: float = FINENESS
         True
     """
     grid = _Grid(rounds, fineness)
+    survival = _survival(rounds.parts, rounds.floors, rounds.margin)
     places = _places(limit)
     later = np.zeros((len(places), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         if number < len(rounds.floors):
-            later = _survivors(places, grid.survival(number)) @ later
-        shown = grid.shown(number, later)
+            later = _survivors(places, survival[number]) @ later
         shifts = rounds.parts[number] * rounds.mus[number] / np.sqrt(places)
-        later = grid.moved(shown, shifts)
+        later = grid.before(number, later, grid.steps(shifts))
     most = np.append(places[1:] - 1, limit)
     return float(np.max(most * later[:, grid.origin])) * ROUNDING
+
+
+@lru_cache(maxsize=16)
+def _survival(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
+    """Bound from below how likely noise alone passes the floor of each round, given that it passed those before."""
+    top = max(0.0, *floors, -REACH) + REACH
+    grid = _Grid(EvidenceRounds((), parts, (top,) * len(parts), floors, margin), FINENESS)
+    counts = range(1, len(floors) + 1)
+    before = [1.0 if count == 1 else grid.above_floors(count - 1, upper=True) for count in counts]
+    return tuple(
+        min(1.0, grid.above_floors(count, upper=False) / least) for count, least in zip(counts, before, strict=True)
+    )
 
 
 class _Grid:
@@ -100,51 +114,77 @@ class _Grid:
         high = float(np.max(spreads * np.array(rounds.thresholds))) + self._step
         self.points = low + self._step * np.arange(ceil((high - low) / self._step) + 1)
         self.origin = ceil(-low / self._step)
-        self._tails: dict[float, Floats] = {}
 
-    def shown(self, number: int, later: Floats) -> Floats:
-        """Return, by evidence before the noise of a round, the expectation of what follows."""
+    def steps(self, shifts: Floats) -> NDArray[np.int64]:
+        """Return how many points weights move evidence, rounded up."""
+        return np.asarray(np.ceil(shifts / self._step * ROUNDING), np.int64)
+
+    def before(self, number: int, later: Floats, steps: NDArray[np.int64]) -> Floats:
+        """Return, by evidence before a round, the expectation of what follows; 1 where nobody undecided can be.
+
+        Args:
+            number: of the round.
+            later: by number of items and evidence after the round, the same.
+            steps: by number of items, how far the weight of one moves it.
+        """
+        low, high = self._undecided(number)
+        shown = self._shown(number, later, low, min(high + int(steps.max()), len(self.points)))
+        moved = np.ones_like(later)
+        for row, by in enumerate(steps):
+            moved[row, low : high - max(0, high + by - len(self.points))] = shown[row, by : by + high - low]
+        return moved
+
+    def above_floors(self, count: int, *, upper: bool) -> float:
+        """Bound how likely noise alone stays above the first floors."""
+        shift = -self._rounds.margin if upper else self._rounds.margin
+        origin = self.origin if upper else self.origin - 1
+        values = np.ones(len(self.points))
+        for number in reversed(range(count)):
+            values = np.where(self.points >= self._floor(number, shift), values, 0.0)
+            rises = np.diff(values, append=1.0) if upper else np.diff(values, prepend=0.0)
+            low = int(np.searchsorted(self.points, self._floor(number - 1, shift))) if number else origin
+            start = slice(low, len(self.points) if number else low + 1)
+            never = values[0] if upper else 0.0
+            values = np.zeros(len(self.points))
+            values[start] = never + self._risen(number, rises, start)
+        return float(values[origin])
+
+    def _undecided(self, number: int) -> tuple[int, int]:
+        """Return the range of points where an item may be before a round and not yet be decided."""
+        if number == 0:
+            return self.origin, self.origin + 1
+        low = self._floor(number - 1, -self._rounds.margin)
+        high = self._rounds.spreads[number - 1] * self._rounds.thresholds[number - 1]
+        first, last = np.searchsorted(self.points, [low, max(low, high)])
+        return max(0, int(first) - 1), min(int(last) + 1, len(self.points))
+
+    def _shown(self, number: int, later: Floats, low: int, high: int) -> Floats:
+        """Return, by evidence before the noise of a round and within a range, the expectation of what follows."""
         rounds, spread = self._rounds, self._rounds.spreads[number]
         kept = self.points >= self._floor(number, -rounds.margin)
         hit = self.points >= spread * (rounds.thresholds[number] - rounds.margin)
         values = np.where(hit, 1.0, np.where(kept, later, 0.0))
         # Evidence between two points counts as the upper one, so the rise to a point happens at the point before.
-        rises = np.maximum(np.diff(values, axis=1, append=1.0), 0.0)
-        return np.minimum(values[:, :1] + rises @ self._tail(number), 1.0)
+        rises = np.diff(values, axis=1, append=1.0)
+        return np.minimum(values[:, :1] + self._risen(number, rises, slice(low, high)), 1.0)
 
-    def moved(self, shown: Floats, shifts: Floats) -> Floats:
-        """Return, by evidence before a round, the same with the weight of each row, rounded up."""
-        moved = np.ones_like(shown)
-        for row, steps in enumerate(np.ceil(shifts / self._step * ROUNDING).astype(int)):
-            moved[row, : shown.shape[1] - steps] = shown[row, steps:]
-        return moved
-
-    def survival(self, number: int) -> float:
-        """Bound from below how likely noise alone passes the floor of a round, given that it passed those before."""
-        before = self._above_floors(number, upper=True) if number else 1.0
-        return min(1.0, self._above_floors(number + 1, upper=False) / before)
-
-    def _above_floors(self, count: int, *, upper: bool) -> float:
-        """Bound how likely noise alone stays above the first floors."""
-        margin = self._rounds.margin
-        values = np.ones(len(self.points))
-        for number in reversed(range(count)):
-            values = np.where(self.points >= self._floor(number, -margin if upper else margin), values, 0.0)
-            rises = np.diff(values, append=1.0) if upper else np.diff(values, prepend=0.0)
-            values = np.maximum(rises, 0.0) @ self._tail(number) + (values[0] if upper else 0.0)
-        return float(values[self.origin if upper else self.origin - 1])
+    def _risen(self, number: int, rises: Floats, start: slice) -> Floats:
+        """Return, by evidence before the noise of a round, the expectation of rises at evidence after it."""
+        rises = np.maximum(rises, 0.0)
+        rising = np.flatnonzero(rises.reshape(-1, len(self.points)).any(axis=0))
+        reached = slice(int(rising[0]), int(rising[-1]) + 1)
+        return np.asarray(rises[..., reached] @ self._tail(number, reached, start))
 
     def _floor(self, number: int, shift: float) -> float:
         floors = self._rounds.floors
         return float(self._rounds.spreads[number] * (floors[number] + shift)) if number < len(floors) else -np.inf
 
-    def _tail(self, number: int) -> Floats:
-        """Return P(evidence of column + noise >= point of row)."""
-        part = self._rounds.parts[number]
-        if part not in self._tails:
-            distances = self._step * np.arange(len(self.points)) / part
-            self._tails[part] = toeplitz(ndtr(-distances), ndtr(distances))
-        return self._tails[part]
+    def _tail(self, number: int, reached: slice, start: slice) -> Floats:
+        """Return P(evidence of column + noise >= point of row), for ranges of both."""
+        count = len(self.points)
+        distances = self._step * np.arange(1 - count, count) / self._rounds.parts[number]
+        windows = sliding_window_view(ndtr(distances), start.stop - start.start)
+        return np.asarray(windows[count - 1 + start.start - np.arange(reached.start, reached.stop)])
 
 
 def _places(limit: int) -> NDArray[np.int64]:

@@ -14,12 +14,13 @@ from scipy.special import ndtri
 from voxpop.privacy import precise
 
 Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-BORDER = 2.0**-24
+BORDER = 2.0**-36
 """Distance to a border, relative to the size of the value in cells, within which doubles are not trusted. Their error
-is below 2^-45 of that size outside the tails."""
-TAIL = 2.0**24
-"""First words nearer than this to either end have too few bits left to invert; one draw in 2^39."""
+is below 2^-42 of that size outside the tails: `tests/privacy/test_measured.py`."""
+TAIL = 2.0**36
+"""First words nearer than this to either end have too few bits left to invert; one draw in 2^27."""
 
 
 def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: NDArray[np.uint64]) -> Int64s:
@@ -39,21 +40,31 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: NDAr
         >>> noisy_cells(np.array([96]), 1.0, 16, 4, np.array([[2**63, 0]], dtype=np.uint64)).tolist()
         [24]
     """
+    values, size, ends = _in_doubles(weights, sigma, unit, cell, draws)
+    cells: Int64s = np.floor(values).astype(np.int64)
+    doubtful = (np.abs(values - np.round(values)) <= BORDER * size) | (ends < TAIL)
+    for index in np.flatnonzero(doubtful):
+        value = _exact(int(weights[index]), sigma, unit, cell, draws[index])
+        cells[index] = int(precise.context.floor(value))
+    return cells
+
+
+def _in_doubles(
+    weights: Int64s, sigma: float, unit: int, cell: int, draws: NDArray[np.uint64]
+) -> tuple[Floats, Floats, Floats]:
+    """Return half a cell more than the noisy weights, their size, both in cells, and words from the nearer end."""
     words = draws[:, 0].astype(np.float64)
     upper = draws[:, 0] >= np.uint64(1 << 63)
     ends = np.where(upper, (~draws[:, 0]).astype(np.float64), words)
     deviations = np.where(upper, -1.0, 1.0) * ndtri((ends + 0.5) / 2.0**64)
     values = weights / cell + deviations * (sigma * unit / cell) + 0.5
     size = np.abs(weights / cell) + np.abs(deviations) * (sigma * unit / cell) + 1.0
-    cells: Int64s = np.floor(values).astype(np.int64)
-    doubtful = (np.abs(values - np.round(values)) <= BORDER * size) | (ends < TAIL)
-    for index in np.flatnonzero(doubtful):
-        cells[index] = _exact_cell(int(weights[index]), sigma, unit, cell, draws[index])
-    return cells
+    return values, size, ends
 
 
-def _exact_cell(weight: int, sigma: float, unit: int, cell: int, words: NDArray[np.uint64]) -> int:
+def _exact(weight: int, sigma: float, unit: int, cell: int, words: NDArray[np.uint64]) -> Any:
+    """Return half a cell more than the noisy weight, in cells and eighty digits."""
     uniform = precise.number(2 * ((int(words[0]) << 64) | int(words[1])) + 1) / precise.number(1 << 129)
     deviation: Any = precise.normal_quantile(uniform)
     value = (precise.number(weight) + deviation * precise.number(sigma) * unit) / cell
-    return int(precise.context.floor(value + precise.number(0.5)))
+    return value + precise.number(0.5)
