@@ -92,10 +92,10 @@ browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get
 audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search of ten million neighbouring pairs
 	$(BIN)/voxpop audit all --trials 2000000 --sensitivity 10000000
 
-trust: $(VENV)/.installed-test  ## run the tests behind every claim and write docs/trust.md
-	$(BIN)/python -m benchmarks.trust
-
 SPARK := .venv-spark/.installed
+
+trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write docs/trust.md
+	VOXPOP_KILLS=50 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.trust
 
 $(SPARK): pyproject.toml
 	$(PYTHON) -m venv .venv-spark

@@ -1,10 +1,15 @@
 """Spark beside the local engine: whole jobs, time and bytes shuffled per length, growth with the number of tokens.
 
-python -m benchmarks.spark_jobs [MSNBC] [reddit_posts]
+python -m benchmarks.spark_jobs [MSNBC] [reddit_posts] [--authors COMMAND]
+
+COMMAND runs the three programs of the authors' repository on MSNBC with local[2], one after the other; without it their
+seconds are those of a quiet machine of the same kind.
 """
 
+import argparse
 import json
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +20,7 @@ from benchmarks.common import DATA, OUT, table
 from benchmarks.core_seconds import seconds_of
 
 AUTHORS = {"as published": 457.8, "with 4 shuffle partitions": 302.5}
-"""Seconds of the authors' PySpark code for MSNBC on two cores, measured once on a quiet machine of the same kind."""
+"""Seconds of the authors' PySpark code for MSNBC on two cores, measured once on a quiet machine."""
 MSNBC = ["--user", "user", "--sequence", "sequence", "--epsilon", "1", "--delta", "1e-7", "--max-length", "6"]
 PUBLISHED = [
     "--limit",
@@ -39,24 +44,33 @@ def main(wanted: list[str]) -> None:
     """Measure, print, write.
 
     Args:
-        wanted: beginnings of the names of jobs; none means all.
+        wanted: beginnings of the names of jobs, none means all; perhaps a command of the authors.
     """
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark_jobs", description=__doc__)
+    parser.add_argument("jobs", nargs="*")
+    parser.add_argument("--authors")
+    arguments = parser.parse_args(wanted)
+    authors = (
+        AUTHORS
+        if arguments.authors is None
+        else {"in this run": seconds_of(shlex.split(arguments.authors), {**os.environ})[0]}
+    )
     rows: list[list[object]] = [
         ["job", "load", "local, s", "Spark, s", "Spark, core s", "same release", "authors / Spark"]
     ]
     lengths: list[list[object]] = [["job", "pass", "seconds", "rows shuffled", "MB shuffled", "bytes a row"]]
     jobs = [("MSNBC T 6, published", [str(DATA / "msnbc.parquet"), *MSNBC, *PUBLISHED])]
     jobs += [(f"reddit_posts x{n} T 9, guided", [*map(str, copies(n)), *POSTS]) for n in (1, 2, 4)]
-    for name, arguments in jobs:
-        if wanted and not name.startswith(tuple(wanted)):
+    for name, options in jobs:
+        if arguments.jobs and not name.startswith(tuple(arguments.jobs)):
             continue
         load = Path("/proc/loadavg").read_text().split()[0]
-        local, _, release, _ = run(arguments)
-        spark, core, other, passes = run([*arguments, *SPARK])
-        ratio = " / ".join(f"{authors / spark:.1f}" for authors in AUTHORS.values()) if "MSNBC" in name else "-"
+        local, _, release, _ = run(options)
+        spark, core, other, passes = run([*options, *SPARK])
+        ratio = " / ".join(f"{each / spark:.1f}" for each in authors.values()) if "MSNBC" in name else "-"
         rows.append([name, load, f"{local:.1f}", f"{spark:.1f}", f"{core:.1f}", release == other, ratio])
         lengths += [[name, *each] for each in passes]
-    note = f"Whole processes, start and reading included, weighted. Seconds of the authors' code for MSNBC: {AUTHORS}."
+    note = f"Whole processes, start and reading included, weighted. Seconds of the authors' code for MSNBC: {authors}."
     table("Spark: whole jobs", rows, "spark_jobs", note)
     table("Spark: passes", lengths, "spark_passes", "Stages that shuffle, in order, from Spark's event log.")
 

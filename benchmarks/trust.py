@@ -1,7 +1,7 @@
 """Write docs/trust.md: every claim of docs/trust.toml, the tests behind it, and the figure they last gave.
 
-`python -m benchmarks.trust` runs all the tests that are named, but for slow ones; `--junit FILE` reads the report of a
-run instead.
+`python -m benchmarks.trust` runs all the tests that are named, those of Spark in the environment of `make spark`;
+`--junit FILE ...` reads the reports of runs instead.
 """
 
 import argparse
@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENTS = {"usual": [sys.executable, "-n", "2"], "spark": [str(ROOT / ".venv-spark" / "bin" / "python")]}
+"""Python, and options of pytest."""
 REGISTRY, PAGE = ROOT / "docs" / "trust.toml", ROOT / "docs" / "trust.md"
 HEAD = """# Trust
 
@@ -50,37 +52,29 @@ def claims() -> list[dict]:
 def main() -> int:
     """Run or read, write the page, and fail if a claim's tests did."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trust", description=__doc__)
-    parser.add_argument("--junit", type=Path, help="report of a run of pytest that included the tests")
-    wanted = parser.parse_args()
+    parser.add_argument("--junit", type=Path, nargs="*", help="reports of runs of pytest that included the tests")
+    reports = parser.parse_args().junit
     with tempfile.TemporaryDirectory() as folder:
-        report = wanted.junit or Path(folder) / "report.xml"
-        if wanted.junit is None:
-            tests = sorted({test for claim in claims() for test in claim["tests"]})
-            subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "pytest",
-                    "-q",
-                    "-m",
-                    "not slow",
-                    "-o",
-                    "junit_family=xunit1",
-                    f"--junitxml={report}",
-                    *tests,
-                ],
-                cwd=ROOT,
-            )
-        outcomes = read(report)
+        outcomes = read(reports or [run(kind, Path(folder)) for kind in ENVIRONMENTS])
     rows = [(claim, outcome_of(claim["tests"], outcomes)) for claim in claims()]
     PAGE.write_text(HEAD + "".join(row(claim, outcome) for claim, outcome in rows))
     return int(any(outcome.failed or not outcome.passed for _, outcome in rows))
 
 
-def read(report: Path) -> dict[str, Outcome]:
-    """Return the outcome of every test of a report, by its name as pytest takes it."""
+def run(kind: str, folder: Path) -> Path:
+    """Run the tests that are named and belong to an environment; return the report."""
+    named = sorted({test for claim in claims() for test in claim["tests"]})
+    tests = [test for test in named if test.startswith("tests/spark") == (kind == "spark")]
+    report = folder / f"{kind}.xml"
+    options = ["-q", "-m", "not browser", "-o", "junit_family=xunit1", f"--junitxml={report}", *ENVIRONMENTS[kind][1:]]
+    subprocess.run([ENVIRONMENTS[kind][0], "-m", "pytest", *options, *tests], cwd=ROOT)
+    return report
+
+
+def read(reports: list[Path]) -> dict[str, Outcome]:
+    """Return the outcome of every test of the reports, by its name as pytest takes it."""
     found = {}
-    for case in ElementTree.parse(report).iter("testcase"):
+    for case in (case for report in reports for case in ElementTree.parse(report).iter("testcase")):
         outcome = Outcome()
         failed = case.find("failure") is not None or case.find("error") is not None
         skipped = case.find("skipped") is not None
@@ -94,7 +88,7 @@ def outcome_of(tests: list[str], outcomes: dict[str, Outcome]) -> Outcome:
     """Add up the outcomes of the tests that a claim names."""
     total = Outcome()
     for name, outcome in outcomes.items():
-        if any(name == test or name.startswith((f"{test}::", f"{test}[")) for test in tests):
+        if any(name == test or name.startswith((f"{test}::", f"{test}[", f"{test}/")) for test in tests):
             total.passed += outcome.passed
             total.failed += outcome.failed
             total.skipped += outcome.skipped

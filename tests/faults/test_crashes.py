@@ -76,7 +76,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     made.close()
 
 
-def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path):
+def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, record_property):
     """At random moments (five; fifty by `make faults`): what is there loads and is one of the two; nothing stays."""
     moments, folder = random.Random(8), tmp_path / "out" / "r"
     wanted = [crashes.release_of(name) for name in crashes.RELEASES]
@@ -86,9 +86,10 @@ def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path):
         assert vp.load(folder) in wanted
     wanted[0].save(folder)
     assert os.listdir(folder.parent) == ["r"]
+    record_property("figure", f"{KILLS} kills while a release is saved")
 
 
-def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path):
+def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path, record_property):
     """The same for what is private."""
     moments, folder = random.Random(9), tmp_path / "out" / "c"
     wanted = {name: crashes.corpus_of(name) for name in crashes.RELEASES}
@@ -100,15 +101,17 @@ def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path):
         assert loaded.tokens.size == wanted["old"].tokens.size
     wanted["old"].save(folder)
     assert os.listdir(folder.parent) == ["c"]
+    record_property("figure", f"{KILLS} while a corpus is saved")
 
 
-def test_a_killed_spill_leaves_nothing(server, tmp_path):
+def test_a_killed_spill_leaves_nothing(server, tmp_path, record_property):
     """Work files have no names, so there is nothing to find, neither meanwhile nor after."""
     moments = random.Random(10)
     (tmp_path / "work").mkdir()
     for _ in range(KILLS):
         server.kill("spill", tmp_path / "work", moments.uniform(0, 0.1))
         assert os.listdir(tmp_path / "work") == []
+    record_property("figure", f"{KILLS} while work files are written")
 
 
 def test_several_runs_into_one_folder(server, tmp_path):

@@ -1,4 +1,4 @@
-"""What workers are forked from: no threads, no files, and every kernel of a walk with the types it is called with."""
+"""What workers are forked from: no threads, and every kernel of a walk with the types it is called with."""
 
 import json
 import os
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from voxpop.spark import daemon, machine_code
 
 SCRIPT = """
 import json, os, sys
@@ -18,6 +20,8 @@ def manager():
     from pathlib import Path
     seen["threads"] = len(os.listdir("/proc/self/task")) if Path("/proc/self/task").exists() else 1
     seen["modules"] = sorted({"pyarrow", "polars", "pandas"} & set(sys.modules))
+    from numba.core import config
+    seen["folder"] = config.CACHE_DIR
     seen["cached"] = [name for name in daemon.KERNELS if type(daemon.kernel_of(name)._cache).__name__ != "NullCache"]
 
 pyspark.daemon.manager = manager
@@ -51,11 +55,74 @@ print(json.dumps(seen))
 """
 
 
+COMPILE = """
+import json
+from voxpop.spark import daemon
+daemon.compile_once()
+kernels = [daemon.kernel_of(name) for name in daemon.KERNELS]
+read = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
+print(json.dumps([read, sum(len(kernel.signatures) for kernel in kernels)]))
+"""
+COUNT = len(daemon.KERNELS)
+pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels are not compiled")
+
+
+def compiling(home):
+    """Start a process that compiles, with a folder for caches of its own."""
+    env = {**os.environ, "XDG_CACHE_HOME": str(home)}
+    env.pop("VOXPOP_JIT_CACHE", None)
+    return subprocess.Popen([sys.executable, "-c", COMPILE], stdout=subprocess.PIPE, text=True, env=env)
+
+
+def ended(process):
+    """Return how many kernels a process read, and how many it had in the end."""
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(out)
+
+
+def files_in(home):
+    """Return what is there, and the folder of kernels."""
+    (folder,) = (home / "voxpop").iterdir()
+    return folder, {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_machine_code_is_compiled_once_and_then_read(tmp_path):
+    """Three at once, of whom the first gives what it wrote its name; a later one reads it and changes nothing."""
+    for process in [compiling(tmp_path) for _ in range(3)]:
+        assert ended(process)[1] == COUNT
+    folder, before = files_in(tmp_path)
+    assert before
+    assert machine_code.is_ours(folder)
+    assert ended(compiling(tmp_path)) == [COUNT, COUNT]
+    assert files_in(tmp_path) == (folder, before)
+
+
+def test_damaged_machine_code_is_compiled_anew(tmp_path):
+    """And gone, so that the next run keeps it again; nowhere to write means nothing is kept."""
+    ended(compiling(tmp_path))
+    _, files = files_in(tmp_path)
+    for path in files:
+        path.write_bytes(b"no code")
+    assert ended(compiling(tmp_path)) == [0, COUNT]
+    assert list((tmp_path / "voxpop").iterdir()) == []
+    (tmp_path / "file").touch()
+    assert ended(compiling(tmp_path / "file")) == [0, COUNT]
+
+
+def test_folders_that_others_may_write_are_not_read(tmp_path):
+    """Nor those that are not there; other kernels belong elsewhere."""
+    assert not machine_code.is_ours(tmp_path / "none")
+    tmp_path.chmod(0o777)
+    assert not machine_code.is_ours(tmp_path)
+    tmp_path.chmod(0o755)
+    assert machine_code.is_ours(tmp_path)
+    assert machine_code.folder_of("one") != machine_code.folder_of("two")
+
+
 @pytest.fixture(scope="module")
 def seen():
     """Return what a daemon held before its first fork, and what a walk compiled after it."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("kernels are not compiled")
     here = Path(__file__).parent
     env = {
         name: value for name, value in os.environ.items() if name not in ("OPENBLAS_NUM_THREADS", "VOXPOP_JIT_CACHE")
@@ -72,9 +139,10 @@ def test_nothing_is_forked_that_has_threads(seen):
     assert seen["modules"] == []
 
 
-def test_no_file_of_compiled_code_is_read_or_written(seen):
-    """Workers get compiled code as memory."""
+def test_workers_read_and_write_no_compiled_code(seen):
+    """They get it as memory; the daemon's kernels have nothing to do with files once they are compiled."""
     assert seen["cached"] == []
+    assert seen["folder"] == ""
 
 
 def test_a_walk_compiles_none_of_these_kernels_again(seen):

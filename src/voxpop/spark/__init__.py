@@ -8,7 +8,7 @@
 | `histogram.py` | weights that stay on the executors, and the decisions sent to them |
 | `frames.py` | arrays as rows of a DataFrame, public arrays as a broadcast, answers as arrays |
 | `tasks.py`, `worker.py` | what runs on an executor |
-| `daemon.py` | compiles kernels once, and forks the workers of this machine |
+| `daemon.py`, `machine_code.py` | compile kernels, keep them for the next run, and fork the workers of this machine |
 | `session.py`, `failures.py` | Java and sessions; errors without private data |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.

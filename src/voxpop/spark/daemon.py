@@ -1,14 +1,20 @@
 """The process that workers are forked from: it compiles the kernels of every length once, for all of them.
 
 Spark starts it as `python -m voxpop.spark.daemon` where `spark.python.daemon.module` names it, which `start_session`
-does on this machine. Compiled code reaches workers by fork, as pages of memory: no file is written, and none is read.
-Nothing here may start a thread, since locks that a thread holds stay locked in a fork: numpy and numba are imported,
-and neither pyarrow nor polars.
+does on this machine. Compiled code reaches workers by fork, as pages of memory: they write no file, and read none; what
+the daemon compiled is kept for the next run (`machine_code.py`). Nothing here may start a thread, since locks that a
+thread holds stay locked in a fork: numpy and numba are imported, and neither pyarrow nor polars.
 """
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from voxpop.spark import machine_code
 
 IDS, WIDE, KEYS, MASK = "int32[::1]", "int64[::1]", "uint64[::1]", "uint8[::1]"
 NUMBER = "int64"
@@ -37,18 +43,48 @@ def kernel_of(name: str) -> Any:
 
 
 def compile_kernels() -> None:
-    """Compile what every extraction runs; without numba's compiler (NUMBA_DISABLE_JIT) nothing."""
+    """Compile what every extraction runs, or read it; without numba's compiler (NUMBA_DISABLE_JIT) nothing."""
     for name, types in KERNELS.items():
         kernel = kernel_of(name)
         if hasattr(kernel, "compile"):
             kernel.compile(f"({', '.join(types)},)")
 
 
+def compile_once() -> None:
+    """Compile, or read what an earlier run has compiled; from here on no kernel has to do with files."""
+    folder = machine_code.folder_of(repr(KERNELS))
+    known = machine_code.is_ours(folder)
+    source = folder if known else machine_code.begin(folder)
+    with _files_in(source):
+        try:
+            compile_kernels()
+        except Exception:  # a full disk, a damaged file: whatever it is, files are not needed
+            machine_code.remove(source)
+            source = None
+    if source is None:
+        compile_kernels()
+    elif not known:
+        machine_code.publish(source, folder)
+
+
+@contextmanager
+def _files_in(folder: Path | None) -> Iterator[None]:
+    """Have kernels that are not imported yet kept in a folder, and take them away from all files afterwards."""
+    from voxpop.kernels import _jit
+
+    os.environ["VOXPOP_JIT_CACHE"] = "0" if folder is None else "1"
+    before = _jit.keep_in("" if folder is None else str(folder))
+    yield
+    os.environ["VOXPOP_JIT_CACHE"] = "0"
+    _jit.keep_in(before)
+    for name in KERNELS:
+        _jit.forget_files(sys.modules[kernel_of(name).__module__])
+
+
 def main() -> None:
     """Compile, and then be the daemon of Spark."""
-    os.environ["VOXPOP_JIT_CACHE"] = "0"
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # or numpy starts threads when it is imported
-    compile_kernels()
+    compile_once()
     for name in ("scipy.special", "cryptography.hazmat.primitives.ciphers"):
         import_module(name)
     from pyspark.daemon import manager

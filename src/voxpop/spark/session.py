@@ -15,6 +15,9 @@ from voxpop.corpus.files import SUFFIXES
 from voxpop.errors import InputError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 LOCAL = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?")
@@ -80,9 +83,18 @@ def start_session(master: str) -> "SparkSession":
 
 
 def _wake_workers(session: "SparkSession") -> None:
-    """Run a task on one row, so that kernels are compiled while files are opened and the first length is planned."""
+    """Have kernels compiled while files are opened and the first length is planned."""
     with suppress(Exception):  # whatever it is, the first real task meets it too
-        session.range(0, 1, 1, 1).mapInArrow(iter, "id bigint").toArrow()
+        one_row(session)
+
+
+def one_row(session: "SparkSession") -> "pa.Table":
+    """Send a row through a task, for which a worker has to be there."""
+    return session.range(0, 1, 1, 1).mapInArrow(_unchanged, "id bigint").toArrow()
+
+
+def _unchanged(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    return batches
 
 
 def _import_ahead() -> None:
