@@ -24,9 +24,9 @@ def jit(kernel: Kernel) -> Kernel:
 
 def keep_in(folder: str) -> str:
     """Keep the machine code of kernels that are imported from now on in a folder; return the one before."""
-    before: str = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder
-    return before
+    config = vars(numba.config)
+    before, config["CACHE_DIR"] = config["CACHE_DIR"], folder
+    return str(before)
 
 
 def forget_files(module: ModuleType) -> None:
