@@ -258,7 +258,12 @@ def test_budgets_that_are_none(posts, budget):
 def test_corpora_that_are_none(posts, corpus):
     """In Python: a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
-    quick = vp.SetUnion(1), vp.NGrams(2, 2, accounting="published"), vp.HeavyHitters(max_length=2)
+    quick = (
+        vp.SetUnion(1),
+        vp.SetUnion(1, focus=True),
+        vp.NGrams(2, 2, accounting="published"),
+        vp.HeavyHitters(max_length=2),
+    )
     for mechanism in (*quick, vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"Read it first: voxpop\.read"):
             mechanism.release(corpus, budget)

@@ -46,7 +46,6 @@ class Prospect(NamedTuple):
 
     valid: Candidates
     forecast: Forecast | None
-    estimates: Estimates | None
     measurement_sigma: float | None
 
 
@@ -111,12 +110,12 @@ class _Walk:
         grams = self.released[-1]
         self._guided = self._guided and worth_measuring(valid.count, grams.length, len(grams))
         if not self._guided:
-            return Prospect(valid, None, None, None)
+            return Prospect(valid, None, None)
         share = self._budgets.share(grams.length + 1, None)
         sigma = self._purse.spend(self._purse.left * share * self._ngrams.measurement)
         estimates = self._measure(grams, sigma)
         self._estimates.append(estimates)
-        return Prospect(valid, self._forecast(valid, grams, estimates), estimates, sigma)
+        return Prospect(valid, self._forecast(valid, grams, estimates), sigma)
 
     def _measure(self, grams: Grams, sigma: float) -> Estimates:
         """Weigh all released grams again, with noise on every one, also on those that nobody holds."""

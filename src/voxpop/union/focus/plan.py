@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
+from voxpop.arguments import check_corpus
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
@@ -116,6 +117,7 @@ class FocusPlan:
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.focus.releasing import release_focused
 
+        check_corpus(corpus)
         return release_focused(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
