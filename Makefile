@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: help demo docs pictures notebook test check lint types exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
-	fuzz faults memory lock licences audit-dependencies wheel
+	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -33,7 +33,7 @@ demo: $(STAMP)  ## release a private vocabulary from the text of Python's own st
 	$(BIN)/voxpop demo
 
 test: $(VENV)/.installed-test  ## run the test suite
-	$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not browser"
 
 docs: $(VENV)/.installed-docs  ## build the documentation site into out/site, warnings as errors
 	rm -rf out/site
@@ -111,7 +111,17 @@ bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes sh
 	.venv-spark/bin/python -m benchmarks.spark_descent
 
 fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
-	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 tests/fuzz
+	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/fuzz
+
+$(VENV)/.installed-fuzz: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --group fuzz
+	touch $@
+
+fuzz-coverage: $(VENV)/.installed-fuzz  ## the same tests, inputs chosen by the lines that they reach (atheris)
+	for test in test_damaged_files test_bytes_for_files test_tables_of_any_types test_damaged_releases \
+		test_texts_are_cut_like_the_naive_way; do \
+		mkdir -p out; $(BIN)/python -m tools.fuzz $$test $${VOXPOP_FUZZ:-30000} > out/fuzz.log 2>&1 \
+			|| { tail -60 out/fuzz.log; exit 1; }; echo $$test; tail -1 out/fuzz.log; done
 
 faults: $(VENV)/.installed-test  ## fifty kills of each kind of save and of a spill, full disks, files that change
 	VOXPOP_KILLS=50 $(BIN)/python -m pytest -q tests/faults
