@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENVIRONMENTS = {"usual": [sys.executable, "-n", "2", "--dist", "worksteal"], "spark": [str(ROOT / ".venv-spark" / "bin" / "python")]}
+ENVIRONMENTS = {
+    "usual": [sys.executable, "-n", "2", "--dist", "worksteal"],
+    "spark": [str(ROOT / ".venv-spark" / "bin" / "python")],
+}
 """Python, and options of pytest."""
 REGISTRY, PAGE = ROOT / "docs" / "trust.toml", ROOT / "docs" / "trust.md"
 HEAD = """# Trust

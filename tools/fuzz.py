@@ -1,7 +1,7 @@
 """The tests of tests/fuzz driven by coverage: python -m tools.fuzz TEST RUNS.
 
-atheris changes the bytes that hypothesis draws from so that lines of voxpop are reached that were not before. It ends the
-process at the first input that a test does not accept.
+atheris changes the bytes that hypothesis draws from so that lines of voxpop are reached that were not before. It ends
+the process at the first input that a test does not accept.
 """
 
 import sys
