@@ -220,7 +220,7 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"values": [1, -1, 1], "max_length": 3}, "`values` must be 3 numbers from 0"),
         ({"values": 4.0, "max_length": 3}, "`values` must be 3 numbers"),
         ({"values": [1, 1, 0], "max_length": 3}, "last of `values` must be above 0"),
-        ({"values": [1, 1], "max_length": 2, "budgets": "equal"}, 'need budgets="auto"'),
+        ({"values": [1, 1], "max_length": 2, "budgets": "equal"}, 'only with budgets="auto"'),
         ({"accounting": "exact"}, "published"),
         ({"alpha": -1}, "`alpha`"),
         ({"thresholds": "low"}, "`thresholds`"),
