@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BOUND = 768 << 20
+BOUND = 896 << 20
 INPUT = ROOT / "out" / "memory.parquet"
 
 

@@ -74,7 +74,7 @@ def test_nothing_marked_comes_out_of_a_release(tmp_path, name):
     source = tmp_path / "source"
     source.mkdir()
     rows().write_parquet(source / "rows.parquet")
-    memory = ["--memory", "768MiB"] if name in ("items", "ngrams") else []
+    memory = ["--memory", "896MiB"] if name in ("items", "ngrams") else []
     first, *options = RELEASING[name]
     done = run(tmp_path, first, source / "rows.parquet", "--user", "who", *options, *memory, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr

@@ -11,9 +11,9 @@ from voxpop.corpus.work_file import WorkFile
 from voxpop.errors import InputError, MemoryLimitError
 
 MIB = 1 << 20
-FIXED = 640 * MIB
+FIXED = 768 * MIB
 """What Python, the libraries, compiling the kernels and a few batches of rows take, whatever the input."""
-LEAST = 768 * MIB
+LEAST = 896 * MIB
 M_MMAP_THRESHOLD = -3
 """Of `mallopt`, in <malloc.h>."""
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
