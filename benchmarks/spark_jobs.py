@@ -20,7 +20,7 @@ from benchmarks.common import DATA, OUT, table
 from benchmarks.core_seconds import seconds_of
 
 AUTHORS = {"on a quiet machine": 457.8, "with 4 shuffle partitions": 302.5, "on this machine, an hour before": 637.9}
-"""Seconds for MSNBC on two cores, tokens split at spaces. Two are of the authors' PySpark code; the last, measured once, is
+"""Seconds for MSNBC on two cores, tokens split at spaces. Two are of the authors' code; the last, measured once, is
 of its operations typed anew without logging: 135.6 to tokenise, 96.6 to split, 405.6 to extract, 7,797 paths."""
 MSNBC = ["--user", "user", "--sequence", "sequence", "--epsilon", "1", "--delta", "1e-7", "--max-length", "6"]
 PUBLISHED = [
