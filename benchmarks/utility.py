@@ -4,14 +4,12 @@ python -m benchmarks.utility [reddit_posts] [ubuntu_irc] [MSNBC]
 """
 
 import sys
-import time
 from collections.abc import Callable
-from statistics import median
 
 import numpy as np
 
 import voxpop as vp
-from benchmarks.common import BUDGET, PUBLISHED_NGRAMS, chat, clicks, posts, table
+from benchmarks.common import BUDGET, PUBLISHED_NGRAMS, chat, clicks, posts, seconds, table
 from voxpop.evaluate import private_spurious_share
 from voxpop.ngrams.baselines import AllGrams
 
@@ -84,12 +82,9 @@ def unions(names: list[str]) -> None:
 
 def timed(release: Callable[[], vp.Release]) -> tuple[list[vp.Release], float]:
     """Return some releases, and the seconds that the median one took."""
-    found, times = [], []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        found.append(release())
-        times.append(time.perf_counter() - start)
-    return found, median(times)
+    found: list[vp.Release] = []
+    once = seconds(lambda: found.append(release()), RUNS)
+    return found, once
 
 
 def phrases(name: str) -> None:

@@ -94,7 +94,7 @@ def novel_release(rounds: EvidenceRounds, limit: int, fineness: float = FINENESS
 @lru_cache(maxsize=16)
 def _survival(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
     """Bound from below how likely noise alone passes the floor of each round, given that it passed those before."""
-    top = max(0.0, *floors, -REACH) + REACH
+    top = max((0.0, *floors)) + REACH
     grid = _Grid(EvidenceRounds((), parts, (top,) * len(parts), floors, margin), FINENESS)
     counts = range(1, len(floors) + 1)
     before = [1.0 if count == 1 else grid.above_floors(count - 1, upper=True) for count in counts]

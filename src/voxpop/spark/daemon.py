@@ -77,8 +77,8 @@ def _files_in(folder: Path | None) -> Iterator[None]:
     yield
     os.environ["VOXPOP_JIT_CACHE"] = "0"
     _jit.keep_in(before)
-    for name in KERNELS:
-        _jit.forget_files(sys.modules[kernel_of(name).__module__])
+    for module in {kernel_of(name).__module__ for name in KERNELS}:
+        _jit.forget_files(sys.modules[module])
 
 
 def main() -> None:
