@@ -108,6 +108,7 @@ spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster t
 
 bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
 	.venv-spark/bin/python -m benchmarks.spark_jobs
+	.venv-spark/bin/python -m benchmarks.spark_lengths
 	.venv-spark/bin/python -m benchmarks.spark_descent
 
 fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
