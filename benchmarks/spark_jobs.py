@@ -2,12 +2,12 @@
 
 python -m benchmarks.spark_jobs [MSNBC] [reddit_posts] [--authors COMMAND]
 
-COMMAND runs the authors' side on MSNBC with local[2], and its seconds are taken first, in the same run; without it they are
-those of a quiet machine of the same kind. For the results kept here it was the Spark operations of their three programs
-(microsoft/differentially-private-ngram-extraction), each started with spark-submit, one after the other, at Spark's default
-settings on PySpark 4.3: typed anew from the repository without options that this job leaves off, every count that is logged
-there counted, words split at spaces instead of by nltk (whose models cannot be had here), which is quicker. It released
-7,609 paths in this run.
+COMMAND runs the authors' side on MSNBC with local[2], and its seconds are taken first, in the same run; without it
+they are those of a quiet machine of the same kind. For the results kept here it was the Spark operations of their
+three programs (microsoft/differentially-private-ngram-extraction), each started with spark-submit, one after the
+other, at Spark's default settings on PySpark 4.3: typed anew from the repository without options that this job leaves
+off, every count that is logged there counted, words split at spaces instead of by nltk (whose models cannot be had
+here), which is quicker. It released 7,609 paths in this run.
 """
 
 import argparse
