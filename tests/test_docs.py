@@ -16,7 +16,6 @@ import contextlib
 import doctest
 import importlib
 import io
-import itertools
 import os
 import pkgutil
 import re
@@ -28,7 +27,6 @@ import pytest
 
 import voxpop
 from voxpop.cli import main
-from voxpop.privacy.secret import Secret
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -113,12 +111,7 @@ def with_marks(page):
 
 @pytest.mark.parametrize("page", [with_marks(page) for page in PAGES])
 def test_examples_run(page, tmp_path, monkeypatch, request):
-    """The blocks of one page run in order, in one namespace, in an empty folder, and draw the same each time.
-
-    With fresh secrets a page of six frequent words would show five of them once in a hundred runs.
-    """
-    numbers = itertools.count()
-    monkeypatch.setattr(Secret, "fresh", classmethod(lambda cls: cls(next(numbers).to_bytes(32), private=True)))
+    """The blocks of one page run in order, in one namespace, in an empty folder."""
     if page.name == "spark.md":
         pytest.importorskip("pyspark", reason="pyspark is not installed: pip install voxpop[spark]")
     monkeypatch.chdir(tmp_path)
