@@ -104,7 +104,7 @@ $(SPARK): pyproject.toml
 	touch $@
 
 spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster that loses a worker
-	.venv-spark/bin/python -m pytest -q -m "not data" tests/spark
+	.venv-spark/bin/python -m pytest -q -n 2 --dist worksteal -m "not data" tests/spark
 
 bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
 	.venv-spark/bin/python -m benchmarks.spark_jobs

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from voxpop.privacy.secret import Secret
 
-settings.register_profile("voxpop", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
+settings.register_profile("voxpop", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("voxpop")
 
 ROOT = Path(__file__).resolve().parent.parent
