@@ -167,7 +167,7 @@ def test_lost_and_malformed_nodes_are_left_out(federation, tmp_path):
     nodes = [
         federation.node(path.stem, path, "garbled" if number == 3 else "well") for number, path in enumerate(paths)
     ]
-    federation.run(app, config(tmp_path, 60, 5))
+    federation.run(app, config(tmp_path, 90, 5))
     log = tmp_path / "run.log"
     federation.wait_for(lambda: "round 1 of at most 4 done" in log.read_text())
     os.killpg(nodes[4].pid, signal.SIGKILL)

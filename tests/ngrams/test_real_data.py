@@ -48,13 +48,16 @@ def test_msnbc_by_default_releases_half_as_much_again(clicks):
 @pytest.mark.slow
 @pytest.mark.data
 def test_guided_extraction_from_text_releases_three_times_the_published(posts):
-    """2.8 times, at the same epsilon and delta; ours is near 3.12 with a deviation of 0.02."""
+    """2.8 times, at the same epsilon and delta; ours is near 3.12 with a deviation of 0.02.
+
+    What nobody holds is at most eta of it, even if that is all that is longer than five words.
+    """
     budget = vp.Budget(4, 1e-7)
     published = vp.NGrams(**PUBLISHED_NGRAMS).release(posts, budget)
     guided = vp.NGrams().release(posts, budget)
     assert len(published) == pytest.approx(43_514, rel=0.03)
     assert len(guided) > 2.8 * len(published)
-    assert private_spurious_share(AllGrams.of(posts, 9), guided, 9) < 0.01
+    assert private_spurious_share(AllGrams.of(posts, 5), guided, 5) < 0.01
 
 
 @pytest.mark.data
