@@ -1,4 +1,4 @@
-"""Posts of any size, written a piece at a time: python -m memory_input FILE BYTES."""
+"""Posts of any size, written a piece at a time: python -m memory_input FILE BYTES LETTERS."""
 
 import sys
 from pathlib import Path
@@ -13,10 +13,13 @@ WORDS = 24
 MOST = 2_000_000
 
 
-def write_posts(path: Path, size: int, seed: int = 0) -> None:
-    """Write about so many bytes: words with a popularity of one over their rank, users in no order."""
+def write_posts(path: Path, size: int, letters: int = 1, seed: int = 0) -> None:
+    """Write about so many bytes: words with a popularity of one over their rank, users in no order.
+
+    Words have at least so many letters.
+    """
     rng = np.random.default_rng(seed)
-    every = pa.array([f"w{rank:x}" for rank in range(MOST + 1)], pa.large_string())
+    every = pa.array([f"w{rank:0{letters - 1}x}" for rank in range(MOST + 1)], pa.large_string())
     ends = pa.array(np.arange(0, ROWS * WORDS + 1, WORDS, np.int32))
     schema = pa.schema([("who", pa.large_string()), ("text", pa.large_string())])
     written = 0
@@ -32,4 +35,4 @@ def write_posts(path: Path, size: int, seed: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    write_posts(Path(sys.argv[1]), int(sys.argv[2]))
+    write_posts(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -14,7 +14,8 @@ from voxpop.corpus.vocabulary import merge_words
 from voxpop.corpus.work_file import strings_of
 
 Int32s = NDArray[np.int32]
-AT_ONCE = 1 << 16
+SHARE_OF_HEADS = 32
+"""The next words of all runs together hold this part of the room: merging them takes several copies."""
 
 
 @final
@@ -73,10 +74,9 @@ class WordRuns:
 
     def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[NDArray[np.bool_]]]:
         """Return from each run all words up to the first point that some run is not read beyond."""
-        most = max(1, self._limit.room // (16 * len(runs)))
+        most = self._limit.room // (SHARE_OF_HEADS * len(runs))
         for run in runs:
-            if run.head is None:
-                run.head = self._block(run, most)
+            self._read_on(run, most)
         beyond = [run for run in runs if run.done + len(_head(run)) < run.words]
         last = min((_head(run)[-1].as_py() for run in beyond), default=None)
         taken = []
@@ -87,11 +87,24 @@ class WordRuns:
             run.head = head[count:] if count < len(head) else None
         return taken, [np.ones(len(each), np.bool_) for each in taken]
 
-    def _block(self, run: _Run, most: int) -> pa.Array:
-        """Read the next words of a run: about so many bytes, and at least one word."""
-        count = min(AT_ONCE, run.words - run.done)
-        starts = self._starts.read(run.starts + 8 * run.done, count + 1, np.int64)
-        count = max(1, int(np.searchsorted(starts, starts[0] + most, side="right")) - 1)
+    def _read_on(self, run: _Run, most: int) -> None:
+        """Fill up the head of a run that is half empty.
+
+        Not only where nothing is left: then the others, one of which gives its last word at a time, would hold back
+        all, and there would be as many merges as blocks of all runs.
+        """
+        head = run.head
+        at = run.done + (0 if head is None else len(head))
+        if at < run.words and (head is None or head.nbytes < most // 2):
+            more = self._block(run, at, most)
+            run.head = more if head is None else pa.concat_arrays([head, more])
+
+    def _block(self, run: _Run, at: int, most: int) -> pa.Array:
+        """Read the next words of a run: about so many bytes with their starts, and at least one word."""
+        count = max(1, min(most // 8, run.words - at))
+        starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
+        sizes = starts - starts[0] + 8 * np.arange(count + 1)
+        count = max(1, int(np.searchsorted(sizes, most, side="right")) - 1)
         own = starts[: count + 1] - starts[0]
         data = self._data.read(run.data + int(starts[0]), int(own[-1]), np.uint8)
         return pa.LargeStringArray.from_buffers(count, pa.py_buffer(own), pa.py_buffer(data))
