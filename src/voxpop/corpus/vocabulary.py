@@ -43,17 +43,16 @@ def merge_few(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
 
 
 def merge_many(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
-    """Merge with polars, which sorts and joins in parallel."""
+    """Merge with polars, which sorts and joins in parallel: one join for all lists, of which there may be hundreds."""
     import polars as pl
 
-    lists = [pl.Series(values=each, dtype=pl.String) for each in words]
-    occurring = [each.filter(pl.Series(mask)) for each, mask in zip(lists, used, strict=True)]
     empty = pl.Series(values=[], dtype=pl.String)
-    vocabulary = pl.concat([empty, *occurring]).unique().sort()
+    every = pl.concat([empty, *(pl.Series(values=each, dtype=pl.String) for each in words)], rechunk=False)
+    any_use = np.concatenate([np.empty(0, np.bool_), *used])
+    vocabulary = every.filter(pl.Series(values=any_use)).unique().sort()
     numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})
-    names = [
-        pl.DataFrame({"word": each}).join(numbered, on="word", how="left", maintain_order="left")["name"].fill_null(-1)
-        for each in lists
-    ]
+    named = every.to_frame("word").join(numbered, on="word", how="left", maintain_order="left")["name"]
+    names = named.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+    ends = np.cumsum([len(each) for each in words])
     sorted_words = vocabulary.to_arrow().cast(pa.large_string())
-    return sorted_words, [each.to_numpy().astype(np.int32, copy=False) for each in names]
+    return sorted_words, [names[end - len(each) : end] for each, end in zip(words, ends, strict=True)]
