@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.arrow import int64_array, text_buffers
 
-IDS_AT_ONCE = 1 << 20
+IDS_AT_ONCE = 1 << 17
 
 Int64s = NDArray[np.int64]
 Texts = tuple[NDArray[np.uint8], Int64s]

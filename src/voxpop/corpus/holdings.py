@@ -13,6 +13,8 @@ from voxpop.corpus.draws import Draws
 if TYPE_CHECKING:
     from voxpop.corpus.memory import MemoryLimit
 
+WORDS_AT_ONCE = 1 << 17
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Holdings:
@@ -46,7 +48,12 @@ class Holdings:
         sample, which the proof allows: a sample may be any function of the user's own items.
         """
         if self.words is not None:
-            return secret.text_draws("words", *text_buffers(self.words))[:, 0].copy()
+            letters, starts = text_buffers(self.words)
+            names = np.empty(len(self.words), np.uint64)
+            for first in range(0, names.size, WORDS_AT_ONCE):
+                mine = starts[first : first + WORDS_AT_ONCE + 1]
+                names[first : first + WORDS_AT_ONCE] = secret.text_draws("words", letters, mine)[:, 0]
+            return names
         return None if self.names is None else self.names.view(np.uint64)
 
     def __repr__(self) -> str:
