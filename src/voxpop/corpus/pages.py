@@ -5,6 +5,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+AROUND = 1 << 20
+"""Bytes before the first that are given back again: reading a page brings its neighbours (on Linux 64 KiB), also those
+behind, and threads are a step apart. Without it a pass over 400 MB in steps of 260 kB left 46 MB resident."""
+
 
 def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) -> None:
     """Give back the pages of a memory-mapped array; they are read again when they are needed.
@@ -23,5 +27,6 @@ def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) ->
     head = array.offset % mmap.ALLOCATIONGRANULARITY  # type: ignore[attr-defined]
     first = (head + begin * array.itemsize) // mmap.PAGESIZE * mmap.PAGESIZE
     last = len(mapped) if end is None else min(len(mapped), head + end * array.itemsize)
+    first = max(0, first - AROUND)
     if last > first:
         mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
