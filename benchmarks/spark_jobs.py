@@ -18,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import polars as pl
 
@@ -42,8 +43,18 @@ PUBLISHED = [
 ]
 POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--weighting", "weighted"]
 SPARK = ["--engine", "spark", "--master", "local[2]"]
-COLUMNS = ["job", "load", "local, s", "Spark, s", "core s", "of runs", "slowest, s", "same release", "authors / Spark"]
+COLUMNS = ["job", "load", "local, s", "Spark, s", "Spark, core s", "of runs", "slowest, s"]
+COLUMNS += ["same release", "authors / Spark"]
 CONF = "spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file://{0}\n"
+
+
+class Run(NamedTuple):
+    """What one run of `voxpop ngrams` took and gave."""
+
+    seconds: float
+    core_seconds: float
+    release: bytes
+    passes: list[list[object]]
 
 
 def main(wanted: list[str]) -> None:
@@ -69,14 +80,16 @@ def main(wanted: list[str]) -> None:
         if arguments.jobs and not name.startswith(tuple(arguments.jobs)):
             continue
         load = Path("/proc/loadavg").read_text().split()[0]
-        local, _, release, _ = run(options)
+        local = run(options)
         runs = [run([*options, *SPARK]) for _ in range(times)]
-        spark, core = (median(each[column] for each in runs) for column in (0, 1))
+        spark = median(each.seconds for each in runs)
+        core = median(each.core_seconds for each in runs)
         ratio = " / ".join(f"{each / spark:.1f}" for each in authors.values()) if "MSNBC" in name else "-"
-        slowest = max(each[0] for each in runs)
-        same = all(each[2] == release for each in runs)
-        rows.append([name, load, f"{local:.1f}", f"{spark:.1f}", f"{core:.1f}", times, f"{slowest:.1f}", same, ratio])
-        lengths += [[name, *each] for each in runs[-1][3]]
+        slowest = max(each.seconds for each in runs)
+        took = [f"{each:.1f}" for each in (local.seconds, spark, core)]
+        same = all(each.release == local.release for each in runs)
+        rows.append([name, load, *took, times, f"{slowest:.1f}", same, ratio])
+        lengths += [[name, *each] for each in runs[-1].passes]
     told = ", ".join(f"{seconds:.1f} {when}" for when, seconds in authors.items())
     note = (
         "Whole processes, start and reading included, weighted; medians where there are several runs. "
@@ -99,13 +112,13 @@ def copies(number: int) -> list[Path]:
     return paths
 
 
-def run(arguments: list[str]) -> tuple[float, float, bytes, list[list[object]]]:
-    """Run `voxpop ngrams`; return its seconds, its core seconds, the release and the passes of Spark."""
+def run(arguments: list[str]) -> Run:
+    """Run `voxpop ngrams` in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         events, out = write_conf(Path(folder)), Path(folder, "out")
         command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *arguments, "--seed", "1", "-o", str(out)]
         seconds, core = seconds_of(command, {**os.environ, "SPARK_CONF_DIR": folder})
-        return seconds, core, (out / "release.parquet").read_bytes(), passes_of(events)
+        return Run(seconds, core, (out / "release.parquet").read_bytes(), passes_of(events))
 
 
 def write_conf(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import voxpop as vp
-from benchmarks.common import DATA, table
+from benchmarks.common import DATA, PUBLISHED_NGRAMS, table
 from benchmarks.spark_jobs import shuffles_of, write_conf
 from voxpop.ngrams.releasing import _Walk
 from voxpop.privacy.secret import Secret
@@ -19,13 +19,12 @@ from voxpop.spark.session import open_frame, start_session
 
 MSNBC = {"user": "user", "sequence": "sequence"}
 POSTS = {"user": "user", "text": "text"}
-PUBLISHED = {"weighting": "weighted", "guide": False, "budgets": "equal", "thresholds": "published"}
 JOBS: list[tuple[str, str, dict[str, str], vp.NGrams, vp.Budget]] = [
     (
         "MSNBC T 6, published",
         "msnbc.parquet",
         MSNBC,
-        vp.NGrams(max_length=6, limit=10, accounting="published", **PUBLISHED),  # type: ignore[arg-type]
+        vp.NGrams(max_length=6, limit=10, **PUBLISHED_NGRAMS),  # type: ignore[arg-type]
         vp.Budget(1, 1e-7),
     ),
     (

@@ -48,8 +48,14 @@ def run() -> None:
 
 
 def _say(what: str, begun: float) -> None:
-    peak = int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) >> 10  # type: ignore[index]
-    print(f"{what}: {time.perf_counter() - begun:.0f} s, peak {peak} MiB", flush=True)
+    print(f"{what}: {time.perf_counter() - begun:.0f} s, peak {megabytes_of('VmHWM')} MiB", flush=True)
+
+
+def megabytes_of(field: str) -> int:
+    """Return MiB of this process, by Linux: VmHWM is its peak so far, RssFile the mapped files now in memory."""
+    said = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert said is not None
+    return int(said[1]) >> 10
 
 
 if __name__ == "__main__":

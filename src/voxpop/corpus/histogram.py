@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from voxpop.corpus.arrow import int64_array, text_buffers
 
 IDS_AT_ONCE = 1 << 17
+"""Items that coins are tossed for together: draws for their bytes take 42 MB then, and 147 for two million at once."""
 
 Int64s = NDArray[np.int64]
 Texts = tuple[NDArray[np.uint8], Int64s]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.memory import MemoryLimit
 
 WORDS_AT_ONCE = 1 << 17
+"""Words named together: their draws take 42 MB then, and 147 for two million at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

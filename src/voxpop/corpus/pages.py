@@ -25,8 +25,7 @@ def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) ->
     if not isinstance(mapped, mmap.mmap) or array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]
         return
     head = array.offset % mmap.ALLOCATIONGRANULARITY  # type: ignore[attr-defined]
-    first = (head + begin * array.itemsize) // mmap.PAGESIZE * mmap.PAGESIZE
+    first = max(0, head + begin * array.itemsize - AROUND) // mmap.PAGESIZE * mmap.PAGESIZE
     last = len(mapped) if end is None else min(len(mapped), head + end * array.itemsize)
-    first = max(0, first - AROUND)
     if last > first:
         mapped.madvise(mmap.MADV_DONTNEED, first, last - first)

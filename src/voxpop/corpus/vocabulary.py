@@ -47,7 +47,7 @@ def merge_many(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
     import polars as pl
 
     empty = pl.Series(values=[], dtype=pl.String)
-    every = pl.concat([empty, *(pl.Series(values=each, dtype=pl.String) for each in words)], rechunk=False)
+    every = pl.concat([empty, *(pl.Series(values=each, dtype=pl.String) for each in words)])
     any_use = np.concatenate([np.empty(0, np.bool_), *used])
     vocabulary = every.filter(pl.Series(values=any_use)).unique().sort()
     numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})

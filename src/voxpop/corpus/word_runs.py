@@ -1,7 +1,7 @@
 """Sorted vocabularies of stretches, merged on disk into the one vocabulary of the corpus."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -27,7 +27,7 @@ class _Run:
     data: int
     words: int
     done: int = 0
-    head: pa.Array | None = None
+    head: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.large_string()))
 
 
 @final
@@ -77,14 +77,13 @@ class WordRuns:
         most = self._limit.room // (SHARE_OF_HEADS * len(runs))
         for run in runs:
             self._read_on(run, most)
-        beyond = [run for run in runs if run.done + len(_head(run)) < run.words]
-        last = min((_head(run)[-1].as_py() for run in beyond), default=None)
+        beyond = [run for run in runs if run.done + len(run.head) < run.words]
+        last = min((run.head[-1].as_py() for run in beyond), default=None)
         taken = []
         for run in runs:
-            head = _head(run)
-            count = len(head) if last is None else bisect_right(head, last, key=lambda word: word.as_py())
-            taken.append(head[:count])
-            run.head = head[count:] if count < len(head) else None
+            count = len(run.head) if last is None else bisect_right(run.head, last, key=lambda word: word.as_py())
+            taken.append(run.head[:count])
+            run.head = run.head[count:]
         return taken, [np.ones(len(each), np.bool_) for each in taken]
 
     def _read_on(self, run: _Run, most: int) -> None:
@@ -93,11 +92,9 @@ class WordRuns:
         Not only where nothing is left: then the others, one of which gives its last word at a time, would hold back
         all, and there would be as many merges as blocks of all runs.
         """
-        head = run.head
-        at = run.done + (0 if head is None else len(head))
-        if at < run.words and (head is None or head.nbytes < most // 2):
-            more = self._block(run, at, most)
-            run.head = more if head is None else pa.concat_arrays([head, more])
+        at = run.done + len(run.head)
+        if at < run.words and (not len(run.head) or run.head.nbytes < most // 2):
+            run.head = pa.concat_arrays([run.head, self._block(run, at, most)])
 
     def _block(self, run: _Run, at: int, most: int) -> pa.Array:
         """Read the next words of a run: about so many bytes with their starts, and at least one word."""
@@ -108,11 +105,6 @@ class WordRuns:
         own = starts[: count + 1] - starts[0]
         data = self._data.read(run.data + int(starts[0]), int(own[-1]), np.uint8)
         return pa.LargeStringArray.from_buffers(count, pa.py_buffer(own), pa.py_buffer(data))
-
-
-def _head(run: _Run) -> pa.Array:
-    assert run.head is not None
-    return run.head
 
 
 def _names_of(run: _Run) -> int:
