@@ -95,7 +95,7 @@ audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search o
 SPARK := .venv-spark/.installed
 
 trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write docs/trust.md
-	VOXPOP_KILLS=50 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.trust
+	VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.trust
 
 $(SPARK): pyproject.toml
 	$(PYTHON) -m venv .venv-spark

@@ -17,7 +17,21 @@ INPUT = ROOT / "out" / "memory.parquet"
 
 
 def main() -> int:
-    """Make the input if need be, run in a process of its own, and compare."""
+    """Measure and compare."""
+    times, peak = measured()
+    print(f"input {times:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
+    return 0 if peak << 20 <= BOUND else 1
+
+
+def measured() -> tuple[float, int]:
+    """Make the input if need be and run in a process of its own.
+
+    Returns:
+        How many times larger than the bound the input is, and the peak in MiB.
+
+    Raises:
+        CalledProcessError: where making or running fails.
+    """
     if not INPUT.exists():
         INPUT.parent.mkdir(exist_ok=True)
         size = 11 * BOUND  # in memory; the file is a little smaller
@@ -29,10 +43,8 @@ def main() -> int:
         for said in run.stdout:
             print(said, end="", flush=True)
     if run.returncode:
-        return run.returncode
-    peak = int(said.split()[-2])
-    print(f"input {INPUT.stat().st_size / BOUND:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
-    return 0 if peak << 20 <= BOUND else 1
+        raise subprocess.CalledProcessError(run.returncode, run.args)
+    return INPUT.stat().st_size / BOUND, int(said.split()[-2])
 
 
 def run() -> None:
