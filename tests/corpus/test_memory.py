@@ -229,18 +229,23 @@ LIGHT = """
 import sys
 import polars as pl
 import voxpop as vp
-rows = pl.DataFrame({"who": [f"user {who}" for who in range(500)], "text": ["Tea, \\u00fcber cafe\\u0301", ""] * 250})
+rows = pl.DataFrame({"who": [f"user {who}" for who in range(2000)], "text": ["Tea, \\u00fcber cafe\\u0301", ""] * 1000})
 rows.write_parquet(sys.argv[1])
 corpus = vp.read(sys.argv[1], user="who", text="text", memory="896MiB")
-for mechanism in (vp.SetUnion(10), vp.NGrams(max_length=2)):
-    assert len(mechanism.release(corpus, vp.Budget(4, 1e-7))) > 2
+for mechanism in (vp.SetUnion(10), vp.NGrams(max_length=2), vp.HeavyHitters(alphabet="tokens")):
+    mechanism.release(corpus, vp.Budget(20, 1e-3)).save(sys.argv[2])
+    assert len(vp.load(sys.argv[2]).to_polars())
+model = vp.Sequences(alphabet=("tea", "über")).release(corpus, vp.Budget(4))
+model.save(sys.argv[3])
+assert len(vp.SequenceModel.load(sys.argv[3]).sample(9, seed=1)) == 9
 print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules])
 """
 
 
 def test_nothing_heavy_is_imported_on_the_way(tmp_path):
-    """`pa.array` imports pandas wherever it is installed: a tenth of the least limit."""
-    done = subprocess.run([sys.executable, "-c", LIGHT, tmp_path / "a.parquet"], capture_output=True, check=True)
+    """From reading to loading. `pa.array` imports pandas wherever it is installed: a tenth of the least limit."""
+    call = [sys.executable, "-c", LIGHT, *(tmp_path / name for name in ("a.parquet", "r", "m"))]
+    done = subprocess.run(call, capture_output=True, check=True)
     assert done.stdout == b"[]\n"
 
 

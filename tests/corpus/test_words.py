@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_corpus
 import voxpop as vp
 from look import corpus_documents
-from voxpop.corpus.arrow import text_buffers
+from voxpop.arrow import text_buffers
 from voxpop.corpus.interner import WordInterner
 
 TRICKY = [

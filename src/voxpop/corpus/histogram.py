@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array, text_buffers
+from voxpop.arrow import int64_array, text_buffers
 
 IDS_AT_ONCE = 1 << 17
 """Items that coins are tossed for together: draws for their bytes take 42 MB then, and 147 for two million at once."""

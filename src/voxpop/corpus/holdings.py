@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import text_buffers
+from voxpop.arrow import text_buffers
 from voxpop.corpus.draws import Draws
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array, string_array, text_buffers
+from voxpop.arrow import int64_array, string_array, text_buffers
 from voxpop.corpus.code_points import ascii_letters, fill_page, normal_form, shared_table
 from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.corpus.arrow import int_codes, plain, string_array, whole_numbers
+from voxpop.arrow import int_codes, numbers_of, plain, string_array
 from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
@@ -273,7 +273,7 @@ def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarra
     test = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     if any(each(values.type) for each in test):
         large = values.cast(pa.large_list(values.type.value_type))
-        lengths = whole_numbers(large.value_lengths())
+        lengths = numbers_of(large.value_lengths())
         return large.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if kind == "items" or pa.types.is_null(values.type):
         return values, None

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array
+from voxpop.arrow import int64_array
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.weigh import Shares

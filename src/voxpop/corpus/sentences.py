@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import whole_numbers
+from voxpop.arrow import numbers_of
 
 CUT = "\x1e"
 """The control character for the end of a record; texts that hold it are cut there too."""
@@ -33,7 +33,7 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     marked = pc.replace_substring_regex(texts.cast(pa.large_string()).fill_null(""), LINES, CUT)
     marked = pc.replace_substring_regex(marked, AFTER_STOP, rf"\1{CUT}")
     lists = pc.split_pattern(marked, CUT).cast(pa.large_list(pa.large_string()))
-    starts = np.concatenate([[0], np.cumsum(whole_numbers(lists.value_lengths()))])
+    starts = np.concatenate([[0], np.cumsum(numbers_of(lists.value_lengths()))])
     return lists.flatten(), starts.astype(np.int64)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array, int_codes, plain, text_buffers, whole_numbers
+from voxpop.arrow import int64_array, int_codes, numbers_of, plain, text_buffers
 from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
 
@@ -25,7 +25,7 @@ def encode_users(columns: list[pa.Array]) -> Users:
             share their random draws and nothing else, which the proof allows.
     """
     if all(pa.types.is_integer(column.type) for column in columns):
-        values = np.concatenate([whole_numbers(column).view(np.int64) for column in columns])
+        values = np.concatenate([numbers_of(column).view(np.int64) for column in columns])
         if (values[1:] >= values[:-1]).all():
             return _encode_rising(values)
         codes = np.empty(values.size, np.int32)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array
+from voxpop.arrow import int64_array
 
 FEW = 10_000
 """Up to this many words plain Python is done before polars is imported."""

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array
+from voxpop.arrow import int64_array
 from voxpop.corpus.bound import bounded_sets
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.histogram import Histogram

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import text_buffers
+from voxpop.arrow import text_buffers
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.vocabulary import merge_words
 from voxpop.corpus.work_file import strings_of

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import text_buffers
+from voxpop.arrow import text_buffers
 from voxpop.errors import InputError
 from voxpop.hitters.rules import Rules
 from voxpop.kernels.tries import copy_rows, measure_strings, number_rows

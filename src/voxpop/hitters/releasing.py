@@ -2,14 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
-from voxpop.release.grams import SCHEMA
+from voxpop.release.grams import table_of_lists
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
@@ -37,5 +35,4 @@ def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, re
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
     """
-    columns = [pa.array(grams, SCHEMA.field("gram").type), pa.array([len(gram) for gram in grams], pa.int32())]
-    return Release(pa.Table.from_arrays(columns, schema=SCHEMA), plan, plan.promise(private=private), reading)
+    return Release(table_of_lists(grams), plan, plan.promise(private=private), reading)

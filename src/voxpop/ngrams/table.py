@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrow import array_of
 from voxpop.ngrams.grams import Grams
-from voxpop.release.grams import array_of, table_of_tokens
+from voxpop.release.grams import table_of_tokens
 
 Int32s = NDArray[np.int32]
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from voxpop.arrow import array_of, joined, string_array
 from voxpop.errors import InternalError
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
@@ -16,10 +17,9 @@ SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", 
 
 def table_of_items(items: Any) -> pa.Table:
     """Return the table of single items, which must come sorted by their bytes and distinct."""
-    tokens = _flat(items).cast(pa.string())
-    offsets = array_of(np.arange(len(tokens) + 1)).cast(pa.int32())
-    lengths = array_of(np.ones(len(tokens), np.int64)).cast(pa.int32())
-    return pa.Table.from_arrays([pa.ListArray.from_arrays(offsets, tokens), lengths], schema=SCHEMA)
+    tokens = joined(items).cast(pa.string())
+    sizes = np.ones(len(tokens), np.int32)
+    return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
 
 
 def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Table:
@@ -29,24 +29,30 @@ def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Tabl
         words: pyarrow array of strings, sorted by their bytes and distinct.
         lengths: int32 (grams, length) for each length, indices into `words`, distinct rows in rising order.
     """
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.full(len(each), each.shape[1]) for each in lengths)])
+    sizes = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), each.shape[1], np.int32) for each in lengths)])
     flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
-    tokens = _flat(words).cast(pa.string()).take(array_of(flat))
-    grams = pa.ListArray.from_arrays(array_of(np.cumsum(sizes)).cast(pa.int32()), tokens)
-    return pa.Table.from_arrays([grams, array_of(sizes[1:]).cast(pa.int32())], schema=SCHEMA)
+    tokens = joined(words).cast(pa.string()).take(array_of(flat))
+    return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
 
 
-def array_of(numbers: NDArray[np.int32] | NDArray[np.int64]) -> Any:
-    """Return an int64 array without `pa.array`, which imports pandas just to see whether it was given a series."""
-    exact = np.ascontiguousarray(numbers, np.int64)
-    return pa.Array.from_buffers(pa.int64(), exact.size, [None, pa.py_buffer(exact)])
+def table_of_lists(grams: Sequence[Sequence[str]]) -> pa.Table:
+    """Return the table of grams given as lists of tokens, in canonical order."""
+    tokens = string_array([token for gram in grams for token in gram]).cast(pa.string())
+    sizes = np.array([len(gram) for gram in grams], np.int32)
+    return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
+
+
+def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
+    """Return lists of these sizes, one after the other."""
+    ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
+    return pa.ListArray.from_arrays(array_of(ends), elements)
 
 
 def check_canonical(table: pa.Table) -> None:
     """Refuse a table whose form could depend on more than the set it holds."""
     if not table.schema.equals(SCHEMA, check_metadata=True):
         raise InternalError(f"The table of a release must have the schema {SCHEMA}.".replace("\n", ", "))
-    grams, lengths = _flat(table["gram"]), _flat(table["length"])
+    grams, lengths = joined(table["gram"]), joined(table["length"])
     if grams.null_count or lengths.null_count or grams.flatten().null_count:
         raise InternalError("The table of a release must hold no nulls.")
     if not lengths.equals(pc.list_value_length(grams)) or pc.min(lengths).as_py() == 0:
@@ -58,7 +64,7 @@ def check_canonical(table: pa.Table) -> None:
 def to_parquet(table: pa.Table) -> bytes:
     """Return the bytes of a Parquet file that depend on the table's contents alone."""
     sink = pa.BufferOutputStream()
-    one_chunk = pa.Table.from_arrays([_flat(column) for column in table.columns], schema=SCHEMA)
+    one_chunk = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
     pq.write_table(one_chunk, sink, compression="zstd", use_dictionary=False, write_statistics=False)
     content: bytes = sink.getvalue().to_pybytes()
     return content
@@ -67,13 +73,12 @@ def to_parquet(table: pa.Table) -> bytes:
 def from_parquet(content: bytes) -> pa.Table:
     """Return the table that `to_parquet` wrote."""
     # Parquet names the inner field its own way, which the cast undoes.
-    return pq.read_table(pa.BufferReader(content), use_threads=False).replace_schema_metadata(None).cast(SCHEMA)
+    return read_parquet(content).replace_schema_metadata(None).cast(SCHEMA)
 
 
-def _flat(column: Any) -> Any:
-    """Return one array without the chunks and offsets that its making left behind."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
+def read_parquet(content: bytes) -> pa.Table:
+    """Return the table of a Parquet file; `pq.read_table` would import what it needs for folders of them first."""
+    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrow import int64_array
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
 
@@ -56,7 +57,7 @@ class Tally:
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow table with the columns gram, length and users, in the release's order."""
-        return self.grams.grams.append_column("users", pa.array(self.users, pa.int64()))
+        return self.grams.grams.append_column("users", int64_array(self.users))
 
     def to_polars(self) -> "pl.DataFrame":
         """Return a polars table with the columns gram, length and users, most users first."""

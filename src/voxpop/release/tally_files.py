@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voxpop.arrow import joined, numbers_of
 from voxpop.errors import ReleaseError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.release.grams import read_parquet
 from voxpop.release.loading import load
 from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum
 from voxpop.release.saving import check_target
@@ -65,7 +67,7 @@ def load_tally(folder: str | PathLike[str]) -> "Tally":
         )
         if not (whole and same):
             raise ValueError("another format or file")
-        users = pq.read_table(pa.BufferReader(table))["users"].to_numpy().astype(np.int64)
+        users = numbers_of(joined(read_parquet(table)["users"])).astype(np.int64)
         guarantee = Guarantee.from_dict(record["guarantee"])
         return Tally.of(release, users, float(record["plan"]["error"]), StoredPlan(record["plan"]), guarantee)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from voxpop.arrow import array_of, joined, numbers_of
+
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
@@ -55,7 +57,7 @@ class GramTrie:
             grams: columns `gram` and `length`, in canonical order.
         """
         words, flat = _numbered(grams["gram"])
-        lengths = _flat(grams["length"]).to_numpy().astype(np.int64)
+        lengths = numbers_of(joined(grams["length"])).astype(np.int64)
         first = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])[:-1]
         depths: list[Depth] = []
         node = np.zeros(lengths.size, np.int64)
@@ -122,14 +124,9 @@ class GramTrie:
 
 def _numbered(grams: Any) -> tuple[list[str], Int64s]:
     """Return the distinct tokens in the order of their bytes, and every token's number."""
-    coded = _flat(grams).flatten().dictionary_encode()
-    order = pc.sort_indices(coded.dictionary).to_numpy()
+    coded = joined(grams).flatten().dictionary_encode()
+    order = numbers_of(pc.array_sort_indices(coded.dictionary))
     numbers = np.empty(order.size, np.int64)
     numbers[order] = np.arange(order.size)
-    words: list[str] = coded.dictionary.take(pa.array(order)).to_pylist()
-    return words, numbers[coded.indices.to_numpy()]
-
-
-def _flat(column: Any) -> Any:
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
+    words: list[str] = coded.dictionary.take(array_of(order)).to_pylist()
+    return words, numbers[numbers_of(coded.indices)]

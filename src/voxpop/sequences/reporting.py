@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from voxpop.release.grams import SCHEMA
+from voxpop.release.grams import table_of_lists
 
 if TYPE_CHECKING:
     from voxpop.sequences.model import SequenceModel
@@ -35,9 +34,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         low, high = scales.get(len(gram), (scale, scale))
         scales[len(gram)] = (min(low, scale), max(high, scale))
     shown = rows[:MOST_SHOWN]
-    columns = [pa.array([gram for gram, *_ in shown], SCHEMA.field("gram").type)]
-    lengths = pa.array([len(gram) for gram, *_ in shown], pa.int32())
-    trie = GramTrie.of(pa.Table.from_arrays([*columns, lengths], schema=SCHEMA))
+    trie = GramTrie.of(table_of_lists([gram for gram, *_ in shown]))
     counts = np.minimum(np.array([count for _, count, _ in shown], np.int64), 2**32 - 1)
     shape, packed = payload_of(trie, counts)
     shape |= {"reading": "sequence", "shown": len(shown)}

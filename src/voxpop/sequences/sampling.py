@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrow import array_of, int64_array, string_array
 from voxpop.errors import InputError
 from voxpop.kernels.backoff import follow, sample_sequences
 from voxpop.privacy.secret import Secret
@@ -105,13 +106,13 @@ def sample_frame(model: "SequenceModel", sampler: Sampler, n: int, seed: int | N
         raise InputError(f"`n` must be a whole number from 1 to {MOST:,}, got {n!r}. It is how many sequences to draw.")
     _check_released(model)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
-    words = pa.array(model.alphabet, pa.large_string())
+    words = string_array(model.alphabet)
     pieces = []
     for start in range(0, n, AT_ONCE):
         numbers = np.arange(start, min(n, start + AT_ONCE), dtype=np.uint64)
         symbols, sizes = sampler.draw(secret.draws("sequences/synthetic", numbers, 0)[:, 0])
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        pieces.append(pa.LargeListArray.from_arrays(pa.array(ends), words.take(pa.array(symbols))))
+        pieces.append(pa.LargeListArray.from_arrays(int64_array(ends), words.take(array_of(symbols))))
     sequence = pl.Series("sequence", values=pa.concat_arrays(pieces), dtype=pl.List(pl.String))
     return pl.DataFrame([pl.Series("user", np.arange(n)), sequence])
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voxpop.arrow import array_of, joined, numbers_of, string_array
 from voxpop.errors import ReleaseError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.release.grams import lists_of, read_parquet
 from voxpop.release.record import DAMAGED, checksum
 from voxpop.release.saving import may_write
 from voxpop.release.stored_plan import StoredPlan
@@ -82,16 +84,16 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.table import tree_of
 
-    words = pq.read_table(pa.BufferReader(contents[ALPHABET]))["symbol"].to_pylist()
-    table = pq.read_table(pa.BufferReader(contents[GRAMS]))
-    columns = {name: table[name].combine_chunks() for name in ("symbols", "ends", "count", "scale")}
+    words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
+    table = read_parquet(contents[GRAMS])
+    columns = {name: joined(table[name]) for name in ("symbols", "ends", "count", "scale")}
     tree = tree_of(
         len(words) + 1,
-        columns["symbols"].flatten().to_numpy().astype("int64"),
-        columns["symbols"].value_lengths().to_numpy().astype("int64"),
-        columns["ends"].to_numpy(zero_copy_only=False).astype("int64"),
-        columns["count"].to_numpy(),
-        columns["scale"].to_numpy(),
+        numbers_of(columns["symbols"].flatten()).astype("int64"),
+        numbers_of(columns["symbols"].value_lengths()).astype("int64"),
+        numbers_of(columns["ends"].cast(pa.int64())),
+        numbers_of(columns["count"]),
+        numbers_of(columns["scale"]),
         bool(record["balanced"]),
     )
     guarantee = Guarantee.from_dict(record["guarantee"])
@@ -106,16 +108,14 @@ def _grams(model: "SequenceModel") -> bytes:
 
     tree = model.tree
     symbols, sizes = gram_symbols(tree)
-    lists = pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)), pa.array(symbols.astype(np.int32))
-    )
+    lists = lists_of(array_of(symbols.astype(np.int32)), sizes)
     scales = np.repeat(tree.scales, np.diff(tree.starts))
-    columns = {"symbols": lists, "ends": tree.symbols == tree.width - 1, "count": tree.counts, "scale": scales}
-    return _parquet(pa.table(columns))
+    columns = {"ends": tree.symbols == tree.width - 1, "count": tree.counts, "scale": scales}
+    return _parquet(pa.table({"symbols": lists} | {name: array_of(values) for name, values in columns.items()}))
 
 
 def _alphabet(model: "SequenceModel") -> bytes:
-    return _parquet(pa.table({"symbol": pa.array(model.alphabet, pa.string())}))
+    return _parquet(pa.table({"symbol": string_array(model.alphabet).cast(pa.string())}))
 
 
 def _parquet(table: pa.Table) -> bytes:

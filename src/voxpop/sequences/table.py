@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrow import array_of, int64_array, string_array
 from voxpop.sequences.tree import Rows, Tree, grow, plant
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ def table_of(model: "SequenceModel") -> "pl.DataFrame":
     tree = model.tree
     symbols, sizes = gram_symbols(tree)
     ends = tree.symbols == tree.width - 1
-    flat = pa.array(model.alphabet, pa.large_string()).take(pa.array(symbols))
-    grams = pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(sizes)])), flat)
+    flat = string_array(model.alphabet).take(array_of(symbols))
+    grams = pa.LargeListArray.from_arrays(int64_array(np.concatenate([[0], np.cumsum(sizes)])), flat)
     return pl.DataFrame(
         {
             "gram": pl.Series(values=grams, dtype=pl.List(pl.String)),

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import text_buffers
+from voxpop.arrow import text_buffers
 from voxpop.spark.ballots import lent_ballot, weigh_by
 from voxpop.spark.frames import Arrays
 from voxpop.spark.histogram import SparkHistogram

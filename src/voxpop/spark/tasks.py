@@ -75,7 +75,7 @@ def encode(batches: Batches, *, user: str, kind: str, column: str, tokenizer: An
 
 
 def _arrays_of(corpus: "Corpus") -> Arrays:
-    from voxpop.corpus.arrow import text_buffers
+    from voxpop.arrow import text_buffers
 
     data, starts = text_buffers(corpus.vocabulary)
     held = {"tokens": corpus.tokens, "user_start": corpus.user_start, "user_key": corpus.user_key}
@@ -231,7 +231,7 @@ def grade(batches: Batches, *, grades: "Grades", words: bool) -> Answer:
 
 
 def _texts(names: pa.Array) -> Any:
-    from voxpop.corpus.arrow import text_buffers
+    from voxpop.arrow import text_buffers
 
     return text_buffers(names.cast(pa.large_binary()).cast(pa.large_string()))
 

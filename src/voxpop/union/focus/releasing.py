@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.arrow import int64_array
+from voxpop.arrow import int64_array
 from voxpop.errors import InputError
 from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
