@@ -170,6 +170,7 @@ def test_a_vote_less_is_enough(monkeypatch):
     assert_refuted_or_off_plan(case, *chances, TRIALS)
 
 
+@pytest.mark.slow  # 60,000 trials of n-grams
 @pytest.mark.parametrize("factor", [0.5, 1e-6])
 def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
     """Half as often as noise would release them, and hardly ever: as an estimated number of candidates does."""
