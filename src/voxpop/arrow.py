@@ -33,7 +33,13 @@ def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
 
 
 def numbers_of(array: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """Return an array of numbers without a copy, nulls replaced."""
+    """Return an array of numbers without a copy, nulls replaced.
+
+    Raises:
+        TypeError: for anything but whole numbers and floats; truth values are packed into bits.
+    """
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        raise TypeError(f"Expected an array of numbers, got one of {array.type}.")
     if array.null_count:
         array = array.fill_null(missing)
     kind = np.dtype(array.type.to_pandas_dtype())
@@ -49,7 +55,7 @@ def int64_array(numbers: Sequence[int] | NDArray[np.integer[Any]]) -> pa.Array:
 
 
 def array_of(values: NDArray[Any]) -> pa.Array:
-    """Return an array of numbers or truth values, of the same type."""
+    """Return an array of numbers or truth values, of the same type; it shares the memory of numbers."""
     exact = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, [None, pa.py_buffer(exact)])
 

@@ -6,11 +6,14 @@ import pickle
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import naive_sequences as naive
 import voxpop as vp
 from voxpop.privacy.secret import Secret
+from voxpop.release.record import checksum
 from voxpop.sequences.synthesis import synthetic_sequences
 from voxpop.sequences.table import gram_symbols
 
@@ -127,6 +130,22 @@ def test_damage_is_noticed(model, tmp_path):
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(vp.errors.ReleaseError, match="not replaced"):
         model.save(tmp_path / "other")
+
+
+@pytest.mark.parametrize("column", ["symbols", "ends", "count", "scale"])
+@pytest.mark.parametrize("value", [None, "x"])
+def test_a_forged_table_is_refused(model, tmp_path, column, value):
+    """With the right checksum, but columns of nulls or of another type."""
+    folder = tmp_path / "model"
+    model.save(folder)
+    table = pq.read_table(folder / "grams.parquet")
+    forged = pa.array([value] * len(table))
+    pq.write_table(table.set_column(table.schema.names.index(column), column, forged), folder / "grams.parquet")
+    record = json.loads((folder / "model.json").read_text())
+    record["checksums"]["grams.parquet"] = checksum((folder / "grams.parquet").read_bytes())
+    (folder / "model.json").write_text(json.dumps(record))
+    with pytest.raises(vp.errors.ReleaseError, match="changed after it was saved"):
+        vp.SequenceModel.load(folder)
 
 
 def test_wrong_calls_are_explained(model):

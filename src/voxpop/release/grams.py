@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from voxpop.arrow import array_of, joined, string_array
+from voxpop.arrow import array_of, int64_array, joined, string_array
 from voxpop.errors import InternalError
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
@@ -43,9 +43,9 @@ def table_of_lists(grams: Sequence[Sequence[str]]) -> pa.Table:
 
 
 def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
-    """Return lists of these sizes, one after the other."""
-    ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
-    return pa.ListArray.from_arrays(array_of(ends), elements)
+    """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
+    ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
+    return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
 
 
 def check_canonical(table: pa.Table) -> None:
@@ -77,8 +77,15 @@ def from_parquet(content: bytes) -> pa.Table:
 
 
 def read_parquet(content: bytes) -> pa.Table:
-    """Return the table of a Parquet file; `pq.read_table` would import what it needs for folders of them first."""
-    return pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    """Return the table of a Parquet file of ours; `pq.read_table` would import what it needs for folders of them first.
+
+    Raises:
+        ValueError: for nulls, which nothing that we save holds.
+    """
+    table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    if any(column.null_count for column in table.columns):
+        raise ValueError("A saved table holds no nulls.")
+    return table
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:

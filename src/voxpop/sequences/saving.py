@@ -87,10 +87,11 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[GRAMS])
     columns = {name: joined(table[name]) for name in ("symbols", "ends", "count", "scale")}
+    symbols = columns["symbols"].cast(pa.list_(pa.int64()))
     tree = tree_of(
         len(words) + 1,
-        numbers_of(columns["symbols"].flatten()).astype("int64"),
-        numbers_of(columns["symbols"].value_lengths()).astype("int64"),
+        numbers_of(symbols.flatten()),
+        numbers_of(symbols.value_lengths()).astype("int64"),
         numbers_of(columns["ends"].cast(pa.int64())),
         numbers_of(columns["count"]),
         numbers_of(columns["scale"]),
