@@ -10,6 +10,8 @@ from framed import framed
 
 import voxpop as vp
 from voxpop.errors import InputError
+from voxpop.spark.session import QUICK_JAVA
+from voxpop.spark.session import java as java_program
 
 ATTEMPTS = 4
 
@@ -22,11 +24,10 @@ def pyspark():
 
 @pytest.fixture(scope="session")
 def java(pyspark):
-    """Skip where Spark cannot start."""
-    from voxpop.spark.session import java as found
-
+    """Skip where Spark cannot start; every Java from here on starts quickly."""
+    os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
     try:
-        return found()
+        return java_program()
     except InputError as error:
         pytest.skip(str(error))
 
@@ -41,7 +42,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(java, written):
-    """Return a session of two cores and three shuffle partitions."""
+    """Return a session of two cores and three shuffle partitions; our daemon, where the cluster has Spark's."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -51,6 +52,7 @@ def spark(java, written):
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.python.daemon.module", "voxpop.spark.daemon")  # workers need not import all of it anew
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", 3)
         .config("spark.driver.bindAddress", "127.0.0.1")
