@@ -91,11 +91,11 @@ def _single(corpus: "Corpus", grams: dict[Gram, None], limit: int, secret: "Draw
 
 def _ids_of(corpus: "Corpus", grams: dict[Gram, None]) -> dict[Gram, int]:
     """Return the ids of those tokens that somebody holds."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    tokens = pa.array([gram[0] for gram in grams], pa.large_string())
-    found = pc.index_in(tokens, value_set=corpus.vocabulary).to_pylist()
+    from voxpop.arrow import string_array
+
+    found = pc.index_in(string_array([gram[0] for gram in grams]), value_set=corpus.vocabulary).to_pylist()
     return {gram: place for gram, place in zip(grams, found, strict=True) if place is not None}
 
 

@@ -19,7 +19,7 @@ def table_of_items(items: Any) -> pa.Table:
     """Return the table of single items, which must come sorted by their bytes and distinct."""
     tokens = joined(items).cast(pa.string())
     sizes = np.ones(len(tokens), np.int32)
-    return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
+    return _table(tokens, sizes)
 
 
 def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Table:
@@ -32,13 +32,17 @@ def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Tabl
     sizes = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), each.shape[1], np.int32) for each in lengths)])
     flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
     tokens = joined(words).cast(pa.string()).take(array_of(flat))
-    return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
+    return _table(tokens, sizes)
 
 
 def table_of_lists(grams: Sequence[Sequence[str]]) -> pa.Table:
     """Return the table of grams given as lists of tokens, in canonical order."""
     tokens = string_array([token for gram in grams for token in gram]).cast(pa.string())
     sizes = np.array([len(gram) for gram in grams], np.int32)
+    return _table(tokens, sizes)
+
+
+def _table(tokens: pa.Array, sizes: NDArray[np.int32]) -> pa.Table:
     return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
 
 
@@ -63,17 +67,21 @@ def check_canonical(table: pa.Table) -> None:
 
 def to_parquet(table: pa.Table) -> bytes:
     """Return the bytes of a Parquet file that depend on the table's contents alone."""
-    sink = pa.BufferOutputStream()
-    one_chunk = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
-    pq.write_table(one_chunk, sink, compression="zstd", use_dictionary=False, write_statistics=False)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return write_parquet(pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA))
 
 
 def from_parquet(content: bytes) -> pa.Table:
     """Return the table that `to_parquet` wrote."""
     # Parquet names the inner field its own way, which the cast undoes.
     return read_parquet(content).replace_schema_metadata(None).cast(SCHEMA)
+
+
+def write_parquet(table: pa.Table) -> bytes:
+    """Return the bytes of a Parquet file without dictionaries and statistics."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def read_parquet(content: bytes) -> pa.Table:

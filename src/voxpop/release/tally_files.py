@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from voxpop.arrow import joined, numbers_of
+from voxpop.arrow import numbers_of, plain
 from voxpop.errors import ReleaseError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.folder import folder_to_read, replace_folder
-from voxpop.release.grams import read_parquet
+from voxpop.release.grams import read_parquet, write_parquet
 from voxpop.release.loading import load
 from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum
 from voxpop.release.saving import check_target
@@ -32,10 +31,7 @@ def save_tally(tally: "Tally", folder: str | PathLike[str]) -> None:
         raise ReleaseError(f"{folder} holds another release. Save the counts beside the release they count.")
     source = folder_to_read(target)
     files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
-    sink = pa.BufferOutputStream()
-    table = tally.to_arrow().select(["users"])
-    pq.write_table(table.combine_chunks(), sink, compression="zstd", use_dictionary=False, write_statistics=False)
-    files[COUNTS] = sink.getvalue().to_pybytes()
+    files[COUNTS] = write_parquet(tally.to_arrow().select(["users"]).combine_chunks())
     files[COUNTS_RECORD] = _record(tally, files)
     try:
         replace_folder(target, files)
@@ -67,7 +63,7 @@ def load_tally(folder: str | PathLike[str]) -> "Tally":
         )
         if not (whole and same):
             raise ValueError("another format or file")
-        users = numbers_of(joined(read_parquet(table)["users"])).astype(np.int64)
+        users = numbers_of(plain(read_parquet(table)["users"])).astype(np.int64)
         guarantee = Guarantee.from_dict(record["guarantee"])
         return Tally.of(release, users, float(record["plan"]["error"]), StoredPlan(record["plan"]), guarantee)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:

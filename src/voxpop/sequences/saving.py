@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from voxpop.arrow import array_of, joined, numbers_of, string_array
+from voxpop.arrow import array_of, numbers_of, plain, string_array
 from voxpop.errors import ReleaseError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.folder import folder_to_read, replace_folder
-from voxpop.release.grams import lists_of, read_parquet
+from voxpop.release.grams import lists_of, read_parquet, write_parquet
 from voxpop.release.record import DAMAGED, checksum
 from voxpop.release.saving import may_write
 from voxpop.release.stored_plan import StoredPlan
@@ -86,7 +85,7 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel
 
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[GRAMS])
-    columns = {name: joined(table[name]) for name in ("symbols", "ends", "count", "scale")}
+    columns = {name: plain(table[name]) for name in ("symbols", "ends", "count", "scale")}
     symbols = columns["symbols"].cast(pa.list_(pa.int64()))
     tree = tree_of(
         len(words) + 1,
@@ -112,18 +111,11 @@ def _grams(model: "SequenceModel") -> bytes:
     lists = lists_of(array_of(symbols.astype(np.int32)), sizes)
     scales = np.repeat(tree.scales, np.diff(tree.starts))
     columns = {"ends": tree.symbols == tree.width - 1, "count": tree.counts, "scale": scales}
-    return _parquet(pa.table({"symbols": lists} | {name: array_of(values) for name, values in columns.items()}))
+    return write_parquet(pa.table({"symbols": lists} | {name: array_of(values) for name, values in columns.items()}))
 
 
 def _alphabet(model: "SequenceModel") -> bytes:
-    return _parquet(pa.table({"symbol": string_array(model.alphabet).cast(pa.string())}))
-
-
-def _parquet(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return write_parquet(pa.table({"symbol": string_array(model.alphabet).cast(pa.string())}))
 
 
 def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
