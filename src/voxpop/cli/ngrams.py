@@ -7,7 +7,6 @@ import typer
 from voxpop.cli.engines import Engine, Master
 from voxpop.cli.options import (
     Accounting,
-    Alpha,
     Budgets,
     Dataset,
     Delta,
@@ -21,6 +20,7 @@ from voxpop.cli.options import (
     Measurement,
     Memory,
     Output,
+    PhraseAlpha,
     Pruning,
     Seed,
     Sequence,
@@ -59,7 +59,7 @@ def ngrams(
     budgets: Budgets = "auto",
     values: Values = None,
     accounting: Accounting = "joint",
-    alpha: Alpha = 5.0,
+    alpha: PhraseAlpha = 5.0,
     thresholds: Thresholds = "votes",
     measurement: Measurement = 0.02,
     tokenizer: Tokenizer = "words",

@@ -19,16 +19,30 @@ Delta = Annotated[
     float | None,
     typer.Option(help="Probability for which epsilon need not hold, such as 1e-7.", show_default=False),
 ]
-Limit = Annotated[int, typer.Option(help="Most items one user may contribute.")]
+Limit = Annotated[
+    int | None, typer.Option(help="Most items of one user in a round; 100 if left out.", show_default=False)
+]
 WeightingName = Annotated[str, typer.Option("--weighting", help="count, weighted, l1-descent or l2-descent.")]
+UnionWeighting = Annotated[
+    str, typer.Option("--weighting", help="adaptive (releases most), count, weighted, l1-descent or l2-descent.")
+]
 Noise = Annotated[str, typer.Option(help="gaussian or laplace. l1-descent needs laplace, l2-descent gaussian.")]
-Alpha = Annotated[float, typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).")]
+Alpha = Annotated[
+    float | None,
+    typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).", show_default=False),
+]
+PhraseAlpha = Annotated[float, typer.Option("--alpha", help="Weight stops rising at threshold + alpha * scale.")]
 Rounds = Annotated[int, typer.Option(help="Rounds; what one releases is left out of the next.")]
 Accounting = Annotated[str, typer.Option(help="joint (exact), published (delta/2 + delta/2) or set-only (items).")]
 Cap = Annotated[
     float | None, typer.Option(help="Most weight of a user on one item (set-only accounting).", show_default=False)
 ]
-Focus = Annotated[bool, typer.Option("--focus", help="Eight rounds that focus on what is undecided: releases most.")]
+Pool = Annotated[
+    int | None,
+    typer.Option(
+        help="Items of a user that adaptive rounds draw from; the limit, but at least 60.", show_default=False
+    ),
+]
 MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
 Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
 Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]

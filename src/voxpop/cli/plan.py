@@ -11,15 +11,13 @@ from voxpop.cli.options import (
     Delta,
     Epsilon,
     Eta,
-    Focus,
     Guide,
     Json,
-    Limits,
     Noise,
+    Pool,
     Pruning,
     Rounds,
     Values,
-    WeightingName,
     budget_of,
     ngrams_of,
     set_union_of,
@@ -28,12 +26,19 @@ from voxpop.errors import InputError
 
 if TYPE_CHECKING:
     from voxpop.ngrams.plan import NGramsPlan
-    from voxpop.union.focus.plan import FocusPlan
+    from voxpop.union.adaptive.plan import AdaptivePlan
     from voxpop.union.plan import UnionPlan
 
 AnyAlpha = Annotated[
     float | None,
-    typer.Option("--alpha", help="As for items (3 if left out) or ngrams (5 if left out).", show_default=False),
+    typer.Option("--alpha", help="As for items (classic weightings) or ngrams.", show_default=False),
+]
+AnyLimit = Annotated[
+    str | None, typer.Option("--limit", help="As for items or ngrams; 100 if left out.", show_default=False)
+]
+AnyWeighting = Annotated[
+    str | None,
+    typer.Option("--weighting", help="As for items (adaptive) or ngrams (l2-descent).", show_default=False),
 ]
 Longest = Annotated[
     int | None,
@@ -45,13 +50,13 @@ def plan(
     epsilon: Epsilon = None,
     delta: Delta = None,
     max_length: Longest = None,
-    limit: Limits = "100",
-    weighting: WeightingName = "l2-descent",
+    limit: AnyLimit = None,
+    weighting: AnyWeighting = None,
     noise: Noise = "gaussian",
     alpha: AnyAlpha = None,
     rounds: Rounds = 1,
     accounting: Accounting = "joint",
-    focus: Focus = False,
+    pool: Pool = None,
     cap: Cap = None,
     eta: Eta = 0.01,
     guide: Guide = True,
@@ -63,7 +68,7 @@ def plan(
     """Show the numbers that would run; reads no data.
 
     How much noise, which threshold, and how many users an item or phrase needs to be released. The last five options
-    belong to phrases, --noise, --rounds and --cap to items.
+    belong to phrases, --noise, --rounds, --pool and --cap to items.
 
     voxpop plan --epsilon 4 --delta 1e-7 --limit 100
 
@@ -72,15 +77,16 @@ def plan(
     from voxpop.cli.report import json_line, promised
 
     budget = budget_of(epsilon, delta)
-    shared: dict[str, Any] = {"weighting": weighting, "accounting": accounting}
-    if alpha is not None:
-        shared["alpha"] = alpha
+    given = {"weighting": weighting, "alpha": alpha}
+    shared: dict[str, Any] = {"accounting": accounting} | {name: one for name, one in given.items() if one is not None}
     if max_length is None:
-        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, focus=focus, cap=cap, **shared)
-        planned: UnionPlan | FocusPlan | NGramsPlan = items.plan(budget)
+        items = set_union_of(
+            limit=None if limit is None else _whole(limit), noise=noise, rounds=rounds, pool=pool, cap=cap, **shared
+        )
+        planned: UnionPlan | AdaptivePlan | NGramsPlan = items.plan(budget)
     else:
         shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning}
-        phrases = ngrams_of(limit, budgets, values, **shape, **shared)
+        phrases = ngrams_of(limit or "100", budgets, values, **shape, **shared)
         planned = phrases.plan(budget)
     if json:
         typer.echo(json_line({**promised(planned.guarantee), "plan": planned.to_dict()}))

@@ -4,9 +4,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,6 @@ from voxpop.corpus.draws import Draws
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.pages import forget_pages
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
-
-if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -55,24 +52,39 @@ def bounded_sets(
     else's. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the number
     of threads that prepare them ahead.
     """
-    mask = np.empty(0, np.uint8) if candidates is None else candidates
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
     names = holdings.draw_names(secret) if crowded else None
+
+    def bound(items: NDArray[np.int32], starts: NDArray[np.int64], keys: NDArray[np.uint64]) -> BoundedSets:
+        return cut_to_limit(names, items, starts, keys, limit, secret, occasion)
+
+    yield from distinct_sets(holdings, candidates, bound, shuffle=shuffle)
+
+
+def distinct_sets(
+    holdings: Holdings,
+    candidates: NDArray[np.uint8] | None,
+    then: Callable[[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]], Result],
+    *,
+    shuffle: bool,
+) -> Iterator[Result]:
+    """Yield what `then` makes of (items, starts, keys) of users: all distinct candidates of each, in order."""
+    mask = np.empty(0, np.uint8) if candidates is None else candidates
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS if holdings.limit is None else 1):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
 
-    def bound(users: NDArray[np.int64]) -> BoundedSets:
+    def distinct(users: NDArray[np.int64]) -> Result:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
         scratch.stamp += users.size
         scratches.put(scratch)
-        return _cut(names, items, starts, holdings.user_key[users], limit, secret, occasion)
+        return then(items, starts, holdings.user_key[users])
 
     if holdings.order is None or not shuffle:
-        yield from in_order(bound, _batches_as_they_are(holdings))
+        yield from in_order(distinct, _batches_as_they_are(holdings))
     else:
-        yield from in_order(bound, _batches(holdings, holdings.order))
+        yield from in_order(distinct, _batches(holdings, holdings.order))
 
 
 def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uint8], scratch: _Scratch) -> BoundedSets:
@@ -94,19 +106,6 @@ def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uin
     return items, starts
 
 
-def bounded_corpus(
-    corpus: "Corpus", limit: int, candidates: NDArray[np.uint8], secret: Draws, occasion: str
-) -> "Corpus":
-    """Return the bounded sets as a corpus of items; see `Corpus.bounded`."""
-    corpus.require("what all users drew", per_token=8, per_user=24, per_word=32)
-    users, words = (corpus.tokens, corpus.user_start, corpus.user_key), corpus.vocabulary
-    holdings = Holdings(*users, len(words), limit=corpus.limit, words=words)
-    sets = list(bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=False))
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(starts) for _, starts in sets)])
-    items = np.concatenate([np.empty(0, np.int32), *(items for items, _ in sets)])
-    return replace(corpus, tokens=items, user_start=np.cumsum(sizes), kind="items")
-
-
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
     """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads."""
     ahead: deque[Future[Result]] = deque()
@@ -119,7 +118,7 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
             yield ahead.popleft().result()
 
 
-def _cut(
+def cut_to_limit(
     names: NDArray[np.uint64] | None,
     items: NDArray[np.int32],
     starts: NDArray[np.int64],

@@ -103,3 +103,33 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
             outer = low + _GOLDEN * (high - low)
             at_outer = curve(outer)
     return inner if at_inner <= at_outer else outer
+
+
+def falling_to(curve: Curve, start: float, tolerance: float) -> float:
+    """Where the logarithm of a tail reaches zero, from the safe side, in few evaluations.
+
+    Args:
+        curve: Falls about as the logarithm of a normal tail does: its slope at x is near -x.
+        start: Where to begin, above 0.
+        tolerance: How far below zero the curve may be at the result.
+
+    Returns:
+        A point at which the curve is at most 0 and at least minus the tolerance; or else one at which it is at most 0.
+
+    Example:
+        >>> round(falling_to(lambda x: 8 - x * x / 2, 3.0, 1e-6), 6)
+        4.0
+    """
+    low, high, place, slope = 0.0, math.inf, start, -start
+    value = curve(place)
+    for _ in range(60):
+        if -tolerance <= value <= 0.0 or high <= low * (1 + 1e-12):
+            break
+        low, high = (place, high) if value > 0 else (low, place)
+        there = place - (value + tolerance / 2) / slope
+        if not low < there < high:
+            there = min(place + 4.0, (low + high) / 2)
+        reached = curve(there)
+        risen = (reached - value) / (there - place)
+        place, value, slope = there, reached, risen if risen < 0 else -there
+    return place if value <= 0.0 else high

@@ -46,3 +46,23 @@ def walk_slack(epsilon: float, lengths: int) -> float:
     """
     log_each = -74 * math.log(2) + math.log(lengths)
     return math.exp(log_each) + math.exp(min(log_each + epsilon, 0.0))
+
+
+def draw_slack(pool: int, rounds: int) -> float:
+    """What 64 bits cost where a proof averages over draws of items, charged to delta.
+
+    Draws are uniform unless two items of a pool share the 64 bits that name them, or in some round the 64 bits that
+    order them.
+
+    Args:
+        pool: Most items of one user that are drawn from.
+        rounds: How often.
+
+    Returns:
+        The charge.
+
+    Example:
+        >>> draw_slack(60, 14) < 2e-15
+        True
+    """
+    return (rounds + 1) * pool * pool * 2.0**-65

@@ -9,7 +9,7 @@
 | `weighting.py` | weightings of your own |
 | `planning.py`, `plan.py`, `holders.py`, `describe.py` | from a budget to the numbers that run |
 | `releasing.py` | from private weights to a public set |
-| `focus/` | rounds that add up what they saw and drop what is hopeless |
+| `adaptive/` | the default: rounds that add up what they saw and drop what is hopeless |
 """
 
 from voxpop.union.plan import UnionPlan

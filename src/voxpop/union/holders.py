@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from voxpop.union.plan import RoundPlan
 
 MOST_USERS = 10**12
+COMMON = 10
+"""An item is called common where so many times the users hold it as make its release as likely as not."""
 SPREAD = 9.0
 """Standard deviations of a binomial beyond which its terms are left out: below 1e-17 of it."""
 
@@ -30,16 +32,26 @@ def users_needed(round_plan: "RoundPlan", budget: Budget, probability: float, it
     return high
 
 
+def missing(round_plan: "RoundPlan", budget: Budget, items: int) -> float:
+    """Return how likely an item of ten times the users needed is not released; see `UnionPlan.missing`."""
+    users = users_needed(round_plan, budget, 0.5, items)
+    return 1.0 if users is None else _probabilities(round_plan, round_plan.rule(budget), COMMON * users, items)[1]
+
+
 def _release_probability(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> float:
-    """Average the release probability over how many of the users choose the item."""
+    return _probabilities(round_plan, rule, users, items)[0]
+
+
+def _probabilities(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> tuple[float, float]:
+    """Average the chances to be released and not to be, over how many of the users choose the item."""
     setting = round_plan.shares.setting
     share = round_plan.shares.sharing.share(min(items, setting.limit), setting)
     choosing, chances = _binomial(users, min(1.0, setting.limit / items))
     weights = np.minimum(choosing * share * setting.unit, 2.0**62)
     if setting.cutoff:
         weights = np.minimum(weights, setting.cutoff)
-    released, _ = rule.probability(np.floor(weights + 0.5).astype(np.int64))
-    return float(released @ chances)
+    released, kept_back = rule.probability(np.floor(weights + 0.5).astype(np.int64))
+    return float(released @ chances), float(kept_back @ chances)
 
 
 def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:

@@ -101,7 +101,7 @@ class UnionPlan:
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> round(plan.sigma, 2), plan.holders(0.5, items=1)
         (1.28, 7)
     """
@@ -164,6 +164,15 @@ class UnionPlan:
         check_holders(probability, items)
         return users_needed(self.rounds[-1], self.budget, probability, items)
 
+    def missing(self) -> float:
+        """Return how likely an item stays away that ten times the users hold who make it likely.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+        from voxpop.union.holders import missing
+
+        return max(missing(self.rounds[-1], self.budget, items) for items in SIZES)
+
     def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.releasing import release_union
@@ -184,6 +193,7 @@ class UnionPlan:
             "cutoff": self.cutoff,
             "round_plans": [each.to_dict() for each in self.rounds],
             "users_needed": users_needed_rows(self.holders),
+            "missing": self.missing(),
         }
 
     def __str__(self) -> str:

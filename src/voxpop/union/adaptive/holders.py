@@ -1,4 +1,4 @@
-"""How many users must hold an item before focused rounds are likely to release it: no data needed."""
+"""How many users must hold an item before adaptive rounds are likely to release it: no data needed."""
 
 from typing import TYPE_CHECKING
 
@@ -6,16 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from voxpop.union.holders import COMMON
+
 if TYPE_CHECKING:
-    from voxpop.union.focus.plan import FocusPlan
+    from voxpop.union.adaptive.plan import AdaptivePlan
 
 MOST_USERS = 10**12
 POINTS = 601
 REACH = 8.0
 
 
-def users_needed(plan: "FocusPlan", probability: float, items: int) -> int | None:
-    """Return the least number of holders who reach the probability, or None; see `FocusPlan.holders`."""
+def users_needed(plan: "AdaptivePlan", probability: float, items: int) -> int | None:
+    """Return the least number of holders who reach the probability, or None; see `AdaptivePlan.holders`."""
     low, high = 0, 1
     while _release_probability(plan, high, items) < probability:
         low, high = high, high * 2
@@ -28,18 +30,28 @@ def users_needed(plan: "FocusPlan", probability: float, items: int) -> int | Non
     return high
 
 
-def _release_probability(plan: "FocusPlan", users: int, items: int) -> float:
+def missing(plan: "AdaptivePlan", items: int) -> float:
+    """Return how likely an item of ten times the users needed is not released; see `AdaptivePlan.missing`."""
+    users = users_needed(plan, 0.5, items)
+    return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
+
+
+def _release_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
     """Return how likely an item of so many users is released in some round."""
-    setting = plan.opening.shares.setting
-    share = plan.opening.shares.sharing.share(min(items, setting.limit), setting)
+    return 1 - _miss_probability(plan, users, items)
+
+
+def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
+    """Return how likely an item of so many users is released in no round."""
+    setting, opening = plan.opening.shares.setting, plan.opening
+    share = opening.shares.sharing.share(min(items, setting.limit), setting)
     weight = users * min(1.0, setting.limit / items) * share
-    opening = plan.opening
-    first = float(ndtr((min(weight, opening.cutoff or weight) - opening.threshold) / opening.scale))
+    not_first = float(ndtr((opening.threshold - min(weight, opening.cutoff or weight)) / opening.scale))
     means = np.array([min(weight, each.cutoff or weight) / each.sigma for each in plan.rounds])
-    return 1 - (1 - first) * _never(plan, means)
+    return not_first * _never(plan, means)
 
 
-def _never(plan: "FocusPlan", means: NDArray[np.float64]) -> float:
+def _never(plan: "AdaptivePlan", means: NDArray[np.float64]) -> float:
     """Return how likely the evidence never reaches its threshold, by following its density on a grid."""
     rules = plan.evidence
     spreads, shifts = rules.spreads, np.array(rules.parts) * means

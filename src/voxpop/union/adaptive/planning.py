@@ -1,4 +1,4 @@
-"""From a budget to the numbers of focused rounds."""
+"""From a budget to the numbers of adaptive rounds."""
 
 from dataclasses import replace
 from math import ceil, floor, hypot, log, log2, sqrt
@@ -10,12 +10,12 @@ from voxpop.privacy.evidence import EvidenceRounds, novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.search import crossing
-from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.search import falling_to
+from voxpop.privacy.slack import draw_slack, walk_slack
 from voxpop.privacy.threshold import lowest_threshold, release_probability
-from voxpop.union.cells import NORMS, sound_sharing
-from voxpop.union.focus.plan import FocusPlan, FocusRound
-from voxpop.union.focus.schedule import SCHEDULE, Schedule
+from voxpop.union.adaptive.plan import AdaptivePlan, AdaptiveRound
+from voxpop.union.adaptive.schedule import LEAST_POOL, USUAL_LIMIT, Schedule, schedule_for
+from voxpop.union.descent import L2Descent
 from voxpop.union.plan import RoundPlan
 from voxpop.union.sharing import BoundShares, Setting, Sharing
 
@@ -23,42 +23,55 @@ if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
 
 CELLS_IN_SIGMA = 2**10
-COARSE, FINE = 1 / 40, 1 / 150
-"""Steps of the grids of evidence: to search with, and to promise with."""
-CORRECTIONS, SPARED = 2, 0.02
-"""How often a fine grid corrects what a coarse one found, and what it leaves of the logarithm of the bound."""
+TOLERANCE = 0.004
+"""How near thresholds come to what novel items may spend, in its logarithm."""
 
 
-def plan_focused(union: "SetUnion", budget: Budget, schedule: Schedule = SCHEDULE) -> FocusPlan:
-    """Fill in a focused set union; see `SetUnion.plan`."""
-    sharing = sound_sharing(union.weighting, union.noise)
-    slack = walk_slack(budget.epsilon, 1 + len(schedule.shares))
+def plan_adaptive(union: "SetUnion", budget: Budget, schedule: Schedule | None = None) -> AdaptivePlan:
+    """Fill in adaptive rounds; see `SetUnion.plan`."""
+    limit, pool = pool_of(union)
+    schedule = schedule or schedule_for(limit)
+    slack = _slack(budget.epsilon, len(schedule.shares), limit, pool)
     if budget.delta <= 2 * slack:
         raise BudgetError(
-            f"focused rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got "
-            f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
+            f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g} with a pool of "
+            f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
     target = (budget.delta - slack) * (1 - 1e-6) / ROUNDING
+    sharing = L2Descent()
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
-    setting = Setting(union.limit, NORMS[union.noise], sharing.bits(_rough_cutoff(budget, target, schedule)))
+    setting = Setting(limit, 2, sharing.bits(_rough_cutoff(budget, target, schedule)))
     sigmas = _sigmas(budget, target, sharing.sensitivity(setting), schedule)
     opening = _opening(sharing, setting, sigmas[0], schedule, target)
     later = tuple(_round(sharing, setting, sigma, schedule) for sigma in sigmas[1:])
-    evidence = _evidence(sharing.sensitivity(setting), later, schedule, union.limit, target)
-    spent = total_delta(opening, later, evidence, budget) + slack
+    evidence = _evidence(sharing.sensitivity(setting), later, schedule, limit, pool, target)
+    spent = total_delta(opening, later, evidence, budget, pool) + slack
     if not spent <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return FocusPlan(union, budget, opening, later, evidence, delta=spent)
+    return AdaptivePlan(union, budget, limit, pool, opening, later, evidence, delta=spent)
 
 
-def total_delta(opening: RoundPlan, later: tuple[FocusRound, ...], evidence: EvidenceRounds, budget: Budget) -> float:
+def pool_of(union: "SetUnion") -> tuple[int, int]:
+    """Return the limit and the pool of a mechanism: what was asked for, else public constants."""
+    limit = USUAL_LIMIT if union.limit is None else union.limit
+    return limit, max(limit, LEAST_POOL if union.pool is None else union.pool)
+
+
+def total_delta(
+    opening: RoundPlan, later: tuple[AdaptiveRound, ...], evidence: EvidenceRounds, budget: Budget, pool: int
+) -> float:
     """Return what all rounds spend: the chance that a novel item comes out, and delta of the Gaussian rounds."""
     sharing, setting = opening.shares.sharing, opening.shares.setting
     sensitivity = sharing.sensitivity(setting)
     first = release_probability(sharing.novelty(setting), "gaussian", opening.scale, opening.threshold, sensitivity)
     mu = hypot(sensitivity / opening.scale, *(sensitivity / each.sigma for each in later))
-    novel = first + novel_release(evidence, setting.limit)
+    novel = first + novel_release(evidence, setting.limit, pool)
     return min(1.0, (novel + gaussian_delta(budget.epsilon, mu)) * ROUNDING)
+
+
+def _slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
+    """Return what finite arithmetic costs: of decisions, and of draws from a pool that is larger than the limit."""
+    return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
 
 
 def _sigmas(budget: Budget, target: float, sensitivity: float, schedule: Schedule) -> list[float]:
@@ -83,11 +96,11 @@ def _opening(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedul
     return RoundPlan(bound, "gaussian", sigma, threshold)
 
 
-def _round(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedule) -> FocusRound:
+def _round(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedule) -> AdaptiveRound:
     """Return a later round, its cutoff above what a threshold of 5.5 standard deviations asks for."""
     bound = BoundShares(sharing, _cut(sharing, setting, (5.5 + schedule.alpha) * sigma))
     cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
-    return FocusRound(bound, sigma, max(cell, 1.0 / setting.unit))
+    return AdaptiveRound(bound, sigma, max(cell, 1.0 / setting.unit))
 
 
 def _cut(sharing: Sharing, setting: Setting, cutoff: float) -> Setting:
@@ -96,17 +109,12 @@ def _cut(sharing: Sharing, setting: Setting, cutoff: float) -> Setting:
 
 
 def _evidence(
-    sensitivity: float, later: tuple[FocusRound, ...], schedule: Schedule, limit: int, target: float
+    sensitivity: float, later: tuple[AdaptiveRound, ...], schedule: Schedule, limit: int, pool: int, target: float
 ) -> EvidenceRounds:
-    """Return how evidence is added up, thresholds just high enough for what novelty may spend.
-
-    A coarse grid finds about where, from above, since it bounds more loosely. The bound falls with the threshold about
-    as a normal tail does, which tells how much lower a fine grid allows.
-    """
+    """Return how evidence is added up, thresholds just high enough for what novelty may spend."""
     goal = target * schedule.novelty * (1 - schedule.opening_novelty)
     mus = tuple(sensitivity / each.sigma for each in later)
-    parts = tuple(mu**schedule.power for mu in mus)
-    falls = [schedule.fall * number for number in reversed(range(len(later)))]
+    parts, falls = schedule.parts, schedule.falls
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
 
     def at(last: float) -> EvidenceRounds:
@@ -114,12 +122,8 @@ def _evidence(
         # Half a cell a round, and whatever adding in doubles may lose.
         return EvidenceRounds(mus, parts, thresholds, schedule.floors, half_cells * 1.001 + 1e-9)
 
-    def excess(last: float, fineness: float) -> float:
-        return log(novel_release(at(last), limit, fineness) / goal)
+    def excess(last: float) -> float:
+        return log(novel_release(at(last), limit, pool) / goal)
 
-    least = sqrt(-2 * log(goal))
-    last = crossing(lambda value: excess(value, COARSE), least - 2.0, least + 4.0, 0.01)
-    for _ in range(CORRECTIONS):
-        lower = last + (excess(last, FINE) + SPARED) / last
-        last = lower if lower < last and excess(lower, FINE) <= 0 else last
+    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE)
     return at(last)

@@ -1,20 +1,21 @@
-"""A focused plan in words and small tables."""
+"""Adaptive rounds in words and small tables."""
 
 from typing import Any
 
-from voxpop.union.describe import table, users_table
+from voxpop.union.describe import missing_line, table, users_table
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
     """Return the text of a plan from its public numbers."""
     rounds = len(plan["round_plans"])
     lines = [
-        f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {rounds} focused rounds",
+        f"Set union in {rounds} adaptive rounds of at most {plan['limit']:,} items a user, of a pool of {plan['pool']:,}",
         f"{guarantee}; thresholds and floors in standard deviations of the evidence",
         "",
         *table(_round_rows(plan)),
         "",
         *users_table(plan),
+        missing_line(plan),
     ]
     return "\n".join(lines)
 

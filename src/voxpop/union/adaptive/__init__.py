@@ -1,9 +1,9 @@
-"""Focused set union: rounds that add up what they saw, and drop what is hopeless (our own; docs/privacy/focus.md).
+"""Adaptive rounds, the default set union: what is sure comes out, what is hopeless is dropped (docs/privacy/adaptive.md).
 
 | file | holds |
 |---|---|
 | `schedule.py` | the public constants: how the budget is shared over the rounds, and what is dropped |
 | `planning.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
-| `holders.py` | how many users an item needs |
+| `holders.py` | how many users an item needs, and how often a common one stays away |
 | `releasing.py` | from private weights to a public set |
 """

@@ -1,4 +1,4 @@
-"""A focused set union with its noise filled in: what will run, what it guarantees, how many users an item needs."""
+"""Adaptive rounds with their noise filled in: what will run, what it guarantees, how many users an item needs."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
@@ -7,7 +7,7 @@ from voxpop.arguments import check_corpus
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.union.plan import RoundPlan, check_holders, users_needed_rows
+from voxpop.union.plan import SIZES, RoundPlan, check_holders, users_needed_rows
 from voxpop.union.sharing import BoundShares
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FocusRound:
+class AdaptiveRound:
     """One round that adds to the evidence.
 
     Attributes:
@@ -40,12 +40,14 @@ class FocusRound:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FocusPlan:
-    """What `SetUnion(focus=True).plan` returns: every number that will run, before any data is read.
+class AdaptivePlan:
+    """What `SetUnion.plan` returns by default: every number that will run, before any data is read.
 
     Attributes:
         mechanism: the set union that was planned.
         budget: what may be spent.
+        limit: most items of one user in a round.
+        pool: most items of one user in all rounds after the opening.
         opening: the first round, which only releases.
         rounds: the later rounds.
         evidence: how later rounds are added up, and when items are released or dropped.
@@ -53,15 +55,17 @@ class FocusPlan:
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion(limit=100, focus=True).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> len(plan.rounds), plan.delta <= 4.5e-5
-        (7, True)
+        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
+        (24, True, True)
     """
 
     mechanism: "SetUnion"
     budget: Budget
+    limit: int
+    pool: int
     opening: RoundPlan
-    rounds: tuple[FocusRound, ...]
+    rounds: tuple[AdaptiveRound, ...]
     evidence: EvidenceRounds
     delta: float = field(kw_only=True)
 
@@ -108,17 +112,26 @@ class FocusPlan:
         Raises:
             InputError: for arguments out of range.
         """
-        from voxpop.union.focus.holders import users_needed
+        from voxpop.union.adaptive.holders import users_needed
 
         check_holders(probability, items)
         return users_needed(self, probability, items)
 
+    def missing(self) -> float:
+        """Return how likely an item stays away that ten times the users hold who make it likely.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+        from voxpop.union.adaptive.holders import missing
+
+        return max(missing(self, items) for items in SIZES)
+
     def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
-        from voxpop.union.focus.releasing import release_focused
+        from voxpop.union.adaptive.releasing import release_adaptive
 
         check_corpus(corpus)
-        return release_focused(self, corpus, seed)
+        return release_adaptive(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -127,12 +140,15 @@ class FocusPlan:
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "delta_spent": self.delta,
+            "limit": self.limit,
+            "pool": self.pool,
             "sigma": self.sigma,
             "scale": self.scale,
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
             "users_needed": users_needed_rows(self.holders),
+            "missing": self.missing(),
         }
 
     def _round_row(self, number: int) -> dict[str, Any]:
@@ -150,6 +166,6 @@ class FocusPlan:
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""
-        from voxpop.union.focus.describe import describe
+        from voxpop.union.adaptive.describe import describe
 
         return describe(self.to_dict(), str(self.guarantee))
