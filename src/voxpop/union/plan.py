@@ -70,11 +70,9 @@ class RoundPlan:
         """Return the probability that something novel comes out, and sensitivity over sigma, of a Gaussian round."""
         from voxpop.privacy.threshold import release_probability
 
-        sharing, setting = self.shares.sharing, self.shares.setting
-        sensitivity = sharing.sensitivity(setting)
-        novelty = sharing.novelty(setting)
-        novel = release_probability(novelty, "gaussian", self.scale, self.threshold, sensitivity)
-        return novel, sensitivity / self.scale
+        shares = self.shares
+        novel = release_probability(shares.novelty, "gaussian", self.scale, self.threshold, shares.sensitivity)
+        return novel, shares.sensitivity / self.scale
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers of this round."""
