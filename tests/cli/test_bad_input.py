@@ -44,8 +44,6 @@ def call(command, source="posts.parquet", columns=COLUMNS, options=None):
     ("source", "columns", "words"),
     [
         ("nowhere.parquet", COLUMNS, ["nowhere.parquet", "check the path"]),
-        ("empty.parquet", COLUMNS, ["no rows"]),
-        ("empty.csv", COLUMNS, ["no rows"]),
         ("torn.parquet", COLUMNS, ["torn.parquet", "not a complete Parquet file"]),
         ("notes.docx", COLUMNS, ["notes.docx", ".parquet"]),
         ("posts.parquet", ["--user", "autor", "--text", "body"], ['"autor"', 'Did you mean "author"?']),
@@ -192,7 +190,6 @@ def words(posts, saved_words):
     [
         (["count", "nowhere", "posts.parquet", *COLUMNS, *BUDGET], "nowhere does not exist"),
         (["count", "words", "nowhere.parquet", *COLUMNS, *BUDGET], "nowhere.parquet"),
-        (["count", "words", "empty.parquet", *COLUMNS, *BUDGET], "no rows"),
         (["count", "words", "posts.parquet", *COLUMNS, "--epsilon", 1, "--delta", 0], "delta"),
         (["count", "words", "posts.parquet", *COLUMNS, "--epsilon", 0, "--delta", "1e-8"], "epsilon"),
         (["count", "words", "posts.parquet", *COLUMNS], "--epsilon is missing"),
