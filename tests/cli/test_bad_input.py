@@ -112,6 +112,15 @@ def test_nothing_to_release(voxpop, posts, command, number):
     assert voxpop(*call(command, "lonely.parquet")).out == out
 
 
+@pytest.mark.parametrize("source", ["empty.parquet", "empty.csv"])
+def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts, source):
+    """Nothing is released, and nothing else is said."""
+    few = voxpop(*call("items", "lonely.parquet"))
+    shutil.rmtree(posts / "out")
+    empty = voxpop(*call("items", source))
+    assert (empty.code, empty.err, empty.out) == (0, "", few.out)
+
+
 def test_users_needed_are_those_of_the_plan(voxpop, posts):
     """The numbers shown are the plan's own."""
     out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--limit", 10])).out
