@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Engine = Callable[[Corpus], Any]
-ROOM: Final = 8 << 20
-"""Bytes that an audit within a limit has: so few that users are sorted and weighed piece by piece."""
+ROOM: Final = 16 << 20
+"""Bytes that an audit within a limit has: so few that users are put in order piece by piece, in work files."""
 
 
 def in_memory(corpus: Corpus) -> Corpus:

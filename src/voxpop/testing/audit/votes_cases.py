@@ -46,12 +46,14 @@ class Phrases:
         length: of the last grams.
         common: words of which the copies are made.
         rare: further words, which are released and continued by nobody.
-        holders: users of each word, and of each combination that is shorter than the last length.
+        rare_holders: users of each of these.
+        holders: users of each of the other words, and of each combination that is shorter than the last length.
     """
 
     length: int
     common: int
     rare: int
+    rare_holders: int
     holders: tuple[int, ...]
 
     @property
@@ -61,7 +63,7 @@ class Phrases:
 
     def corpus(self, others: int) -> Corpus:
         """Return the corpus in which so many users hold each combination of the last length."""
-        documents = [np.arange(self.common, self.common + self.rare)[:, None]] * self.holders[0]
+        documents = [np.arange(self.common, self.common + self.rare)[:, None]] * self.rare_holders
         for length, holders in enumerate([*self.holders, others], start=1):
             combined = np.array(list(product(range(self.common), repeat=length)), np.int64)
             documents += [combined] * holders
@@ -85,11 +87,20 @@ def votes_cases(budget: Budget = BUDGET, engine: Engine = in_memory) -> Iterator
         budget: the claim.
         engine: where collections are read and weighed.
     """
+    yield _near(*pairs(budget), "n-grams, default", engine)
+    yield _near(*triples(budget), "n-grams, default, three lengths", engine)
+
+
+def pairs(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
+    """Return two lengths: with 300 holders of each word, forecasts lie ten deviations from either end of a band."""
     plan = _default(2).plan(budget)
-    word = _enough(plan, 0)
-    yield _near(plan, Phrases(2, 60, 80, (4 * word,)), "n-grams, default", engine)
+    return plan, Phrases(2, 60, 80, _enough(plan, 0), (300,))
+
+
+def triples(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
+    """Return three lengths."""
     plan = _default(3, budgets=(0.04, 0.06, 0.9)).plan(budget)
-    yield _near(plan, Phrases(3, 16, 0, (1, 4 * _enough(plan, 1))), "n-grams, default, three lengths", engine)
+    return plan, Phrases(3, 16, 0, 0, (1, 4 * _enough(plan, 1)))
 
 
 def _default(lengths: int, **fields: Any) -> NGrams:
@@ -107,17 +118,31 @@ def _near(plan: NGramsPlan, phrases: Phrases, mechanism: str, engine: Engine) ->
     foreseen = _last(plan.release(phrases.corpus(MOST_HOLDERS - 1), seed=0))
     shown = []
     for others in range(1, MOST_HOLDERS):
-        one, other = (_chance(foreseen, held) for held in (others + 1, others))
+        one, other = (chance(foreseen, held) for held in (others + 1, others))
         counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
-        shown.append((epsilon_shown(counts, plan.budget.delta), others, (one, other)))
-    _, others, exact = max(shown)
+        shown.append((epsilon_shown(counts, plan.budget.delta), others))
+    return held_by(plan, phrases, max(shown)[1], mechanism, engine)
+
+
+def held_by(plan: NGramsPlan, phrases: Phrases, others: int, mechanism: str, engine: Engine = in_memory) -> Case:
+    """Return the case in which so many others hold each phrase.
+
+    Args:
+        plan: what runs.
+        phrases: the collection.
+        others: from 1 to 4.
+        mechanism: in words.
+        engine: where the collection is read and weighed.
+    """
+    foreseen = _last(plan.release(phrases.corpus(MOST_HOLDERS - 1), seed=0))
     joined, without = (
         partial(_run, plan, phrases, engine(phrases.corpus(holders)), foreseen) for holders in (others + 1, others)
     )
+    exact = chance(foreseen, others + 1), chance(foreseen, others)
     return Case(mechanism, f"near: {others} others", plan.budget, phrases.copies, joined, without, exact)
 
 
-def _chance(ran: LengthRun, holders: int) -> float:
+def chance(ran: LengthRun, holders: int) -> float:
     """Return the probability that a phrase of so many holders, who hold nothing else of its length, is released."""
     from scipy.special import ndtr
 
