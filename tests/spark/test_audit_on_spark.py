@@ -1,4 +1,4 @@
-"""Audit on Spark: the same cases as within a memory limit, with the same exact probabilities, and a twin that is caught.
+"""Audit on Spark: the cases of a memory limit, with the same exact probabilities, and a twin that is caught.
 
 False alarms: at most 2e-12 a case.
 """
