@@ -27,12 +27,13 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
         assert finding.passed, finding
         assert finding.epsilon_shown <= finding.epsilon
         assert finding.delta_shown <= finding.delta
-    assert max(finding.epsilon_shown for finding in findings) > 0.3
+    assert max(finding.epsilon_shown for finding in findings) > 0.1
     trials = sum(2 * finding.counts.trials for finding in findings)
     most = max(finding.epsilon_shown for finding in findings)
     record_property("figure", f"4 cases, {trials:,} trials, at most {most:.2f} of the epsilon claimed")
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
     """Coins that travel to executors with half the noise that was charged: caught with probability above 0.999."""
     plan = vp.SetUnion(limit=LIMIT).plan(BUDGET)

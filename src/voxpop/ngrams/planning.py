@@ -12,6 +12,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.filter import GaussianFilter, noise_for
 from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.threshold import NORMS
 from voxpop.union.cells import SHARINGS
 from voxpop.union.charge import check_charged, rounds_delta, with_cutoff
 from voxpop.union.plan import RoundPlan
@@ -20,7 +21,7 @@ from voxpop.union.sharing import Setting, Sharing
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
 
-NORM = 2
+NORM = NORMS["gaussian"]
 MOST_WEIGHT = 2.0**29
 """Thresholds and cutoffs below it fit every grid; it takes as many users."""
 

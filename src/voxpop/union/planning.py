@@ -6,8 +6,9 @@ from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.slack import numerical_slack
+from voxpop.privacy.threshold import NORMS
 from voxpop.union.additive import Count
-from voxpop.union.cells import NORMS, sound_sharing
+from voxpop.union.cells import sound_sharing
 from voxpop.union.charge import rounds_delta, with_cutoff
 from voxpop.union.plan import RoundPlan, UnionPlan
 from voxpop.union.sharing import BoundShares, Setting, Sharing
