@@ -42,8 +42,8 @@ class EvidenceStep(Protocol):
 class Pools:
     """Every user's undecided items, users in the order in which they weigh.
 
-    An `opening` over at most so many items of each user comes first; then `draw` gives every user a pool; then `advance`
-    runs a round over at most so many items of each pool.
+    An `opening` over at most so many items of each user comes first; then `draw` gives every user a pool; then
+    `advance` runs a round over at most so many items of each pool.
     """
 
     def __init__(self, corpus: "Corpus", secret: Draws) -> None:

@@ -129,10 +129,13 @@ class NGramsPlan:
         return tuple(each.sigma for each in self.lengths)
 
     def round_of(self, length: int, sigma: float, threshold: float) -> RoundPlan:
-        """Return the weighting, noise and threshold of a length after the first."""
-        from voxpop.ngrams.planning import later_round
+        """Return the weighting, noise and threshold of a length after the first, on the finest grid that they fit.
 
-        return later_round(self.mechanism, length, sigma, threshold)
+        To show what numbers mean; a release runs on the grid that it was charged for.
+        """
+        from voxpop.ngrams.planning import finest_round
+
+        return finest_round(self.mechanism, length, sigma, threshold)
 
     def holders(
         self, length: int, probability: float, grams: int = GRAMS_OF_EACH, candidates_each: int = USUAL

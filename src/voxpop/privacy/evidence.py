@@ -5,20 +5,20 @@ as soon as S_r reaches a threshold, and dropped where S_r stays below a floor. W
 items goes to the others, so the weight of a novel item grows as others are dropped, and it is the lucky ones that
 remain. The bound below accounts for that; docs/privacy/adaptive.md has the proof.
 
-Let t novel items be in the user's pool, which is drawn once. Give every item its own noise, whatever becomes of it. The
-others that are still there in round r include those whose noise alone stays above all floors: M_r - 1 of them,
-independent of this item's noise. In each round the user draws at most `limit` of the undecided items of its pool; where j
-of them are novel, this one is among them with chance at most j / M_r, and they weigh the same, at most j^(-1/2). How
-many j are may follow from everything but this item's noise, so take the worst. With G(w) the expectation of what
-follows from weight w,
+Let t novel items be in the user's pool, which is drawn once. Give every item its own noise, whatever becomes of it.
+The others that are still there in round r include those whose noise alone stays above all floors: M_r - 1 of them,
+independent of this item's noise. In each round the user draws at most `limit` of the undecided items of its pool;
+where j of them are novel, this one is among them with chance at most j / M_r, and they weigh the same, at most
+j^(-1/2). How many j are may follow from everything but this item's noise, so take the worst. With G(w) the expectation
+of what follows from weight w,
 
     V_r(S, M) = max over 1 <= j <= min(limit, M) of  (j / M) G(j^(-1/2)) + (1 - j / M) G(0)
     P(some novel item is released) <= max over t <= pool of  t V_1(0, t).
 
-Who draws everything that is left has j = M. M_(r+1) - 1 is binomial, of M_r - 1 trials. V rises with S and falls with M.
+Who draws everything that is left has j = M. M_(r+1) - 1 is binomial, of M_r - 1 trials. V rises with S, falls with M.
 
-V is computed backwards at the points of a grid, M rounded down. Between points it is below the straight line through its
-values, but for h^2 / (8 c^2) of the value at the upper end, h the step: for G(S) = E f(S + c N) with f >= 0 has
+V is computed backwards at the points of a grid, M rounded down. Between points it is below the straight line through
+its values, but for h^2 / (8 c^2) of the value at the upper end, h the step: for G(S) = E f(S + c N) with f >= 0 has
 G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are integrated exactly, and no two terms have different signs.
 """
 
@@ -168,7 +168,7 @@ class _Grid:
     def _risen(self, number: int, first: int, last: int) -> Floats:
         """Return, by cell from `first` to `last` and point, the mean over the cell's levels of reaching them."""
         count, part = len(self.points), self._rounds.parts[number]
-        over = _hinge(self._step * np.arange(-count, count + 1) / part)
+        over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
         means = np.diff(over) * part / self._step  # of levels from d - 1 to d points below, d = 1 - count, ..., count
         windows = sliding_window_view(means, count)
         return np.asarray(windows[count - 1 - np.arange(first, last)])
@@ -198,10 +198,10 @@ class _Drawing:
             ]
             return np.minimum(np.concatenate(rows) * ROUNDING, 1.0)
         worst = shown.copy()
-        for fewest, many, by, part in zip(self.drawn, self._most, points, parts, strict=True):
+        for fewest, many, by, more in zip(self.drawn, self._most, points, parts, strict=True):
             rows = slice(int(np.searchsorted(self._places, fewest)), None)
             chance = np.minimum(many / self._places[rows], 1.0)[:, None]
-            mixed = shown[rows] * (1 - chance) + moved(rows, int(by), float(part)) * chance
+            mixed = shown[rows] * (1 - chance) + moved(rows, int(by), float(more)) * chance
             np.maximum(worst[rows], mixed, out=worst[rows])
         return np.minimum(worst * ROUNDING, 1.0)
 

@@ -32,7 +32,8 @@ class Sequences:
     Every user has one sequence, of which the first `max_length` symbols count. Grams are counted as a tree: the counts
     of a gram's continuations get noise, and only continuations above a threshold are continued further. The release is
     (epsilon, 0)-differentially private for one user, with everything that user holds, added or removed; counts are
-    integers with integer noise. The proof is in docs/privacy/sequences.md.
+    integers with integer noise, which is cut at 2^62, beyond which lies less than e^(-2^13) of it. The proof is in
+    docs/privacy/sequences.md.
 
     Attributes:
         max_length: most symbols of one user's sequence (the paper's l_max): the noise is proportional to it. Public.

@@ -69,11 +69,11 @@ def plan_union_set_only(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Fill in the tables of a set union under set-only accounting; see `SetUnion.plan`."""
     sharing = CappedSharing(CAP if union.cap is None else union.cap, own=union.weighting == "weighted")
     bits = 1
-    while sharing.table(Setting(union.limit, 2, bits))[-1] < LEAST_UNITS:
+    while sharing.table(Setting(union.limit_used, 2, bits))[-1] < LEAST_UNITS:
         bits += 1
-    shares = BoundShares(sharing, Setting(union.limit, 2, bits))
+    shares = BoundShares(sharing, Setting(union.limit_used, 2, bits))
     tables = plan_set_only(budget, sharing.table(shares.setting), round_fractions(union.rounds))
-    delta = spent_delta(total_allowance(tables), budget.epsilon, union.limit, several=union.rounds > 1)
+    delta = spent_delta(total_allowance(tables), budget.epsilon, union.limit_used, several=union.rounds > 1)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     rounds = tuple(

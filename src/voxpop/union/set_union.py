@@ -1,6 +1,6 @@
 """Set union: the items that many people share (DPSU, ICML 2020)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within
@@ -30,28 +30,29 @@ MOST_SET_ONLY = 1000
 class SetUnion:
     """Release the items that many users share: words, keys, products.
 
-    Every user shares one unit of weight over at most `limit` of its distinct items; noise is added to the weight of every
-    item, and the items above a threshold are released, without their weights. The release is (epsilon,
+    Every user shares one unit of weight over at most `limit` of its distinct items; noise is added to the weight of
+    every item, and the items above a threshold are released, without their weights. The release is (epsilon,
     delta)-differentially private for one user, with everything that user holds, added or removed.
 
-    By default it does so in adaptive rounds: what is sure is released, what is hopeless is dropped, and users spend on the
-    rest; noisy weights add up over the rounds (docs/privacy/adaptive.md). That releases most at every limit and budget.
-    Naming a `weighting` gives a classic mechanism instead; its proof, the paper's errors and what we do instead are in
-    docs/privacy/set-union.md.
+    By default it does so in adaptive rounds: what is sure is released, what is hopeless is dropped, and users spend
+    on the rest; noisy weights add up over the rounds (docs/privacy/adaptive.md). That releases most at every limit and
+    budget. Naming a `weighting` gives a classic mechanism instead; its proof, the paper's errors and what we do
+    instead are in docs/privacy/set-union.md.
 
     Attributes:
         limit: most items of one user in a round (the paper's Delta_0); None leaves it to us: 100, which is right for
             nearly everybody. Public: do not choose it by looking at the data.
-        weighting: "adaptive", or a classic one: "count", "weighted", "l1-descent", "l2-descent", or an object of your own
-            derived from `Weighting`.
-        noise: "laplace" or "gaussian". l1-descent is sound with Laplace only, l2-descent and adaptive with Gaussian only.
-        alpha: weight stops rising at threshold + alpha * scale of the noise (descent weightings); None is 5 with Gaussian
-            noise, 14 with Laplace noise: an item that stands there is missing less than once in a million releases.
+        weighting: "adaptive", or a classic one: "count", "weighted", "l1-descent", "l2-descent", or an object of your
+            own derived from `Weighting`.
+        noise: "laplace" or "gaussian". l1-descent is sound with Laplace only, l2-descent and adaptive rounds with
+            Gaussian only.
+        alpha: weight stops rising at threshold + alpha * scale of the noise (descent weightings); None is 5 with
+            Gaussian noise, 14 with Laplace noise: what stands there is missing less than once in a million releases.
         rounds: items released in one round are left out of the next, so users spend on the rest (DP-SIPS).
         accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
-            delta/2 + delta/2. With limit=1, a classic weighting and one round, "joint" is the optimal mechanism for users
-            who hold one item each. "set-only" (docs/privacy/set-only.md) counts only what a set gives away, so it adds no
-            noise to weights and costs less; for the weightings count and weighted.
+            delta/2 + delta/2. With limit=1, a classic weighting and one round, "joint" is the optimal mechanism for
+            users who hold one item each. "set-only" (docs/privacy/set-only.md) counts only what a set gives away, so
+            it adds no noise to weights and costs less; for the weightings count and weighted.
         cap: most weight a user gives one item, from 0.01 to 1, under set-only accounting; None is 0.5.
         pool: adaptive rounds draw a user's items anew from a pool of at most so many, which is drawn once; None is the
             limit, but at least 60.
@@ -101,10 +102,15 @@ class SetUnion:
         """Whether adaptive rounds run, and not a classic weighting."""
         return isinstance(self.weighting, str) and self.weighting == ADAPTIVE
 
-    def filled(self) -> "SetUnion":
-        """Return a classic mechanism with the usual limit and alpha where they were left open."""
-        limit = USUAL_LIMIT if self.limit is None else self.limit
-        return replace(self, limit=limit, alpha=USUAL_ALPHA[self.noise] if self.alpha is None else self.alpha)
+    @property
+    def limit_used(self) -> int:
+        """The most items of one user in a round: the limit, or the usual one."""
+        return USUAL_LIMIT if self.limit is None else self.limit
+
+    @property
+    def alpha_used(self) -> float:
+        """How far above the threshold weight rises in a classic mechanism: alpha, or the usual one."""
+        return USUAL_ALPHA[self.noise] if self.alpha is None else self.alpha
 
     def _check_adaptive(self) -> None:
         """Refuse what adaptive rounds replace or have no proof for."""
@@ -151,8 +157,7 @@ class SetUnion:
                 f"weighted); got {self.to_dict()['weighting']} weighting, under which one user moves weights that it "
                 'does not hold, by any amount. Use weighting="weighted" or accounting="joint".'
             )
-        limit = USUAL_LIMIT if self.limit is None else self.limit
-        check_whole("limit", limit, MOST_SET_ONLY, "the most items one user may contribute under set-only")
+        check_whole("limit", self.limit_used, MOST_SET_ONLY, "the most items one user may contribute under set-only")
 
     def plan(self, budget: Budget) -> "UnionPlan | AdaptivePlan":
         """Fill in noise and threshold for a budget: no data needed.
@@ -173,7 +178,7 @@ class SetUnion:
             return plan_adaptive(self, budget)
         from voxpop.union.planning import plan_union
 
-        return plan_union(self.filled(), budget)
+        return plan_union(self, budget)
 
     def release(
         self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
@@ -196,13 +201,12 @@ class SetUnion:
         """Return the public configuration."""
         if self.adaptive:
             return {"mechanism": "set union", "weighting": ADAPTIVE, "noise": self.noise, "accounting": self.accounting}
-        filled = self.filled()
         return {
             "mechanism": "set union",
-            "limit": filled.limit,
+            "limit": self.limit_used,
             "weighting": self.weighting if isinstance(self.weighting, str) else type(self.weighting).__name__,
             "noise": self.noise,
-            "alpha": filled.alpha,
+            "alpha": self.alpha_used,
             "rounds": self.rounds,
             "accounting": self.accounting,
             **({} if self.cap is None else {"cap": self.cap}),

@@ -1,4 +1,4 @@
-"""Adaptive rounds, the default set union: what is sure comes out, what is hopeless is dropped (docs/privacy/adaptive.md).
+"""Adaptive rounds, the default set union: our own; docs/privacy/adaptive.md.
 
 | file | holds |
 |---|---|

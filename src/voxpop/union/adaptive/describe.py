@@ -9,7 +9,7 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
     """Return the text of a plan from its public numbers."""
     rounds = len(plan["round_plans"])
     lines = [
-        f"Set union in {rounds} adaptive rounds of at most {plan['limit']:,} items a user, of a pool of {plan['pool']:,}",
+        f"Set union in {rounds} adaptive rounds, at most {plan['limit']:,} of a pool of {plan['pool']:,} items a user",
         f"{guarantee}; thresholds and floors in standard deviations of the evidence",
         "",
         *table(_round_rows(plan)),

@@ -1,6 +1,5 @@
 """From a budget to the numbers of adaptive rounds."""
 
-from dataclasses import replace
 from math import ceil, floor, hypot, log, log2, sqrt
 from typing import TYPE_CHECKING
 
@@ -12,17 +11,20 @@ from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.search import falling_to
 from voxpop.privacy.slack import draw_slack, walk_slack
-from voxpop.privacy.threshold import lowest_threshold, release_probability
+from voxpop.privacy.threshold import lowest_threshold
 from voxpop.union.adaptive.plan import AdaptivePlan, AdaptiveRound
-from voxpop.union.adaptive.schedule import LEAST_POOL, USUAL_LIMIT, Schedule, schedule_for
+from voxpop.union.adaptive.schedule import LEAST_POOL, Schedule, schedule_for
+from voxpop.union.charge import with_cutoff
 from voxpop.union.descent import L2Descent
 from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.union.sharing import Setting, Sharing
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
 
 CELLS_IN_SIGMA = 2**10
+USUAL_THRESHOLD = 5.5
+"""Standard deviations of the evidence at which items come out, about; more or less changes nothing but the release."""
 TOLERANCE = 0.004
 """How near thresholds come to what novel items may spend, in its logarithm."""
 
@@ -44,7 +46,7 @@ def plan_adaptive(union: "SetUnion", budget: Budget, schedule: Schedule | None =
     sigmas = _sigmas(budget, target, sharing.sensitivity(setting), schedule)
     opening = _opening(sharing, setting, sigmas[0], schedule, target)
     later = tuple(_round(sharing, setting, sigma, schedule) for sigma in sigmas[1:])
-    evidence = _evidence(sharing.sensitivity(setting), later, schedule, limit, pool, target)
+    evidence = _evidence(later, schedule, limit, pool, target)
     spent = total_delta(opening, later, evidence, budget, pool) + slack
     if not spent <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
@@ -53,7 +55,7 @@ def plan_adaptive(union: "SetUnion", budget: Budget, schedule: Schedule | None =
 
 def pool_of(union: "SetUnion") -> tuple[int, int]:
     """Return the limit and the pool of a mechanism: what was asked for, else public constants."""
-    limit = USUAL_LIMIT if union.limit is None else union.limit
+    limit = union.limit_used
     return limit, max(limit, LEAST_POOL if union.pool is None else union.pool)
 
 
@@ -61,12 +63,12 @@ def total_delta(
     opening: RoundPlan, later: tuple[AdaptiveRound, ...], evidence: EvidenceRounds, budget: Budget, pool: int
 ) -> float:
     """Return what all rounds spend: the chance that a novel item comes out, and delta of the Gaussian rounds."""
-    sharing, setting = opening.shares.sharing, opening.shares.setting
-    sensitivity = sharing.sensitivity(setting)
-    first = release_probability(sharing.novelty(setting), "gaussian", opening.scale, opening.threshold, sensitivity)
-    mu = hypot(sensitivity / opening.scale, *(sensitivity / each.sigma for each in later))
-    novel = first + novel_release(evidence, setting.limit, pool)
-    return min(1.0, (novel + gaussian_delta(budget.epsilon, mu)) * ROUNDING)
+    first, mu = opening.pair()
+    mus = [each.shares.sensitivity / each.sigma for each in later]
+    if any(charged < runs for charged, runs in zip(evidence.mus, mus, strict=True)):
+        raise InternalError("a round would run with less noise than was charged for; please report the call.")
+    novel = first + novel_release(evidence, opening.shares.setting.limit, pool)
+    return min(1.0, (novel + gaussian_delta(budget.epsilon, hypot(mu, *mus))) * ROUNDING)
 
 
 def _slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
@@ -92,28 +94,22 @@ def _opening(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedul
     sensitivity = sharing.sensitivity(setting)
     lowest = lowest_threshold(sharing.novelty(setting), "gaussian", sigma, novel, sensitivity)
     threshold = (ceil(lowest * setting.unit) + 1) / setting.unit
-    bound = BoundShares(sharing, _cut(sharing, setting, threshold + schedule.alpha * sigma))
-    return RoundPlan(bound, "gaussian", sigma, threshold)
+    return RoundPlan(with_cutoff(sharing, setting, threshold + schedule.alpha * sigma), "gaussian", sigma, threshold)
 
 
 def _round(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedule) -> AdaptiveRound:
-    """Return a later round, its cutoff above what a threshold of 5.5 standard deviations asks for."""
-    bound = BoundShares(sharing, _cut(sharing, setting, (5.5 + schedule.alpha) * sigma))
+    """Return a later round, its cutoff above what the usual threshold asks for."""
+    bound = with_cutoff(sharing, setting, (USUAL_THRESHOLD + schedule.alpha) * sigma)
     cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
     return AdaptiveRound(bound, sigma, max(cell, 1.0 / setting.unit))
 
 
-def _cut(sharing: Sharing, setting: Setting, cutoff: float) -> Setting:
-    """Return the setting with a cutoff, where the weighting has one; never below what one user can give."""
-    return replace(setting, cutoff=ceil(max(cutoff, 1.0) * setting.unit)) if sharing.sequential else setting
-
-
 def _evidence(
-    sensitivity: float, later: tuple[AdaptiveRound, ...], schedule: Schedule, limit: int, pool: int, target: float
+    later: tuple[AdaptiveRound, ...], schedule: Schedule, limit: int, pool: int, target: float
 ) -> EvidenceRounds:
     """Return how evidence is added up, thresholds just high enough for what novelty may spend."""
     goal = target * schedule.novelty * (1 - schedule.opening_novelty)
-    mus = tuple(sensitivity / each.sigma for each in later)
+    mus = tuple(each.shares.sensitivity / each.sigma for each in later)
     parts, falls = schedule.parts, schedule.falls
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
 

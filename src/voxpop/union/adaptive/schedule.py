@@ -84,8 +84,8 @@ def _numbers(values: Floats) -> tuple[float, ...]:
 COURSE: Final = Course(
     shares=(1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2), power=0.8, fall=0.18, floors=(-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
 )
-"""Shares and floors were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is within one
-percent of the best for the other (docs/design/0010-adaptive.md)."""
+"""Shares and floors were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is within
+one percent of the best for the other (docs/design/0010-adaptive.md)."""
 ROUNDS: Final = 14
 """20 release as many, 7 one percent fewer."""
 OPENING: Final = 0.7
