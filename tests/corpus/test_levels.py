@@ -11,7 +11,7 @@ import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
 from voxpop.corpus import levels as levels_module
-from voxpop.corpus.bound import user_order
+from voxpop.corpus.weighing_order import weighing_order as user_order
 from voxpop.errors import InputError
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams

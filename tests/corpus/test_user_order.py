@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.corpus.bound import user_order
+from voxpop.corpus.weighing_order import weighing_order as user_order
 
 
 class FewBits:

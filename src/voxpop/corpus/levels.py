@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import THREADS, in_order, user_order
-from voxpop.corpus.draws import Draws
+from voxpop.corpus.bound import THREADS, in_order
+from voxpop.corpus.draws import ALL_LENGTHS, Draws
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.mapped_positions import copied, number_within, rename_all
 from voxpop.corpus.ordering import in_weighing_order
 from voxpop.corpus.pages import forget_pages
 from voxpop.corpus.weigh import Shares, weigh
+from voxpop.corpus.weighing_order import weighing_order
 from voxpop.errors import InputError
 from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
 
@@ -115,12 +116,11 @@ class Levels:
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
-        occasion = "all lengths"
         if self._limit is None:
-            self._order = user_order(self._user_key, secret, occasion)
+            self._order = weighing_order(self._user_key, secret, ALL_LENGTHS)
         else:
             users = self._tokens, self._user_start, self._user_key
-            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, occasion)
+            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
         self._in_order = True
 
     def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:

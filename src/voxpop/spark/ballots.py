@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from voxpop.corpus.draws import WORDS, order_of, sample_of
 from voxpop.errors import InputError
+from voxpop.privacy.secret import TEXT
 from voxpop.spark.frames import Arrays, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import Ballot
@@ -24,9 +26,9 @@ def lent_ballot(shares: "Shares", limit: int, secret: "Source", occasion: str, *
     Raises:
         InputError: where the weighting is too large to be sent without being written to disk.
     """
-    purposes = [f"sample/{occasion}", "words/text"]
+    purposes = [sample_of(occasion), f"{WORDS}{TEXT}"]
     if shares.sequential:
-        purposes.append(f"order/{order}")
+        purposes.append(order_of(order))
     ballot = Ballot(shares, limit, secret.lend(*purposes), occasion)
     check_small(ballot)
     return ballot

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.draws import ALL_LENGTHS, order_of
 from voxpop.spark.ballots import lent_ballot, weigh_by
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.histogram import SparkHistogram
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 Int64s = NDArray[np.int64]
-ALL_LENGTHS = "all lengths"
 
 
 class SparkLevels:
@@ -51,7 +51,7 @@ class SparkLevels:
         ballot = lent_ballot(shares, limit, secret, occasion, order=ALL_LENGTHS)
         if self._size is None:
             if shares.sequential:
-                self._order = secret.lend(f"order/{ALL_LENGTHS}")
+                self._order = secret.lend(order_of(ALL_LENGTHS))
             self._words = weigh_by(self._state, partial(weigh_words, ballot=ballot), words=True)
             return self._words
         if self._candidates is None:
