@@ -1,10 +1,29 @@
-"""The order in which users weigh: a user more moves none of the others, however close their hashes are."""
+"""The order in which users weigh, on every path: a user more moves none of the others, however close hashes are."""
+
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxpop.corpus.weighing_order import weighing_order as user_order
+import voxpop as vp
+from corpora import corpus_of
+from voxpop.corpus import memory
+from voxpop.corpus.draws import ALL_LENGTHS
+from voxpop.corpus.memory import MemoryLimit
+from voxpop.corpus.ordering import in_weighing_order
+from voxpop.corpus.weighing_order import weighing_order
+from voxpop.privacy.secret import Secret
+from voxpop.spark import tasks
+from voxpop.spark.frames import packed, pieces
+from voxpop.spark.remaining import public_words
+from voxpop.union.descent import L2Descent
+from voxpop.union.sharing import BoundShares, Setting
+
+BITS = 40
 
 
 class FewBits:
@@ -14,31 +33,188 @@ class FewBits:
         self.hashes = hashes
 
     def draws(self, purpose, first, second):
+        assert purpose.startswith("order/")
         chosen = np.array(self.hashes, np.uint64)[first.astype(np.int64)]
         return np.stack([chosen, chosen], axis=1)
 
 
-HASHES = st.tuples(st.integers(0, 6), st.sampled_from([2, 4, 8, 16, 32])).flatmap(
+def tiny(room):
+    """Return a limit that nobody could ask for."""
+    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+
+
+def users_of(keys, sizes):
+    """Return a corpus in which the user at place p holds the word of p, as often as its size says."""
+    words = [f"w{place:03}" for place in range(len(keys))]
+    return corpus_of([[[word] * size] for word, size in zip(words, sizes, strict=True)], keys)
+
+
+def in_memory(corpus, secret):
+    return weighing_order(corpus.user_key, secret, ALL_LENGTHS).tolist()
+
+
+def within_limit(corpus, secret):
+    """Sort on disk, in a sorter that holds a few records; a user comes in blocks of a few positions."""
+    users = corpus.tokens, corpus.user_start, corpus.user_key
+    return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
+
+
+def on_spark(corpus, secret):
+    """Run the task that lays users out; it writes for every position the rank of its word."""
+    state = pieces(tasks._arrays_of(corpus))
+    rows = [tasks.laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
+    kept = dict(chain.from_iterable(row.items() for row in rows))
+    return places_of(kept["ids"], kept["user_start"], kept["user_key"], corpus)
+
+
+def sent(corpus):
+    return packed(public_words(corpus.vocabulary))
+
+
+def places_of(tokens, user_start, user_key, corpus):
+    """Return whose the users are that were laid out, after checking that each of them is whole and alone."""
+    order = tokens[user_start[:-1]].tolist()
+    assert user_key.tolist() == corpus.user_key[order].tolist()
+    assert [np.asarray(part).tolist() for part in np.split(tokens, user_start[1:-1])] == [
+        corpus.tokens[corpus.user_start[place] : corpus.user_start[place + 1]].tolist() for place in order
+    ]
+    return order
+
+
+PATHS = pytest.mark.parametrize("path", [in_memory, within_limit, on_spark])
+LOW = st.tuples(st.integers(0, 6), st.sampled_from([2, 4, 8, 16, 32])).flatmap(
     lambda shape: st.lists(st.integers(0, 3).map(lambda low: low << shape[0]), min_size=shape[1], max_size=shape[1])
 )
+HASHES = st.one_of(LOW, LOW.map(lambda hashes: [2**64 - 1 - each for each in hashes]), st.just([5] * 16))
 
 
-@given(HASHES, st.data())
-def test_a_user_more_does_not_move_the_others(hashes, data):
+@PATHS
+@given(hashes=HASHES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_users_come_by_all_bits_of_the_hash_and_then_by_key(path, hashes, data):
+    """On every path, whatever lies where: also users of one hash, or of one key, each a user of its own."""
+    keys = data.draw(st.lists(st.integers(0, len(hashes) - 1), min_size=1, max_size=40), label="keys")
+    sizes = data.draw(st.lists(st.integers(1, 70), min_size=len(keys), max_size=len(keys)), label="sizes")
+    expected = sorted(range(len(keys)), key=lambda place: (hashes[keys[place]], keys[place]))
+    assert path(users_of(keys, sizes), FewBits(hashes)) == expected
+
+
+@PATHS
+@given(hashes=HASHES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_user_more_does_not_move_the_others(path, hashes, data):
     """Whoever comes or goes, and whether or not the number of users passes a power of two."""
-    extra = data.draw(st.integers(0, len(hashes) - 1))
-    keys = np.arange(len(hashes), dtype=np.uint64)
-    every = user_order(keys, FewBits(hashes), "test")
-    fewer = np.delete(keys, extra)
-    left = fewer[user_order(fewer, FewBits(hashes), "test")]
-    assert [user for user in every if user != extra] == left.tolist()
+    keys = data.draw(st.permutations(range(len(hashes))), label="keys")
+    extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
+    fewer = [key for place, key in enumerate(keys) if place != extra]
+    every, left = (users_of(some, [1] * len(some)) for some in (keys, fewer))
+    order = [keys[place] for place in path(every, FewBits(hashes)) if place != extra]
+    assert order == [fewer[place] for place in path(left, FewBits(hashes))]
 
 
-def test_a_power_of_two_moves_nobody():
-    """The twin that gave the place as many bits as the number of users has swapped two of eight users."""
-    hashes = [8, 0, 64, 128, 192, 256, 320, 384]
-    keys = np.arange(8, dtype=np.uint64)
-    every = user_order(keys, FewBits(hashes), "test").tolist()
-    fewer = user_order(keys[:7], FewBits(hashes), "test").tolist()
-    assert [user for user in every if user < 7] == fewer
+@PATHS
+@given(hashes=HASHES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_where_users_lie_does_not_matter(path, hashes, data):
+    """Any order of the users of a table gives one order of weighing."""
+    shuffled = data.draw(st.permutations(range(len(hashes))), label="keys")
+    orders = [
+        [keys[place] for place in path(users_of(keys, [1] * len(keys)), FewBits(hashes))]
+        for keys in (list(range(len(hashes))), shuffled)
+    ]
+    assert orders[0] == orders[1]
+
+
+EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
+
+
+@PATHS
+def test_a_power_of_two_moves_nobody(path):
+    """A twin that gave the place as many bits as the number of users asked for has swapped two of eight users."""
+    every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
+    assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
     assert sorted(every) == list(range(8))
+
+
+def l2_shares(limit, cutoff):
+    return BoundShares(L2Descent(), Setting(limit, 2, BITS, round(cutoff * 2**BITS)))
+
+
+def weights_of(histogram):
+    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+
+
+def distance(one, other):
+    """Return how far two histograms lie apart in l2, in units of weight."""
+    return sum(((one.get(word, 0) - other.get(word, 0)) / 2**BITS) ** 2 for word in {*one, *other}) ** 0.5
+
+
+def weigh_in_memory(corpus, shares, secret, occasion):
+    return weights_of(corpus.weigh(shares, shares.setting.limit, None, secret, occasion))
+
+
+def weigh_within_limit(corpus, shares, secret, occasion, room=1 << 16):
+    return weights_of(corpus.within(tiny(room)).weigh(shares, shares.setting.limit, None, secret, occasion))
+
+
+def weigh_on_spark(corpus, shares, secret, occasion):
+    ballot = tasks.Ballot(shares, shares.setting.limit, secret, occasion)
+    batches = tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), ballot=ballot)
+    table = pa.Table.from_batches(batches).to_pydict()
+    sums = (np.array(table["high"]) << tasks.LOW_BITS) + np.array(table["low"])
+    return dict(zip((name.decode() for name in table["name"]), sums.tolist(), strict=True))
+
+
+WEIGHERS = pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit, weigh_on_spark])
+
+
+@WEIGHERS
+def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
+    """Two of the other seven changed places with the twin above, and the histograms lay 1.1803 apart."""
+    held = ["ab", "abc", "z", "z", "z", "a", "z", "c"]
+    every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
+    secret, shares = FewBits(EIGHT), l2_shares(4, 1.86)
+    apart = distance(*(weigh(corpus, shares, secret, "test") for corpus in (every, fewer)))
+    assert 0.1 < apart <= 1 + 1e-9
+
+
+MILLIONS = 1 << 23
+
+
+def swapped_by_the_twin(secret, occasion):
+    """Return pairs of users that change places if 2^23 users leave 40 bits to compare, and one fewer leave 41."""
+    hashes = secret.draws(f"order/{occasion}", np.arange(MILLIONS, dtype=np.uint64), 0)[:, 0]
+    order = np.argsort(hashes)
+    first, second = order[:-1], order[1:]
+    differ = hashes[first] ^ hashes[second]
+    found = (differ < 1 << 24) & (differ >= 1 << 23) & (first > second)
+    return np.stack([first[found], second[found]], axis=1)
+
+
+def millions(pairs, count):
+    """Return users of whom few hold anything: a pair two words, one of them both; the last a word of its own."""
+    held = np.zeros(MILLIONS, np.int64)
+    held[pairs[:, 0]], held[pairs[:, 1]], held[-1] = 1, 2, 1
+    user_start = np.concatenate([[0], np.cumsum(held[:count])])
+    tokens = np.full(user_start[-1], 2 * len(pairs), np.int32)
+    for number, (one, other) in enumerate(pairs):
+        tokens[user_start[one]] = 2 * number
+        tokens[user_start[other] : user_start[other] + 2] = 2 * number, 2 * number + 1
+    words = pa.array([f"w{number:02}" for number in range(2 * len(pairs) + 1)], pa.large_string())
+    return vp.Corpus(tokens, user_start, np.arange(count, dtype=np.uint64), words, "items")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
+def test_one_user_more_at_two_to_the_twenty_third(weigh, record_property):
+    """Real hashes: with as many bits as the number of users left, eight pairs of others changed places."""
+    secret, occasion = Secret.from_seed(1), "round 0/length 1"
+    pairs = swapped_by_the_twin(secret, occasion)
+    assert len(pairs) == 8
+    room = {} if weigh is weigh_in_memory else {"room": 1 << 30}
+    one, other = (
+        weigh(millions(pairs, count), l2_shares(10, 1.86), secret, occasion, **room)
+        for count in (MILLIONS, MILLIONS - 1)
+    )
+    record_property("figure", f"{distance(one, other):.4f} apart")
+    assert 0.99 < distance(one, other) <= 1 + 1e-9

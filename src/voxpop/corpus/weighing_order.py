@@ -28,8 +28,8 @@ def weighing_order(keys: Keys, secret: Draws, occasion: str) -> Int64s:
 
     Sorting numbers is faster than sorting places by them, so the lowest bits of each hash make room for the place, and
     users whose other bits agree, of whom there are few, are sorted anew by all bits. That takes 1.1 times as long as
-    comparing 33 bits alone, which put 64 of 2^20 users elsewhere, and a fourth to an eighth of `np.lexsort` (at 2^23 and
-    2^20 users: 0.31 s and 25 ms on a busy machine, half of what the draws take).
+    comparing 33 bits alone, which put 64 of 2^20 users elsewhere, and a fourth to an eighth of `np.lexsort` (at 2^23
+    and 2^20 users: 0.31 s and 25 ms on a busy machine, half of what the draws take).
 
     Args:
         keys: uint64 (users), a function of each user's id.
