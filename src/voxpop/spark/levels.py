@@ -1,6 +1,5 @@
 """The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.draws import ALL_LENGTHS, order_of
 from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.closures import closure
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.holder import Holder
@@ -52,12 +52,12 @@ class SparkLevels:
         if self._size is None:
             if shares.sequential:
                 self._order = secret.lend(order_of(ALL_LENGTHS))
-            self._words = weigh_by(self._state, partial(weigh_words, ballot=ballot), words=True)
+            self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words
         if self._candidates is None:
-            work: Any = partial(weigh_kept, ballot=ballot, length=self._length, size=self._size)
+            work: Any = closure(weigh_kept, ballot=ballot, length=self._length, size=self._size)
             return weigh_by(self._state, work, words=False)
-        work = partial(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
+        work = closure(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
         return weigh_by(self._state, work, words=False, public=self._public())
 
     def keep(self, names: Int64s) -> None:
@@ -65,10 +65,10 @@ class SparkLevels:
         if self._candidates is None:
             assert self._words is not None
             public = public_words(self._words.texts(names))
-            work: Any = partial(keep_words, order=self._order)
+            work: Any = closure(keep_words, order=self._order)
         else:
             public = {**self._public(), "names": names}
-            work = partial(keep_next, length=self._length - 1, single=self._candidates.single)
+            work = closure(keep_next, length=self._length - 1, single=self._candidates.single)
         self._state = self._holder.hold(run_with_public(self._state, work, public, STATE))
         self._size, self._candidates, self._words = names.size, None, None
 
