@@ -101,15 +101,16 @@ def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp
 
 
 def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files):
-    """Number for number: l2-descent, several partitions, users who hold too much. So does any order of rows."""
+    """Number for number: l2-descent in two partitions, users who hold too much, sequences. So does any order."""
     one, other, _ = two_files
     both = pl.concat([one, other])
     secret, found = Secret.from_seed(2), []
     for number, parts in enumerate(([one, other], [other, one], [both.sample(fraction=1.0, shuffle=True, seed=5)])):
         corpus = in_files(written(tmp_path / str(number), parts), 2, text="what")
-        found.append(collected(corpus.remaining().weigh(l2_shares(5, 50.0), 5, secret, OCCASION)))
+        weights = collected(corpus.remaining().weigh(l2_shares(5, 50.0), 5, secret, OCCASION))
+        found.append((weights, tree_of(corpus, "sample")))
     assert found[0] == found[1] == found[2]
-    assert len(found[0]) == 18
+    assert len(found[0][0]) == 18
 
 
 def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_path):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from voxpop.corpus.draws import Draws, sample_of
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.pages import forget_pages
-from voxpop.errors import InputError
+from voxpop.corpus.widths import check_width
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
 """Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
 THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
-MOST_USERS = (1 << 31) - 1
-"""Whose items have been seen is marked by numbers of 32 bits with a sign. Beyond it marks would be taken for others,
-and an item of one user could count twice."""
-
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
 
@@ -58,11 +54,7 @@ def bounded_sets(
     else's. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the number
     of threads that prepare them ahead.
     """
-    if holdings.user_key.size > MOST_USERS:
-        raise InputError(
-            f"{MOST_USERS:,} users are the most that one corpus may have: beyond, their items could not be told apart. "
-            "Read the table on Spark, where each task has users of its own."
-        )
+    check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
     mask = np.empty(0, np.uint8) if candidates is None else candidates
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
     names = holdings.draw_names(secret) if crowded else None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.work_file import WorkFile
+from voxpop.errors import InternalError
 from voxpop.kernels.group import gather_slices
 
 Heads = NDArray[Any]
@@ -139,7 +140,8 @@ class Sorter:
     def _parts(self, each: _Range) -> Iterator[Block]:
         """Yield the records of a range as they came."""
         for begin, count, size in each.places:
-            assert self._file is not None
+            if self._file is None:
+                raise InternalError("records of a sorter were looked for in a file that was never written.")
             heads = self._file.read(begin, count, HEAD)
             yield heads, self._file.read(begin + heads.nbytes, size, np.int32)
         if each.heads:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.errors import InternalError
 from voxpop.privacy.decide import TableRule
 from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
@@ -84,7 +85,8 @@ class SparkHistogram:
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of numbers that `chosen` gave."""
-        assert self._texts is not None
+        if self._texts is None:
+            raise InternalError("texts were asked of weights before words were chosen.")
         return self._texts.take(pa.array(ids))
 
     def measured(self, noise: "CellNoise", size: int) -> Int64s:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.draws import ALL_LENGTHS, order_of
+from voxpop.errors import InternalError
 from voxpop.spark.ballots import lent_ballot, weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.frames import STATE, Arrays, run_with_public
@@ -63,7 +64,8 @@ class SparkLevels:
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these."""
         if self._candidates is None:
-            assert self._words is not None
+            if self._words is None:
+                raise InternalError("words were kept before they were weighed.")
             public = public_words(self._words.texts(names))
             work: Any = closure(keep_words, order=self._order)
         else:
@@ -74,10 +76,12 @@ class SparkLevels:
 
     def extend(self, candidates: "Candidates") -> None:
         """Go on to the next length: these are its candidates."""
-        assert self._size is not None, "keep the grams of length 1 first"
+        if self._size is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
         self._candidates = candidates
         self._length += 1
 
     def _public(self) -> Arrays:
-        assert self._candidates is not None
+        if self._candidates is None:
+            raise InternalError("candidates were to be sent where there are none.")
         return {"need": self._candidates.need, "estimates": self._candidates.estimates}
