@@ -17,6 +17,7 @@ from voxpop.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candid
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.union.additive import Weighted
+from voxpop.union.descent import L2Descent
 from voxpop.union.sharing import BoundShares, Setting
 
 SHARES = BoundShares(Weighted(), Setting(9, 2))
@@ -95,6 +96,16 @@ def test_a_walk_out_of_turn_is_refused():
         walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
         walk.compact(single=False)
+
+
+def test_users_have_no_order_that_nobody_drew():
+    """A walk whose first weighing needed none is refused one later: the order of the corpus is not a secret one."""
+    walk = corpus_of([[list("ab")]]).levels()
+    walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
+    walk.keep(np.arange(2))
+    descent = BoundShares(L2Descent(), Setting(9, 2, 40, 2 << 40))
+    with pytest.raises(InternalError, match="cannot have one at a later length"):
+        walk.weigh(descent, 9, Secret.from_seed(1), "length 2")
 
 
 def test_keys_of_candidates_rise_up_to_the_last_group():

@@ -107,7 +107,9 @@ class Levels:
 
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
-        if shares.sequential and self._ids is None and not self._in_order:
+        if shares.sequential and not self._in_order:
+            if self._ids is not None:
+                raise InternalError("a walk that began without an order of users cannot have one at a later length.")
             self.put_in_order(secret)
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None

@@ -55,6 +55,8 @@ class SparkLevels:
                 self._order = secret.lend(order_of(ALL_LENGTHS))
             self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words
+        if shares.sequential and self._order is None:
+            raise InternalError("a walk that began without an order of users cannot have one at a later length.")
         if self._candidates is None:
             work: Any = closure(weigh_kept, ballot=ballot, length=self._length, size=self._size)
             return weigh_by(self._state, work, words=False)
