@@ -20,6 +20,7 @@ from three_paths import (
     weigh_within_limit,
     within_limit,
 )
+from voxpop.corpus.weighing_order import weighing_order
 from voxpop.privacy.secret import Secret
 
 PATHS = pytest.mark.parametrize("path", [in_memory, within_limit, on_spark])
@@ -87,7 +88,38 @@ def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
     every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
     secret, shares = FewBits(EIGHT), l2_shares(4, 1.86)
     apart = distance(*(weigh(corpus, shares, secret, "test") for corpus in (every, fewer)))
-    assert 0.1 < apart <= 1 + 1e-9
+    assert 0.1 < apart <= 1 + 1e-9, apart
+
+
+def by_the_bits_that_users_leave(keys, secret, occasion):
+    """The twin that ran within a limit: places take as many of the lowest bits as the number of users has."""
+    return by_bits(keys.size.bit_length(), keys, secret, occasion)
+
+
+def by_33_bits(keys, secret, occasion):
+    """The twin that ran in memory and on Spark: users whose first 33 bits agree come in the order of their places."""
+    return by_bits(31, keys, secret, occasion)
+
+
+def by_bits(low, keys, secret, occasion):
+    hashes = secret.draws(f"order/{occasion}", keys, 0)[:, 0]
+    return np.argsort(hashes >> np.uint64(low), kind="stable")
+
+
+def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
+    """The same users, the same search: beyond 1."""
+    monkeypatch.setattr("voxpop.corpus.weighing_order.weighing_order", by_the_bits_that_users_leave)
+    with pytest.raises(AssertionError, match=r"1\.1"):
+        test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh_in_memory)
+
+
+@pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
+def test_a_twin_that_asks_where_users_lie_is_caught(twin):
+    """Exchanged, two users whose compared bits agree weigh in another order."""
+    secret, keys = FewBits([3, 3, 3, 3]), np.arange(4, dtype=np.uint64)
+    orders = [some[twin(some, secret, "x")].tolist() for some in (keys, keys[::-1])]
+    assert orders[0] != orders[1]
+    assert [some[weighing_order(some, secret, "x")].tolist() for some in (keys, keys[::-1])] == [[0, 1, 2, 3]] * 2
 
 
 MILLIONS = 1 << 23
