@@ -64,7 +64,6 @@ class Corpus:
 
     def holdings(self, secret: "Draws", occasion: str, *, ordered: bool) -> "Holdings":
         """Return what users hold, in the order in which they weigh in a pass where that matters."""
-        from voxpop.corpus.bound import user_order
         from voxpop.corpus.holdings import Holdings
 
         users = self.tokens, self.user_start, self.user_key
@@ -74,7 +73,9 @@ class Corpus:
 
             users = in_weighing_order(*users, self.limit, secret, occasion)
         elif ordered:
-            order = user_order(self.user_key, secret, occasion)
+            from voxpop.corpus.weighing_order import weighing_order
+
+            order = weighing_order(self.user_key, secret, occasion)
         return Holdings(*users, len(self.vocabulary), order, limit=self.limit, words=self.vocabulary)
 
     def remaining(self) -> "Remaining":

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, text_buffers
 from voxpop.corpus.bound import BoundedSets, cut_to_limit, distinct_sets, in_order
-from voxpop.corpus.draws import Draws
+from voxpop.corpus.draws import WORDS, Draws
 from voxpop.corpus.histogram import Decision, Histogram
 from voxpop.corpus.holdings import WORDS_AT_ONCE
 from voxpop.corpus.pool_batches import Batch, Batches
@@ -138,5 +138,5 @@ def item_names(words: pa.LargeStringArray, secret: Draws) -> Words:
     names = np.empty((len(words), 2), np.uint64)
     for first in range(0, len(words), WORDS_AT_ONCE):
         mine = starts[first : first + WORDS_AT_ONCE + 1]
-        names[first : first + WORDS_AT_ONCE] = secret.text_draws("words", letters, mine)
+        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)
     return names

@@ -1,7 +1,7 @@
 """Items that one user alone holds, when rounds add up what they saw: how likely one of them is ever released.
 
-In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its evidence is S_r = c_1 z_1 + ... + c_r z_r. It is released
-as soon as S_r reaches a threshold, and dropped where S_r stays below a floor. What a user no longer needs for dropped
+In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its evidence is S_r = c_1 z_1 + ... + c_r z_r. It is
+released as soon as S_r reaches a threshold, and dropped where S_r stays below a floor. What a user no longer needs for dropped
 items goes to the others, so the weight of a novel item grows as others are dropped, and it is the lucky ones that
 remain. The bound below accounts for that; docs/privacy/adaptive.md has the proof.
 
@@ -193,10 +193,9 @@ class _Drawing:
             return np.asarray(near * (1 - part) + far * (part + bulge))
 
         if self._all:
-            rows = [
-                moved(slice(row, row + 1), by, part) for row, (by, part) in enumerate(zip(points, parts, strict=True))
-            ]
-            return np.minimum(np.concatenate(rows) * ROUNDING, 1.0)
+            each = enumerate(zip(points, parts, strict=True))
+            shares = [moved(slice(row, row + 1), int(by), float(more)) for row, (by, more) in each]
+            return np.minimum(np.concatenate(shares) * ROUNDING, 1.0)
         worst = shown.copy()
         for fewest, many, by, more in zip(self.drawn, self._most, points, parts, strict=True):
             rows = slice(int(np.searchsorted(self._places, fewest)), None)
