@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.errors import InternalError
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
 from voxpop.ngrams.calibration import calibrated
@@ -164,7 +165,8 @@ class _Walk:
         if candidates is not None and self._ngrams.thresholds == "votes":
             marks = np.append(marks_below(usual, len(self.released[-1]), candidates.count), marks)
         rule = round_plan.rule(self._plan.budget)
-        assert isinstance(rule, ThresholdRule)
+        if not isinstance(rule, ThresholdRule):
+            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule.")
         return Ballots.of(candidates, rule, marks)
 
     def _elect(self, ballots: Ballots, bands: Bands, names: Int64s, grades: Int64s) -> Result:

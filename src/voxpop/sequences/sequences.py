@@ -39,7 +39,7 @@ class Sequences:
         max_length: most symbols of one user's sequence (the paper's l_max): the noise is proportional to it. Public.
         max_gram: length of the longest gram counted, the end mark included (the paper's n_max).
         combine: which sequence is a user's own where it has several: "sample" draws one of those that hold a symbol,
-            "concatenate" joins them in order.
+            "concatenate" joins them in the order of the rows, on Spark in that of their contents.
         alphabet: all tokens that may occur: distinct strings, or a release of items. Public: what is not in it is left
             out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data.
         consistency: how noisy counts are reconciled with those of shorter grams: "published" is the paper's rule;

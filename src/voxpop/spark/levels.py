@@ -1,12 +1,14 @@
 """The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.draws import ALL_LENGTHS, order_of
+from voxpop.errors import InternalError
 from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.closures import closure
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.holder import Holder
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 Int64s = NDArray[np.int64]
-ALL_LENGTHS = "all lengths"
 
 
 class SparkLevels:
@@ -51,33 +52,38 @@ class SparkLevels:
         ballot = lent_ballot(shares, limit, secret, occasion, order=ALL_LENGTHS)
         if self._size is None:
             if shares.sequential:
-                self._order = secret.lend(f"order/{ALL_LENGTHS}")
-            self._words = weigh_by(self._state, partial(weigh_words, ballot=ballot), words=True)
+                self._order = secret.lend(order_of(ALL_LENGTHS))
+            self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words
+        if shares.sequential and self._order is None:
+            raise InternalError("a walk that began without an order of users cannot have one at a later length.")
         if self._candidates is None:
-            work: Any = partial(weigh_kept, ballot=ballot, length=self._length, size=self._size)
+            work: Any = closure(weigh_kept, ballot=ballot, length=self._length, size=self._size)
             return weigh_by(self._state, work, words=False)
-        work = partial(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
+        work = closure(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
         return weigh_by(self._state, work, words=False, public=self._public())
 
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these."""
         if self._candidates is None:
-            assert self._words is not None
+            if self._words is None:
+                raise InternalError("words were kept before they were weighed.")
             public = public_words(self._words.texts(names))
-            work: Any = partial(keep_words, order=self._order)
+            work: Any = closure(keep_words, order=self._order)
         else:
             public = {**self._public(), "names": names}
-            work = partial(keep_next, length=self._length - 1, single=self._candidates.single)
+            work = closure(keep_next, length=self._length - 1, single=self._candidates.single)
         self._state = self._holder.hold(run_with_public(self._state, work, public, STATE))
         self._size, self._candidates, self._words = names.size, None, None
 
     def extend(self, candidates: "Candidates") -> None:
         """Go on to the next length: these are its candidates."""
-        assert self._size is not None, "keep the grams of length 1 first"
+        if self._size is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
         self._candidates = candidates
         self._length += 1
 
     def _public(self) -> Arrays:
-        assert self._candidates is not None
+        if self._candidates is None:
+            raise InternalError("candidates were to be sent where there are none.")
         return {"need": self._candidates.need, "estimates": self._candidates.estimates}
