@@ -1,6 +1,6 @@
 """Rules of privacy that more than one mechanism follows, or both a plan and a release: the same everywhere.
 
-docs/design/0014-one-rule-plan.md lists them, with the place where each stands and the test that binds its copies.
+docs/design/0014-one-rule.md lists them, with the place where each stands and the test that binds its copies.
 """
 
 from collections import Counter
