@@ -21,7 +21,7 @@ def main() -> None:
     """Measure, print, write."""
     corpus = posts()
     rows: list[list[object]] = [["partitions", "words by l2-descent", "against one", "words by weighted"]]
-    plan = vp.SetUnion(limit=100).plan(BUDGET)
+    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(BUDGET)
     even = vp.SetUnion(limit=100, weighting="weighted").plan(BUDGET)
     weighted = round(np.mean([len(even.release(corpus, seed)) for seed in range(SEEDS)]))
     whole = 0.0

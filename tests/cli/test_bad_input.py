@@ -266,7 +266,7 @@ def test_corpora_that_are_none(posts, corpus):
     budget = vp.Budget(1, 1e-8)
     quick = (
         vp.SetUnion(1),
-        vp.SetUnion(2, focus=True),
+        vp.SetUnion(2, "l2-descent"),
         vp.NGrams(2, 2, accounting="published"),
         vp.HeavyHitters(max_length=2),
     )

@@ -83,7 +83,7 @@ def test_plan_for_people(voxpop):
 
 def test_plan_for_machines(voxpop):
     """A machine gets the plan's numbers and the guarantee."""
-    expected = vp.SetUnion(alpha=2.0, accounting="published").plan(vp.Budget(3, 1e-6))
+    expected = vp.SetUnion(weighting="l2-descent", alpha=2.0, accounting="published").plan(vp.Budget(3, 1e-6))
     content = voxpop("plan", "--epsilon", 3, "--delta", 1e-6, "--alpha", 2, "--accounting", "published", "--json").json
     assert content["plan"] == expected.to_dict()
     assert content["guarantee"] == expected.guarantee.to_dict()

@@ -33,7 +33,7 @@ from voxpop.union import releasing, sharing
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
-UNION = vp.SetUnion(limit=LIMIT)
+UNION = vp.SetUnion(limit=LIMIT, weighting="l2-descent")
 
 
 def any_of(count, weight, plan):
@@ -124,7 +124,7 @@ def test_seed_fixed(monkeypatch):
 
 def test_threshold_off_by_one_user():
     """The optimal selection counts whole users: one more than there are."""
-    plan = vp.SetUnion(limit=1).plan(BUDGET)
+    plan = vp.SetUnion(limit=1, weighting="count").plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
     with pytest.MonkeyPatch.context() as patch:

@@ -171,7 +171,7 @@ def test_next_to_no_data_gives_an_empty_release(users, budget):
 def test_one_length_is_a_set_union(letters, budget):
     """With max_length 1 the plan is that of set union."""
     one = vp.NGrams(max_length=1, limit=20).plan(budget)
-    union = vp.SetUnion(limit=20).plan(budget)
+    union = vp.SetUnion(limit=20, weighting="l2-descent").plan(budget)
     assert one.first.scale == pytest.approx(union.sigma, rel=1e-6)
     assert one.first.threshold == pytest.approx(union.threshold, rel=1e-4)
     assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1))

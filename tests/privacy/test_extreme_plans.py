@@ -252,7 +252,7 @@ def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
     """With so many items a user the grid is coarse, rounding is paid for in noise, and the cutoff grows with that."""
     with pytest.raises(BudgetError, match="cutoff"):
-        vp.SetUnion(limit=10**6, alpha=1000.0).plan(vp.Budget(1e-3, 1.2265865115027022e-12))
+        vp.SetUnion(limit=10**6, weighting="l2-descent", alpha=1000.0).plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
 
 def test_a_length_that_gets_next_to_nothing_is_refused():

@@ -86,7 +86,7 @@ def test_length_1_alone_is_a_set_union(weighting, accounting):
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
 
 
-RELEASES = [vp.SetUnion(limit=9, rounds=3), vp.SetUnion(limit=9, focus=True), vp.NGrams(4, limit=9)]
+RELEASES = [vp.SetUnion(9, "l2-descent", rounds=3), vp.SetUnion(limit=9), vp.NGrams(4, limit=9)]
 
 
 @pytest.mark.parametrize("memory", [False, True])

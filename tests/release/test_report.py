@@ -71,7 +71,7 @@ class Parsed(HTMLParser):
 
 
 UNIONS = [
-    vp.SetUnion(limit=100),
+    vp.SetUnion(limit=100, weighting="l2-descent"),
     vp.SetUnion(limit=30, weighting="weighted", accounting="published"),
     vp.SetUnion(limit=20, weighting="count"),
     vp.SetUnion(limit=20, weighting="weighted", noise="laplace", rounds=2),
@@ -94,7 +94,7 @@ def test_chances_of_set_union_are_the_plans(union, size):
 
 def test_chances_of_optimal_selection_are_the_plans():
     """One item each: the optimal rule, at the plan's own delta."""
-    plan = vp.SetUnion(limit=1).plan(BUDGET)
+    plan = vp.SetUnion(limit=1, weighting="count").plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.holders(p) for p in (0.01, 0.5, 0.999)]
 

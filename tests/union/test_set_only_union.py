@@ -56,7 +56,6 @@ def test_the_real_path_releases_with_the_planned_probability(probability, budget
         ({"weighting": "l2-descent"}, "number of its items alone"),
         ({"noise": "laplace"}, "no noise"),
         ({"weighting": "l1-descent", "noise": "laplace"}, "no noise"),
-        ({"focus": True}, "nothing but the set"),
         ({"cap": 0.0}, "`cap`"),
         ({"cap": 1.5}, "`cap`"),
         ({"cap": math.nan}, "`cap`"),

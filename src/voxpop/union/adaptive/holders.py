@@ -1,5 +1,7 @@
 """How many users must hold an item before adaptive rounds are likely to release it: no data needed."""
 
+from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +13,11 @@ from voxpop.union.holders import COMMON
 if TYPE_CHECKING:
     from voxpop.union.adaptive.plan import AdaptivePlan
 
+Floats = NDArray[np.float64]
+
 MOST_USERS = 10**12
-POINTS = 601
+STEPS = 40
+"""Steps of the grid in a standard deviation of all the noise."""
 REACH = 8.0
 
 
@@ -51,21 +56,34 @@ def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
     return not_first * _never(plan, means)
 
 
-def _never(plan: "AdaptivePlan", means: NDArray[np.float64]) -> float:
-    """Return how likely the evidence never reaches its threshold, by following its density on a grid."""
+def _never(plan: "AdaptivePlan", means: Floats) -> float:
+    """Return how likely the evidence never reaches its threshold.
+
+    The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.
+    """
     rules = plan.evidence
-    spreads, shifts = rules.spreads, np.array(rules.parts) * means
-    reach = float(np.cumsum(shifts)[-1]) + REACH * float(spreads[-1])
-    edges = np.linspace(-REACH * float(spreads[-1]), reach, POINTS)
-    points = (edges[1:] + edges[:-1]) / 2
-    density, missed = np.zeros(points.size), 0.0
-    density[np.searchsorted(points, 0.0)] = 1.0
-    for number, part in enumerate(rules.parts):
-        centres = points + shifts[number]
-        moved = np.diff(ndtr((edges[None, :] - centres[:, None]) / part), axis=1)
-        density = density @ moved
-        floor = rules.floors[number] if number < len(rules.floors) else rules.thresholds[number]
-        dropped = points < floor * spreads[number]
-        missed += float(density[dropped].sum())
-        density[dropped | (points >= rules.thresholds[number] * spreads[number])] = 0.0
+    step, points, kernels = _grid(rules.parts)
+    weights = np.cumsum(np.array(rules.parts) * means)
+    law, missed = np.zeros(points.size), 0.0
+    law[points.size // 2] = 1.0
+    for number, kernel in enumerate(kernels):
+        law = np.convolve(law, kernel, "same")
+        spread = float(rules.spreads[number])
+        threshold = rules.thresholds[number] * spread - weights[number]
+        floor = rules.floors[number] * spread - weights[number] if number < len(rules.floors) else threshold
+        below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
+        missed += float(law @ below)
+        law = law * np.clip((threshold - points) / step + 0.5, 0.0, 1.0) * (1.0 - below)
     return min(1.0, missed)
+
+
+@lru_cache(maxsize=8)
+def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
+    """Return a step, the points of a grid around 0, and by round the chances to move by so many of them."""
+    spread = float(np.sqrt(np.sum(np.square(parts))))
+    step = spread / STEPS
+    half = round(REACH * STEPS)
+    points = step * np.arange(-half, half + 1)
+    reaches = [ceil(REACH * part / step) for part in parts]
+    edges = [step * (np.arange(-reach, reach + 2) - 0.5) / part for reach, part in zip(reaches, parts, strict=True)]
+    return step, np.asarray(points, np.float64), tuple(np.diff(ndtr(each)) for each in edges)
