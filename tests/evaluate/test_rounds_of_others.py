@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 import naive
 import voxpop as vp
@@ -106,6 +107,13 @@ def test_pipeline_dp_itself_where_it_is_installed():
         "pipeline_dp.partition_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )
     for limit in (1, 10, 100):
-        own = selection.create_weighted_gaussian_thresholding(3.0, BUDGET.delta, limit).threshold
-        assert pipeline_dp_scale(BUDGET, limit).threshold == pytest.approx(own, rel=1e-3)
+        own, ours = (
+            selection.create_weighted_gaussian_thresholding(3.0, BUDGET.delta, limit),
+            pipeline_dp_scale(BUDGET, limit),
+        )
+        assert ours.threshold == pytest.approx(own.threshold, rel=1e-3)
+        for weight in (10, 30, 60):
+            assert ndtr((weight - ours.threshold) / ours.scale) == pytest.approx(
+                own.probability_of_keep(weight), rel=0.01
+            )
     assert pipeline_dp_scale(BUDGET, 100, as_run=False).threshold == pytest.approx(7.5, abs=0.3)
