@@ -22,7 +22,6 @@ PEERS = {
     "OpenDP, Gaussian threshold": ["opendp_threshold.py", str(PAIRS), "gaussian"],
     "OpenDP, Laplace threshold": ["opendp_threshold.py", str(PAIRS), "laplace"],
     "PipelineDP, Gaussian thresholding": ["pipelinedp_selection.py", str(PAIRS), "gaussian"],
-    "PipelineDP, weighted Gaussian": ["pipelinedp_selection.py", str(PAIRS), "weighted"],
 }
 
 

@@ -48,7 +48,7 @@ def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_one_novel_item_at_most_has_weight(users, cutoff):
-    """What needs no limit on items: the first item that nobody else holds takes all that its user has left."""
+    """The first item that nobody else holds takes all that its user has left."""
     fresh = [[7, *(item for item in user if item < 5), 6] for user in users[-1:]]
     others = [[item for item in user if item < 5] for user in users[:-1]]
     histogram = poured([*others, *fresh], cutoff)
@@ -118,6 +118,65 @@ def test_a_lone_item_comes_out_with_probability_delta():
     assert GreedyNumbers.of(Budget(700, 0.4999)).cutoff >= 1.0
 
 
+def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
+    """Return the probability that some item exceeds the threshold after noise, by the law of Laplace."""
+    return float(-np.expm1(np.log1p(-0.5 * np.exp((weights - numbers.threshold) / numbers.scale)).sum()))
+
+
+def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_property):
+    """As published: noise alone lifts one of 999 items without weight. With a limit of 1,000 it is delta."""
+    budget = Budget(3, exp(-10))
+    lone = np.zeros(1000, np.int64)
+    items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])
+    pour_in_order(lone, items, starts, np.zeros(1, np.int64), 5 * UNIT, UNIT)
+    published = exceeded(lone / UNIT, GreedyNumbers.of(budget)) / budget.delta
+    sound = exceeded(lone / UNIT, GreedyNumbers.of(budget, limit=1000)) / budget.delta
+    assert published == pytest.approx(1 + 999 * exp(-3), rel=2e-3)
+    assert 0.99 < sound <= 1.0
+    record_property("figure", f"1,000 lone items: {published:.1f} times delta as published, {sound:.3f} with the limit")
+
+
+def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
+    """Users in an order, the extra one's place, and who then pour what it saved them on items without weight.
+
+    A unit is `shares` shares, the cutoff five units and a share. Items a lie one share below it, items b about a unit.
+    The extra user fills the items a. Each later user holds an a, a b and a c: the b takes all that is left, but what
+    was saved.
+    """
+    users, near = [], 3 * shares
+    for number in range(shares):
+        a, b = number, shares + number
+        users += [[a]] * 5 + [[b]] * 4
+        full = list(range(near, near + shares - 2))
+        users += [[item] for item in full for _ in range(5)]
+        users.append([*full, b])
+        near += shares - 2
+    extra = len(users)
+    users.append(list(range(shares)))
+    users += [[number, shares + number, 2 * shares + number] for number in range(shares)]
+    return users, extra
+
+
+@pytest.mark.jit
+def test_items_of_others_have_weight_only_through_the_extra_user(record_property):
+    """In one order of users: a hundred items that others hold have weight through it alone, and cost 5 times delta."""
+    users, extra = saving_users()
+    size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
+    histograms = []
+    for these in (users, users[:extra] + users[extra + 1 :]):
+        items, starts = as_arrays(these)
+        histograms.append(np.zeros(size, np.int64))
+        pour_in_order(histograms[-1], items, starts, np.arange(len(these)), 5 * UNIT + share, UNIT)
+    larger, smaller = histograms
+    only = (larger > 0) & (smaller == 0)
+    budget = Budget(3, exp(-10))
+    cost = exceeded(larger[only] / UNIT, GreedyNumbers.of(budget)) / budget.delta
+    assert only.sum() == 100
+    assert (larger - smaller).sum() <= UNIT
+    assert cost > 4.9
+    record_property("figure", f"{only.sum()} items of others: {cost:.2f} times delta in one order")
+
+
 def test_orders_of_pouring():
     """Most frequent first, ties by first appearance; or by a public rank."""
     held = PrivatePairs(np.array([2, 0, 1, 1], np.int32), np.array([0, 3, 4]), np.array([1, 4, 1, 1], np.int32), 3)
@@ -131,6 +190,9 @@ def test_common_items_come_out_and_lone_ones_do_not():
     users = [[0, 1, 2 + j] for j in range(100)]
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, np.ones_like(items), 102)
-    released = private_greedy(held, Budget(3, 1e-9), Secret.from_seed(1), alpha=20)
-    assert released[:2].all()
-    assert not released[2:].any()
+    for limit in (None, 3):
+        released = private_greedy(held, Budget(3, 1e-9), Secret.from_seed(1), alpha=20, limit=limit)
+        assert released[:2].all()
+        assert not released[2:].any()
+    held = private_greedy(held, Budget(3, 1e-9), Secret.from_seed(1), alpha=20, limit=1)
+    assert held.sum() <= 2
