@@ -47,8 +47,16 @@ def main(again: list[str]) -> None:
         again: words; cells whose names have one of them are measured anew.
     """
     cells = Cells("set_union_limits", again)
+    found: dict[str, dict[str, list[float | None]]] = {}
+    for label, budget in BUDGETS.items():
+        found[label] = measured(cells, label, budget)
+        write(found)
+        draw(found)
+
+
+def write(found: dict[str, dict[str, list[float | None]]]) -> None:
+    """Write the budgets that are complete."""
     rows: list[list[object]] = [["", *(named(limit) for limit in LIMITS)]]
-    found = {label: measured(cells, label, budget) for label, budget in BUDGETS.items()}
     for label, lines in found.items():
         rows.append([f"words released at ({label})", *("" for _ in LIMITS)])
         rows += [[name, *("–" if each is None else f"{each:,.0f}" for each in line)] for name, line in lines.items()]
@@ -57,7 +65,6 @@ def main(again: list[str]) -> None:
     note += f"{NONE:,}; set-only accounting takes limits up to {MOST_SET_ONLY:,} (–). GW has no limit, the same run "
     note += "stands in every column; without one it is not (epsilon, delta)-private (docs/privacy/errata.md)."
     table("Set union by limit and budget", rows, "set_union_limits", note)
-    draw(found)
 
 
 def measured(cells: Cells, label: str, budget: vp.Budget) -> dict[str, list[float | None]]:
@@ -108,8 +115,8 @@ def draw(found: dict[str, dict[str, list[float | None]]]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, plots = plt.subplots(1, len(found), figsize=(15, 5), constrained_layout=True)
-    for plot, (label, lines) in zip(plots, found.items(), strict=True):
+    figure, plots = plt.subplots(1, len(found), figsize=(5 * len(found), 5), constrained_layout=True, squeeze=False)
+    for plot, (label, lines) in zip(plots[0], found.items(), strict=True):
         for name, line in lines.items():
             style = {"default": "k-o", GW: "k:", SOUND: "k--"}.get(name, "-")
             width = 2.5 if name == "default" else 1.2
@@ -121,7 +128,7 @@ def draw(found: dict[str, dict[str, list[float | None]]]) -> None:
         plot.set_title(f"words released at ({label})")
         plot.set_ylim(bottom=0)
         plot.grid(alpha=0.3)
-    plots[0].legend(fontsize=8)
+    plots[0, 0].legend(fontsize=8)
     figure.savefig(RESULTS / "set_union_limits.png", dpi=100)
     plt.close(figure)
 
