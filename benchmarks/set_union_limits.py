@@ -18,7 +18,7 @@ from voxpop.evaluate.baselines import private_greedy
 from voxpop.privacy.secret import Secret
 
 NONE = 2_000
-"""What stands for no limit: 7 of half a million users hold more."""
+"""What stands for no limit: nobody of the half million holds more."""
 LIMITS = (1, 2, 5, 10, 30, 100, 300, NONE)
 MOST_SET_ONLY = 1_000
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-5": vp.Budget(1, 1e-5), "0.5, 1e-7": vp.Budget(0.5, 1e-7)}
