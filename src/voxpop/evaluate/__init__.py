@@ -1,5 +1,6 @@
 """Comparisons: what reads private truth says "private" in its name, and never enters a release."""
 
+from voxpop.evaluate.baselines.held import private_missing_mass
 from voxpop.evaluate.by_length import released_by_length
 from voxpop.evaluate.k_anonymity import private_coverage, private_user_counts
 from voxpop.evaluate.ngram_truth import private_gram_counts, private_ngram_coverage, private_spurious_share
@@ -22,6 +23,7 @@ __all__ = [
     "private_coverage",
     "private_gram_counts",
     "private_length_distance",
+    "private_missing_mass",
     "private_ngram_coverage",
     "private_queries",
     "private_relative_error",
