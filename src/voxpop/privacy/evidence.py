@@ -1,9 +1,9 @@
 """Items that one user alone holds, when rounds add up what they saw: how likely one of them is ever released.
 
 In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its evidence is S_r = c_1 z_1 + ... + c_r z_r. It is
-released as soon as S_r reaches a threshold, and dropped where S_r stays below a floor. What a user no longer needs for dropped
-items goes to the others, so the weight of a novel item grows as others are dropped, and it is the lucky ones that
-remain. The bound below accounts for that; docs/privacy/adaptive.md has the proof.
+released as soon as S_r reaches a threshold, and dropped where S_r stays below a floor. What a user no longer needs for
+dropped items goes to the others, so the weight of a novel item grows as others are dropped, and it is the lucky ones
+that remain. The bound below accounts for that; docs/privacy/adaptive.md has the proof.
 
 Let t novel items be in the user's pool, which is drawn once. Give every item its own noise, whatever becomes of it.
 The others that are still there in round r include those whose noise alone stays above all floors: M_r - 1 of them,

@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_items, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
 from voxpop.testing.audit.shown import Counts, epsilon_shown
+from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.plan import UnionPlan
 from voxpop.union.set_only import CappedSharing
 from voxpop.union.set_union import SetUnion
@@ -62,7 +64,8 @@ def union_cases(unions: Sequence[SetUnion] = UNIONS, budget: Budget = BUDGET) ->
     """
     for union in unions:
         plan = union.plan(budget)
-        assert isinstance(plan, UnionPlan), "adaptive rounds have cases of their own"
+        if not isinstance(plan, UnionPlan):
+            raise InternalError("adaptive rounds have cases of their own.")
         yield near(plan)
         yield alone(plan, union.limit_used, "alone")
         yield alone(plan, EXCESS * union.limit_used, "over")
@@ -143,7 +146,7 @@ class Event:
         most_copies: in one release.
     """
 
-    plan: UnionPlan
+    plan: UnionPlan | AdaptivePlan
     width: int
     most: int
     engine: Engine = in_memory
@@ -169,6 +172,8 @@ class Event:
 
 def title(union: SetUnion) -> str:
     """Name a configuration."""
+    if union.adaptive:
+        return f"set union, adaptive rounds, limit {union.limit_used}"
     if union.limit_used == 1 and union.rounds == 1 and union.accounting == "joint":
         return "set union, optimal selection"
     rounds = f", {union.rounds} rounds" if union.rounds > 1 else ""

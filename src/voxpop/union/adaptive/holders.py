@@ -24,13 +24,13 @@ REACH = 8.0
 def users_needed(plan: "AdaptivePlan", probability: float, items: int) -> int | None:
     """Return the least number of holders who reach the probability, or None; see `AdaptivePlan.holders`."""
     low, high = 0, 1
-    while _release_probability(plan, high, items) < probability:
+    while released(plan, high, items) < probability:
         low, high = high, high * 2
         if high > MOST_USERS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        reached = _release_probability(plan, middle, items) >= probability
+        reached = released(plan, middle, items) >= probability
         low, high = (low, middle) if reached else (middle, high)
     return high
 
@@ -41,8 +41,8 @@ def missing(plan: "AdaptivePlan", items: int) -> float:
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
 
-def _release_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
-    """Return how likely an item of so many users is released in some round."""
+def released(plan: "AdaptivePlan", users: int, items: int) -> float:
+    """Return how likely an item of so many users, who hold `items` such items each, is released in some round."""
     return 1 - _miss_probability(plan, users, items)
 
 
