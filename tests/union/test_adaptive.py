@@ -58,7 +58,7 @@ def test_every_budget_is_kept(epsilon, delta, limit):
     """Small and large budgets and limits get a plan within them, and no common item is lost."""
     plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta <= delta
-    assert plan.holders(0.5) < plan.holders(0.9) < plan.holders(0.99)
+    assert plan.holders(0.5) <= plan.holders(0.9) <= plan.holders(0.99) < 10 * plan.holders(0.5)
     assert plan.missing() < 1e-6
 
 

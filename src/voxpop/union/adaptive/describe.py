@@ -16,8 +16,16 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "",
         *users_table(plan),
         missing_line(plan),
+        *_one_each(plan),
     ]
     return "\n".join(lines)
+
+
+def _one_each(plan: dict[str, Any]) -> list[str]:
+    """Return what is better where users hold one item each, as lines."""
+    if plan["limit"] > 1:
+        return []
+    return ['Where users hold one item each, weighting="count" is the optimal mechanism']
 
 
 def _round_rows(plan: dict[str, Any]) -> list[list[str]]:
