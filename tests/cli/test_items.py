@@ -109,7 +109,7 @@ def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
         (["nowhere.parquet", "--user", "author", "--text", "body", *BUDGET], ["nowhere.parquet"]),
         (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing", "1e-7"]),
         ([*CALL, "--tokenizer", "syllables"], ["syllables", "words"]),
-        ([*CALL, "--noise", "laplace"], ["l2-descent weighting with laplace noise"]),
+        ([*CALL, "--noise", "laplace"], ["adaptive rounds", "laplace noise"]),
     ],
 )
 def test_wrong_calls_say_what_to_do(voxpop, posts, tmp_path, arguments, expected):

@@ -17,8 +17,8 @@ from voxpop.privacy.slack import numerical_slack, walk_slack
 
 BUDGET = vp.Budget(2, 1e-6)
 UNIONS = [
-    vp.SetUnion(limit=20),
-    vp.SetUnion(limit=20, rounds=3),
+    vp.SetUnion(limit=20, weighting="l2-descent"),
+    vp.SetUnion(limit=20, weighting="l2-descent", rounds=3),
     vp.SetUnion(limit=20, weighting="weighted", accounting="published"),
     vp.SetUnion(limit=20, weighting="count", rounds=2),
 ]
@@ -124,5 +124,5 @@ def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
 
     monkeypatch.setattr(releasing, "run_round", again)
     with pytest.raises(AssertionError):
-        test_no_pass_uses_the_noise_of_another(talk, vp.SetUnion(limit=9, rounds=3), False, monkeypatch)
+        test_no_pass_uses_the_noise_of_another(talk, vp.SetUnion(9, "l2-descent", rounds=3), False, monkeypatch)
     assert len(seen) == 3

@@ -22,11 +22,6 @@ ROUND_RATIO: Final = 0.3
 
 def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Fill in a set union; see `SetUnion.plan`."""
-    if budget.delta <= 0.0:
-        raise BudgetError(
-            "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. "
-            "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
-        )
     if union.accounting == "set-only":
         from voxpop.union.set_only import plan_union_set_only
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within
-from voxpop.errors import InputError, UnsoundError
+from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 from voxpop.union.adaptive.schedule import USUAL_LIMIT
 from voxpop.union.cells import sound_sharing
@@ -172,6 +172,11 @@ class SetUnion:
             BudgetError: where no threshold can meet the budget.
         """
         check_budget(budget)
+        if budget.delta <= 0.0:
+            raise BudgetError(
+                "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. Choose "
+                "it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
+            )
         if self.adaptive:
             from voxpop.union.adaptive.planning import plan_adaptive
 
