@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from voxpop.corpus.counting import Counting
-    from voxpop.corpus.cutting import Combine
     from voxpop.corpus.draws import Draws
+    from voxpop.corpus.engine import Combine, Engine, Shares
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.levels import Levels
     from voxpop.corpus.memory import MemoryLimit
     from voxpop.corpus.remaining import Remaining
-    from voxpop.corpus.weigh import Shares
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -75,7 +74,7 @@ class Corpus:
         """Return the items, to be released in one round or several."""
         from voxpop.corpus.remaining import Remaining
 
-        return Remaining(self)
+        return Remaining(self.weigh, self.vocabulary)
 
     def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws") -> "Counting":
         """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
@@ -84,6 +83,10 @@ class Corpus:
 
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return Counting(one_sequence_each(self, alphabet, max_length, combine, secret), len(alphabet))
+
+    def gathered(self) -> "Corpus":
+        """Return all users in arrays on this machine: this corpus."""
+        return self
 
     def bounded(self, limit: int, candidates: NDArray[np.uint8], secret: "Draws", occasion: str) -> "Corpus":
         """Return a corpus in which every user holds at most `limit` of its distinct candidates, drawn once."""
@@ -108,14 +111,10 @@ class Corpus:
             self.limit.require(size, what)
 
     def levels(self) -> "Levels":
-        """Return the walk from words to longer and longer grams.
-
-        Raises:
-            InputError: where the corpus holds items, which have no order.
-        """
+        """Return the walk from words to longer and longer grams."""
         from voxpop.corpus.levels import Levels
 
-        return Levels(self)
+        return Levels(self, self.limit)
 
     def save(self, folder: str | Path) -> None:
         """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
@@ -132,3 +131,7 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus(kind={self.kind!r}, private)"
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = Corpus

@@ -69,7 +69,7 @@ def read(
 
     Returns:
         The corpus: private, held in memory or in work files; `Corpus.save` keeps it. Of a Spark DataFrame a
-            `SparkCorpus`, which set union, n-grams and sequences take alike.
+            `SparkCorpus`, which set union, n-grams, counts and sequences take alike.
 
     Raises:
         InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.

@@ -9,7 +9,7 @@ from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.counts.plan import CountsPlan
     from voxpop.privacy.charging import Account
     from voxpop.release.release import Release
@@ -79,7 +79,7 @@ class Counts:
 
     def release(
         self,
-        corpus: "Corpus",
+        corpus: "Engine",
         budget: Budget,
         release: "Release",
         seed: int | None = None,

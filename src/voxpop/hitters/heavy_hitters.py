@@ -8,7 +8,7 @@ from voxpop.errors import UnsoundError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.hitters.plan import HittersPlan
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
@@ -106,7 +106,7 @@ class HeavyHitters:
         return plan_hitters(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "Release":
         """Plan for the budget and run the protocol on all users of a corpus.
 

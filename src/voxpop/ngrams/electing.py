@@ -12,7 +12,7 @@ from voxpop.privacy.coins import Grades
 from voxpop.privacy.decide import FixedRule, ThresholdRule
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Histogram
+    from voxpop.corpus.engine import Weights
     from voxpop.ngrams.bands import Bands
     from voxpop.ngrams.candidates import Candidates
     from voxpop.privacy.secret import Secret
@@ -39,7 +39,7 @@ class Ballots:
         units = sorted({rule.threshold_units, *map(int, np.ceil(marks * rule.scale / rule.unit))})
         return Ballots(candidates, tuple(replace(rule, threshold_units=each) for each in units))
 
-    def grades(self, histogram: "Histogram", secret: "Secret", occasion: str) -> tuple[Int64s, Int64s]:
+    def grades(self, histogram: "Weights", secret: "Secret", occasion: str) -> tuple[Int64s, Int64s]:
         """Return the names of all candidates that reach the lowest mark, rising, and how many marks each reaches.
 
         Args:

@@ -10,7 +10,7 @@ from voxpop.ngrams.budgets import Budgets, budgets_of
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.ngrams.plan import NGramsPlan
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
@@ -124,7 +124,7 @@ class NGrams:
         return plan_ngrams(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "Release":
         """Plan for the budget and release from the corpus.
 

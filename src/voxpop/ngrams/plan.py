@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -12,7 +11,7 @@ from voxpop.privacy.spend import gaussian_spend
 from voxpop.union.plan import RoundPlan
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.release import Release
 
@@ -168,11 +167,10 @@ class NGramsPlan:
             round_plan = self.round_of(length, sigma, threshold_for(self.mechanism.eta, sigma, 1, candidates_each))
         return users_needed(round_plan, self.budget, probability, grams)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `NGrams.release`."""
         from voxpop.ngrams.releasing import release_ngrams
 
-        check_corpus(corpus)
         return release_ngrams(self, corpus, seed)
 
     def after(self, ran: tuple[LengthRun, ...]) -> "NGramsPlan":

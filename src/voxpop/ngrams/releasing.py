@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
 from voxpop.ngrams.calibration import calibrated
@@ -35,7 +36,6 @@ from voxpop.union.plan import RoundPlan
 from voxpop.union.sharing import BoundShares, Setting
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.ngrams.plan import NGramsPlan
 
 Int64s = NDArray[np.int64]
@@ -49,8 +49,10 @@ class Prospect(NamedTuple):
     measurement_sigma: float | None
 
 
-def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_ngrams(plan: "NGramsPlan", corpus: Engine, seed: int | None) -> Release:
     """Walk through the lengths and name what was released; see `NGrams.release`."""
+    check_engine(corpus)
+    check_ordered(corpus)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     walk = _Walk(plan, corpus, secret)
     walk.run()
@@ -62,7 +64,7 @@ def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Re
 class _Walk:
     """From length to length."""
 
-    def __init__(self, plan: "NGramsPlan", corpus: "Corpus", secret: Secret) -> None:
+    def __init__(self, plan: "NGramsPlan", corpus: Engine, secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
         self._levels = corpus.levels()

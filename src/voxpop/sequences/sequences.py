@@ -10,7 +10,7 @@ from voxpop.privacy.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.sequences.model import SequenceModel
@@ -112,7 +112,7 @@ class Sequences:
         return plan_sequences(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "SequenceModel":
         """Plan for the budget and release from the corpus.
 

@@ -1,24 +1,22 @@
 """Weighings, made ready for the executors."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import InputError
-from voxpop.spark.frames import Arrays, run_with_public
+from voxpop.spark.frames import Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import Ballot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.weigh import Shares
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.engine import Lender, Shares
 
 MOST_CLOSURE = 1 << 19
 """Spark writes closures above 2^20 bytes to disk, and keys must not be written."""
 
 
-def lent_ballot(shares: "Shares", limit: int, secret: "Source", occasion: str, *, order: str) -> Ballot:
+def lent_ballot(shares: "Shares", limit: int, secret: "Lender", occasion: str, *, order: str) -> Ballot:
     """Return a weighing with the keys of its own sample and order, and no others.
 
     Raises:
@@ -32,7 +30,7 @@ def lent_ballot(shares: "Shares", limit: int, secret: "Source", occasion: str, *
     return ballot
 
 
-def check_small(closure: Any) -> None:
+def check_small(closure: object) -> None:
     """Refuse what Spark would write to disk.
 
     Raises:
@@ -48,9 +46,7 @@ def check_small(closure: Any) -> None:
         )
 
 
-def weigh_by(
-    state: "DataFrame", work: Callable[..., Any], *, words: bool, public: Arrays | None = None
-) -> SparkHistogram:
+def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:
     """Run a weighing on every partition, with public arrays where it needs some."""
     schema = f"name {'binary' if words else 'bigint'}, high bigint, low bigint"
     rows = state.mapInArrow(work, schema) if public is None else run_with_public(state, work, public, schema)

@@ -13,7 +13,7 @@ from voxpop.spark.tasks import add_noise, decide, grade
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.privacy.coins import CellNoise, Coins, Grades
+    from voxpop.corpus.engine import Decision, Grading, Noise
 
 Int64s = NDArray[np.int64]
 
@@ -35,7 +35,7 @@ class SparkHistogram:
         self._words = words
         self._texts: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: "Coins") -> Int64s:
+    def chosen(self, decision: "Decision") -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
         kind = "name binary" if self._words else "name bigint"
         passed = _summed(self._weights).mapInArrow(partial(decide, coins=decision.lent(), words=self._words), kind)
@@ -46,7 +46,7 @@ class SparkHistogram:
         self._texts = pa.array(ordered, pa.large_binary()).cast(pa.large_string())
         return np.arange(len(ordered))
 
-    def graded(self, grades: "Grades", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+    def graded(self, grades: "Grading", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the names of a grade above 0, rising, and their grades; words are numbered as by `chosen`.
 
         Who has votes stays on the executors: the grades of candidates that nobody may hold are sent there.
@@ -76,7 +76,7 @@ class SparkHistogram:
         assert self._texts is not None
         return self._texts.take(pa.array(ids))
 
-    def measured(self, noise: "CellNoise", size: int) -> Int64s:
+    def measured(self, noise: "Noise", size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
         everything = self._with_nothing(self._weights.sparkSession.range(size).toDF("name"))
         noisy = _summed(everything).mapInArrow(partial(add_noise, noise=noise.lent()), "name bigint, cells bigint")

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from math import nextafter
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -14,7 +13,7 @@ from voxpop.privacy.spend import Spend, gaussian_spend
 from voxpop.union.sharing import BoundShares
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.decide import Rule
     from voxpop.privacy.set_only import SetOnlyRound
     from voxpop.release import Release
@@ -164,11 +163,10 @@ class UnionPlan:
         check_holders(probability, items)
         return users_needed(self.rounds[-1], self.budget, probability, items)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.releasing import release_union
 
-        check_corpus(corpus)
         return release_union(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.engine import Engine, check_engine
 from voxpop.privacy.coins import Coins
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus, Histogram
-    from voxpop.corpus.remaining import Remaining
+    from voxpop.corpus.engine import RoundWalk, Weights
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.decide import Rule
     from voxpop.union.plan import RoundPlan, UnionPlan
 
 
-def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Release:
     """Weigh, decide and name the items, round after round; see `SetUnion.release`."""
+    check_engine(corpus)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     remaining = corpus.remaining()
     for number, round_plan in enumerate(plan.rounds):
@@ -29,14 +30,14 @@ def release_union(plan: "UnionPlan", corpus: "Corpus", seed: int | None) -> Rele
 
 
 def run_round(
-    round_plan: "RoundPlan", budget: "Budget", remaining: "Remaining", secret: Secret, occasion: str
+    round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, occasion: str
 ) -> NDArray[np.int64]:
     """Return the ids that one round releases; only items of bounded sets are ever asked about."""
     histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, occasion)
     return chosen(round_plan.rule(budget), histogram, secret, occasion)
 
 
-def chosen(rule: "Rule", histogram: "Histogram", secret: Secret, occasion: str) -> NDArray[np.int64]:
+def chosen(rule: "Rule", histogram: "Weights", secret: Secret, occasion: str) -> NDArray[np.int64]:
     """Return the ids that a rule releases, rising: one draw per id and occasion.
 
     Args:

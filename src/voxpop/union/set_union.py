@@ -10,7 +10,7 @@ from voxpop.union.cells import sound_sharing
 from voxpop.union.weighting import Weighting
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.union.focus.plan import FocusPlan
@@ -142,7 +142,7 @@ class SetUnion:
         return plan_union(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "Release":
         """Plan for the budget and release from the corpus.
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
@@ -11,7 +10,7 @@ from voxpop.union.plan import RoundPlan, check_holders, users_needed_rows
 from voxpop.union.sharing import BoundShares
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.release import Release
     from voxpop.union.set_union import SetUnion
 
@@ -113,11 +112,10 @@ class FocusPlan:
         check_holders(probability, items)
         return users_needed(self, probability, items)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.focus.releasing import release_focused
 
-        check_corpus(corpus)
         return release_focused(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

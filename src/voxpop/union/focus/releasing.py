@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array
+from voxpop.corpus import Corpus
+from voxpop.corpus.engine import Engine, check_engine
 from voxpop.errors import InputError
 from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
@@ -18,7 +20,7 @@ from voxpop.release import Release
 from voxpop.union.releasing import run_round
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus, Histogram
+    from voxpop.corpus import Histogram
     from voxpop.union.focus.plan import FocusPlan, FocusRound
 
 Floats = NDArray[np.float64]
@@ -26,10 +28,11 @@ HELD = 1
 """Still undecided; 0 is for items that were released or dropped."""
 
 
-def release_focused(plan: "FocusPlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_focused(plan: "FocusPlan", corpus: Engine, seed: int | None) -> Release:
     """Release what the rounds are sure of, one after the other; see `SetUnion.release`."""
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
-    if not hasattr(corpus, "bounded"):
+    check_engine(corpus)
+    if not isinstance(corpus, Corpus):
         raise InputError("focused rounds run on one machine only; leave out `focus` on Spark.")
     found = np.zeros(len(corpus.vocabulary), np.bool_)
     undecided = np.full(found.size, HELD, np.uint8)
@@ -47,7 +50,7 @@ def release_focused(plan: "FocusPlan", corpus: "Corpus", seed: int | None) -> Re
 def _add_round(
     plan: "FocusPlan",
     number: int,
-    bounded: "Corpus",
+    bounded: Corpus,
     secret: Secret,
     undecided: NDArray[np.uint8],
     evidence: Floats,
