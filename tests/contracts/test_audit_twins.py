@@ -27,7 +27,8 @@ from voxpop.testing.audit.sequences_cases import one_level
 from voxpop.testing.audit.shown import ERROR, surely_strays
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from voxpop.union import plan as plan_module
-from voxpop.union import releasing, sharing
+from voxpop.union import releasing
+from voxpop.weighting import sharing
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000

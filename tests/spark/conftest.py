@@ -47,7 +47,8 @@ def spark(java, written):
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     here = Path(__file__).parent
-    os.environ["PYTHONPATH"] = os.pathsep.join(str(each) for each in (here, here.parent))  # for classes of tests
+    source = Path(vp.__file__).parents[1]  # workers run what the tests import, wherever voxpop is installed
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(each) for each in (source, here, here.parent))
     session = (
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")

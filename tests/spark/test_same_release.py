@@ -7,8 +7,8 @@ import pytest
 import voxpop as vp
 from voxpop.privacy.secret import Secret
 from voxpop.spark.histogram import _summed
-from voxpop.union.additive import Weighted
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 SHARES = BoundShares(Weighted(), Setting(3, 2))

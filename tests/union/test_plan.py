@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import voxpop as vp
-from voxpop.union.planning import round_fractions
+from voxpop.rounds.fractions import round_fractions
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 

@@ -1,10 +1,7 @@
 """User first: a user's items are made distinct and cut to the limit before anybody weighs them."""
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,11 +10,12 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.pages import forget_pages
+from voxpop.corpus.limited.pages import forget_pages
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
+from voxpop.threads import THREADS, in_order
 
 if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
+    pass
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,7 +23,6 @@ Result = TypeVar("Result")
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
 """Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
-THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 PLACE_BITS = 31
 
 
@@ -94,29 +91,14 @@ def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uin
     return items, starts
 
 
-def bounded_corpus(
-    corpus: "Corpus", limit: int, candidates: NDArray[np.uint8], secret: Draws, occasion: str
-) -> "Corpus":
-    """Return the bounded sets as a corpus of items; see `Corpus.bounded`."""
-    corpus.require("what all users drew", per_token=8, per_user=24, per_word=32)
-    users, words = (corpus.tokens, corpus.user_start, corpus.user_key), corpus.vocabulary
-    holdings = Holdings(*users, len(words), limit=corpus.limit, words=words)
+def bounded_items(
+    holdings: Holdings, limit: int, candidates: NDArray[np.uint8], secret: Draws, occasion: str
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the bounded sets of all users, one behind the other, and where each begins; see `Corpus.bounded`."""
     sets = list(bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=False))
     sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(starts) for _, starts in sets)])
     items = np.concatenate([np.empty(0, np.int32), *(items for items, _ in sets)])
-    return replace(corpus, tokens=items, user_start=np.cumsum(sizes), kind="items")
-
-
-def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads."""
-    ahead: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(THREADS) as threads:
-        for task in tasks:
-            ahead.append(threads.submit(work, task))
-            if len(ahead) > 2 * THREADS:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+    return items, np.cumsum(sizes)
 
 
 def _cut(

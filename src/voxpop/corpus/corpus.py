@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.engine import Combine, Engine, Shares
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.levels import Levels
-    from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.limited.memory import MemoryLimit
     from voxpop.corpus.remaining import Remaining
 
 
@@ -61,7 +61,7 @@ class Corpus:
         users = self.tokens, self.user_start, self.user_key
         order = None
         if weighting.sequential and self.limit is not None:
-            from voxpop.corpus.ordering import in_weighing_order
+            from voxpop.corpus.limited.ordering import in_weighing_order
 
             users = in_weighing_order(*users, self.limit, secret, occasion)
         elif weighting.sequential:
@@ -90,9 +90,14 @@ class Corpus:
 
     def bounded(self, limit: int, candidates: NDArray[np.uint8], secret: "Draws", occasion: str) -> "Corpus":
         """Return a corpus in which every user holds at most `limit` of its distinct candidates, drawn once."""
-        from voxpop.corpus.bound import bounded_corpus
+        from voxpop.corpus.bound import bounded_items
+        from voxpop.corpus.holdings import Holdings
 
-        return bounded_corpus(self, limit, candidates, secret, occasion)
+        self.require("what all users drew", per_token=8, per_user=24, per_word=32)
+        users, words = (self.tokens, self.user_start, self.user_key), self.vocabulary
+        holdings = Holdings(*users, len(words), limit=self.limit, words=words)
+        items, user_start = bounded_items(holdings, limit, candidates, secret, occasion)
+        return replace(self, tokens=items, user_start=user_start, kind="items")
 
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
         """Refuse work in memory that would go beyond the limit, if there is one.

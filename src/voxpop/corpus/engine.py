@@ -2,8 +2,8 @@
 
 An engine holds what people wrote and answers weighings; a mechanism never sees how. This machine (`Corpus`, with or
 without a limit on memory) is one, a cluster (`voxpop.spark.corpus.SparkCorpus`) another, and the tests have a third in
-plain dicts (`tests/naive_engine.py`). A new engine implements what is here; `tests/contracts/test_engines.py` tells
-whether it does so rightly: with the same secret, every engine gives the same release.
+plain dicts (`tests/naive_engine.py`). A new engine implements what is here; `tests/contracts/test_engine_contract.py`
+tells whether it does so rightly: with the same secret, every engine gives the same release.
 
 | protocol | answers |
 |---|---|
@@ -267,6 +267,10 @@ class Arrays(Protocol):
     @property
     def kind(self) -> str:
         """What a user holds; see `Engine`."""
+
+    @property
+    def reading(self) -> str:
+        """How its tokens were made; see `Engine`."""
 
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
         """Refuse work that would go beyond a limit on memory, if there is one."""

@@ -9,19 +9,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.arrow import numbers_of
-from voxpop.corpus.bound import THREADS, in_order, user_order
+from voxpop.corpus.bound import user_order
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Arrays, Candidates, Shares, no_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.mapped_positions import copied, number_within, rename_all
-from voxpop.corpus.ordering import in_weighing_order
-from voxpop.corpus.pages import forget_pages
+from voxpop.corpus.limited.mapped_positions import copied, number_within, rename_all
+from voxpop.corpus.limited.ordering import in_weighing_order
+from voxpop.corpus.limited.pages import forget_pages
 from voxpop.corpus.weigh import weigh
 from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
+from voxpop.threads import THREADS, in_order
 
 if TYPE_CHECKING:
-    from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.limited.memory import MemoryLimit
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]

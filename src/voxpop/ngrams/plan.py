@@ -8,7 +8,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
-from voxpop.union.plan import RoundPlan
+from voxpop.rounds.plan import RoundPlan
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -153,7 +153,7 @@ class NGramsPlan:
             InputError: for arguments out of range.
         """
         from voxpop.ngrams.planning import threshold_for
-        from voxpop.union.holders import users_needed
+        from voxpop.rounds.holders import users_needed
 
         if not 1 <= length <= self.mechanism.max_length:
             raise InputError(f"`length` must be from 1 to {self.mechanism.max_length}, got {length!r}.")

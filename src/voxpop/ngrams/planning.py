@@ -12,9 +12,9 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import calibrate, total_delta
 from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.slack import walk_slack
-from voxpop.union.cells import SHARINGS
-from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams

@@ -31,9 +31,9 @@ from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
-from voxpop.union.additive import Weighted
-from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.sharing import BoundShares, Setting
 
 if TYPE_CHECKING:
     from voxpop.ngrams.plan import NGramsPlan

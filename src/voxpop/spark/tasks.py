@@ -60,7 +60,7 @@ class Ballot:
 @task
 def encode(batches: Batches, *, user: str, kind: str, column: str, tokenizer: Any, sentences: bool) -> Answer:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does."""
-    from voxpop.corpus.read import read
+    from voxpop.corpus.reading.read import read
 
     names = [user] if user == column else [user, column]
     rows = (batch.select([0, 1][: len(names)]).rename_columns(names) for batch in batches)

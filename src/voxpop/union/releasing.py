@@ -3,19 +3,13 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from voxpop.corpus.engine import Engine, check_engine
-from voxpop.privacy.coins import Coins
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
+from voxpop.rounds.running import run_round
 
 if TYPE_CHECKING:
-    from voxpop.corpus.engine import RoundWalk, Weights
-    from voxpop.privacy.budget import Budget
-    from voxpop.privacy.decide import Rule
-    from voxpop.union.plan import RoundPlan, UnionPlan
+    from voxpop.union.plan import UnionPlan
 
 
 def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Release:
@@ -27,23 +21,3 @@ def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Releas
         remaining.leave_out(run_round(round_plan, plan.budget, remaining, secret, f"round {number}/length 1"))
     guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(remaining.released(), plan, guarantee, corpus.reading)
-
-
-def run_round(
-    round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, occasion: str
-) -> NDArray[np.int64]:
-    """Return the ids that one round releases; only items of bounded sets are ever asked about."""
-    histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, occasion)
-    return chosen(round_plan.rule(budget), histogram, secret, occasion)
-
-
-def chosen(rule: "Rule", histogram: "Weights", secret: Secret, occasion: str) -> NDArray[np.int64]:
-    """Return the ids that a rule releases, rising: one draw per id and occasion.
-
-    Args:
-        rule: how likely an item is released, given its weight.
-        histogram: only items of bounded sets are ever asked about.
-        secret: source of the draws.
-        occasion: which pass of the release this is.
-    """
-    return histogram.chosen(Coins(rule, secret, f"noise/{occasion}"))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within
 from voxpop.errors import InputError, UnsoundError
 from voxpop.privacy.budget import Budget
-from voxpop.union.cells import sound_sharing
-from voxpop.union.weighting import Weighting
+from voxpop.weighting.cells import sound_sharing
+from voxpop.weighting.own import Weighting
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine

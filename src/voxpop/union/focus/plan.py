@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, final
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.union.plan import RoundPlan, check_holders, users_needed_rows
-from voxpop.union.sharing import BoundShares
+from voxpop.rounds.holders import check_holders, users_needed_rows
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.sharing import BoundShares
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine

@@ -13,11 +13,11 @@ from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.search import crossing
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.threshold import lowest_threshold, release_probability
-from voxpop.union.cells import NORMS, sound_sharing
+from voxpop.rounds.plan import RoundPlan
 from voxpop.union.focus.plan import FocusPlan, FocusRound
 from voxpop.union.focus.schedule import SCHEDULE, Schedule
-from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.cells import NORMS, sound_sharing
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion

@@ -17,7 +17,7 @@ from voxpop.errors import InputError
 from voxpop.privacy.measured import noisy_cells
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
-from voxpop.union.releasing import run_round
+from voxpop.rounds.running import run_round
 
 if TYPE_CHECKING:
     from voxpop.corpus import Histogram

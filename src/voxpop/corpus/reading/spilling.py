@@ -4,7 +4,6 @@ The result is the corpus that reading in memory gives, number for number: users 
 the order of the rows, tokens by their rank in the sorted vocabulary. See docs/design/0009-spilling.md.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from typing import final
 
@@ -13,21 +12,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.corpus.corpus import Corpus
-from voxpop.corpus.encode import Piece, build_corpus
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.sorter import HEAD, Block, Heads, Sorter
-from voxpop.corpus.stretches import Rows, Stretch, stretches
-from voxpop.corpus.user_files import in_key_order
-from voxpop.corpus.users import encode_users, first_rows, identities
-from voxpop.corpus.word_runs import WordRuns
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.pages import release_unused
+from voxpop.corpus.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Heads, Sorter
+from voxpop.corpus.limited.user_files import in_key_order
+from voxpop.corpus.limited.word_runs import WordRuns
+from voxpop.corpus.reading.columns import Rows
+from voxpop.corpus.reading.layout import Piece, build_corpus
+from voxpop.corpus.reading.stretches import Stretch, stretches
+from voxpop.corpus.reading.users import encode_users, first_rows, identities
 from voxpop.kernels.group import rename
 
 Encode = Callable[[Stretch], tuple[list[Piece], list[pa.Array]]]
 
 SHARE_OF_STRETCH = 6
 """A stretch holds this part of the room: naming and grouping its tokens takes a few copies of it."""
-SHARE_OF_SORTER = 8
-"""A sorter holds this part of it: two of them and their copies work at a time."""
 
 
 def read_within(limit: MemoryLimit, rows: Rows, encode: Encode, kind: str) -> Corpus | None:
@@ -135,14 +134,3 @@ def _rows_of_few(heads: Heads, seen: dict[tuple[int, int], int]) -> NDArray[np.i
     for other, row in zip(heads["other"][::-1].tolist(), heads["row"][::-1].tolist(), strict=True):
         seen[key, other] = min(row, seen.get((key, other), row))
     return np.array([seen[key, other] for other in heads["other"].tolist()], np.int64)
-
-
-def release_unused() -> None:
-    """Ask the allocators to give freed memory back to the system."""
-    import ctypes
-
-    pa.default_memory_pool().release_unused()
-    if os.name == "posix":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it
-        if trim is not None:
-            trim(0)

@@ -1,8 +1,10 @@
-"""Memory that a mapped file only lends us."""
+"""Memory given back: pages that a mapped file only lends us, and what allocators keep."""
 
 import mmap
+import os
 from typing import Any
 
+import pyarrow as pa
 from numpy.typing import NDArray
 
 AROUND = 1 << 20
@@ -29,3 +31,14 @@ def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) ->
     last = len(mapped) if end is None else min(len(mapped), head + end * array.itemsize)
     if last > first:
         mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def release_unused() -> None:
+    """Ask the allocators to give freed memory back to the system."""
+    import ctypes
+
+    pa.default_memory_pool().release_unused()
+    if os.name == "posix":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it
+        if trim is not None:
+            trim(0)

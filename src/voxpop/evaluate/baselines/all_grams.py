@@ -22,9 +22,9 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.stored_plan import StoredPlan
-from voxpop.union.additive import Weighted
-from voxpop.union.releasing import chosen
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.rounds.running import chosen
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.sharing import BoundShares, Setting
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus

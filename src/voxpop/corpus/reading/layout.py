@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import in_order
 from voxpop.corpus.corpus import Corpus
-from voxpop.corpus.vocabulary import merge_words
+from voxpop.corpus.reading.vocabulary import merge_words
 from voxpop.kernels.group import (
     gather_documents,
     gather_items,
@@ -18,9 +17,10 @@ from voxpop.kernels.group import (
     rename,
     sizes_by_user,
 )
+from voxpop.threads import in_order
 
 if TYPE_CHECKING:
-    from voxpop.corpus.users import Users
+    from voxpop.corpus.reading.users import Users
 
 
 @dataclass(frozen=True, slots=True, eq=False)

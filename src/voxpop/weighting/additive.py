@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.privacy.novelty import Novelty
-from voxpop.union.sharing import Integers, Setting, Sharing, even_share
+from voxpop.weighting.sharing import Integers, Setting, Sharing, even_share
 
 
 def floored_share(held: int, setting: Setting) -> int:

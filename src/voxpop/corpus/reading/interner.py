@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, string_array, text_buffers
-from voxpop.corpus.code_points import ascii_letters, fill_page, normal_form, shared_table
+from voxpop.corpus.reading.code_points import ascii_letters, fill_page, normal_form, shared_table
 from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
 
 HEADS = (

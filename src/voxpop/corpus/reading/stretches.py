@@ -5,8 +5,7 @@ from typing import final
 
 import pyarrow as pa
 
-Rows = Iterator[tuple[str, pa.Array, pa.Array]]
-"""Where rows come from, whose they are, and what they hold."""
+from voxpop.corpus.reading.columns import Rows
 
 
 @final

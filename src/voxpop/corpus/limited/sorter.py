@@ -14,8 +14,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.work_file import WorkFile
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.work_file import WorkFile
 from voxpop.kernels.group import gather_slices
 
 Heads = NDArray[Any]
@@ -25,6 +25,8 @@ Block = tuple[Heads, Int32s]
 HEAD = np.dtype([("key", np.uint64), ("other", np.uint64), ("user", np.uint64), ("row", np.int64), ("size", np.int64)])
 """Sorted by key, then other; `size` is that of the slice."""
 MOST_RANGES = 256
+SHARE_OF_SORTER = 8
+"""A sorter holds this part of the room under a limit: two of them and their copies work at a time."""
 HIGHEST = 2**64 - 1
 
 

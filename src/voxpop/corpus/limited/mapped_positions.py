@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.pages import forget_pages
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.pages import forget_pages
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.group import rename
 from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs, rename_range

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.draws import Draws
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.pages import forget_pages
-from voxpop.corpus.sorter import HEAD, Sorter
-from voxpop.corpus.spilling import SHARE_OF_SORTER, release_unused
-from voxpop.corpus.user_files import Mapped, in_key_order
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.pages import forget_pages, release_unused
+from voxpop.corpus.limited.sorter import HEAD, SHARE_OF_SORTER, Sorter
+from voxpop.corpus.limited.user_files import Mapped, in_key_order
 
 Int64s = NDArray[np.int64]
 

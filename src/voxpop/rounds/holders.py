@@ -1,18 +1,39 @@
 """How many users must hold an item before it is likely to be released: no data needed."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
     from voxpop.privacy.decide import Rule
-    from voxpop.union.plan import RoundPlan
+    from voxpop.rounds.plan import RoundPlan
 
 MOST_USERS = 10**12
+PROBABILITIES = (0.5, 0.9, 0.99)
+SIZES = (1, 10, 100)
 SPREAD = 9.0
 """Standard deviations of a binomial beyond which its terms are left out: below 1e-17 of it."""
+
+
+def users_needed_rows(holders: Callable[[float, int], int | None]) -> list[dict[str, Any]]:
+    """Return how many users an item needs, for usual numbers of items and probabilities, ready for JSON."""
+    return [
+        {"items": items, "probability": probability, "users": holders(probability, items)}
+        for items in SIZES
+        for probability in PROBABILITIES
+    ]
+
+
+def check_holders(probability: float, items: int) -> None:
+    """Refuse arguments of `holders` that are out of range."""
+    if not 0.0 < probability < 1.0:
+        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+    if isinstance(items, bool) or not isinstance(items, int) or items < 1:
+        raise InputError(f"`items` must be a whole number of at least 1, got {items!r}.")
 
 
 def users_needed(round_plan: "RoundPlan", budget: Budget, probability: float, items: int) -> int | None:

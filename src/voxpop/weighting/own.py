@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from voxpop.errors import InputError
 from voxpop.privacy.novelty import Novelty, Shape
-from voxpop.union.sharing import ROUNDING, Integers, Setting, Sharing, even_share
+from voxpop.weighting.sharing import ROUNDING, Integers, Setting, Sharing, even_share
 
 
 class Weighting(ABC):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from voxpop.corpus.work_file import WorkFile
+from voxpop.corpus.limited.work_file import WorkFile
 from voxpop.errors import InputError, MemoryLimitError
 
 MIB = 1 << 20

@@ -3,10 +3,10 @@
 from typing import Final
 
 from voxpop.errors import InputError, UnsoundError
-from voxpop.union.additive import Count, Weighted
-from voxpop.union.descent import L1Descent, L2Descent
-from voxpop.union.sharing import Sharing
-from voxpop.union.weighting import OwnSharing, Weighting
+from voxpop.weighting.additive import Count, Weighted
+from voxpop.weighting.descent import L1Descent, L2Descent
+from voxpop.weighting.own import OwnSharing, Weighting
+from voxpop.weighting.sharing import Sharing
 
 SHARINGS: Final[dict[str, Sharing]] = {
     sharing.name: sharing for sharing in (Count(), Weighted(), L1Descent(), L2Descent())

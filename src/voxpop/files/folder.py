@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from voxpop.release.exchange import exchange
+from voxpop.files.exchange import exchange
 
 
 def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:

@@ -5,8 +5,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.sorter import Heads, Sorter
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.sorter import Heads, Sorter
 
 Mapped = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]
 

@@ -15,7 +15,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from voxpop.errors import SourceError, VoxpopError
+from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.failures import quieten
+from voxpop.errors import SourceError
 
 SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
@@ -70,8 +72,6 @@ def _parquet(
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
-    from voxpop.corpus.sources import check_columns
-
     with _explained(path, "is not a complete Parquet file"):
         schema = pq.read_schema(path)
         texts = [name for name in schema.names if name == dictionary and _is_text(schema.field(name).type)]
@@ -109,8 +109,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
-
-    from voxpop.corpus.sources import check_columns
 
     names = _header(path, delimiter)
     if names is None:
@@ -160,8 +158,6 @@ class _Raw(io.RawIOBase):
 
 def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import json as arrow_json
-
-    from voxpop.corpus.sources import check_columns
 
     if not _has_bytes(path):
         return
@@ -222,16 +218,6 @@ def _explained(path: Path, what: str) -> Iterator[None]:
         reason = _reason(error)
         quieten(error)
         raise SourceError(f"{path.name} {what}: {reason}") from None
-
-
-def quieten(error: BaseException | None) -> None:
-    """Take out of an exception, and of those it came from, what it may quote: whoever logs ours may find them."""
-    while error is not None:
-        if isinstance(error, UnicodeDecodeError):
-            error.object = b""
-        if not isinstance(error, VoxpopError) and (not isinstance(error, OSError) or error.errno is None):
-            error.args = ("what the reader said may quote rows, and is left out",)
-        error = error.__cause__ or error.__context__
 
 
 def _reason(error: BaseException) -> str:

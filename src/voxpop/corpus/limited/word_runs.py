@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import text_buffers
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.vocabulary import merge_words
-from voxpop.corpus.work_file import strings_of
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.work_file import strings_of
+from voxpop.corpus.reading.vocabulary import merge_words
 
 Int32s = NDArray[np.int32]
 SHARE_OF_HEADS = 32

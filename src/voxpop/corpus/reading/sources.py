@@ -1,19 +1,16 @@
 """Whatever holds rows, as a stream of Arrow batches with the wanted columns."""
 
-import difflib
 import glob
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from voxpop.corpus.files import SUFFIXES, file_batches, is_readable, quieten
+from voxpop.corpus.reading.columns import Batches, check_columns
+from voxpop.corpus.reading.failures import quieten
+from voxpop.corpus.reading.files import SUFFIXES, file_batches, is_readable
 from voxpop.errors import ColumnError, InputError, SourceError
-
-Batches = Iterator[tuple[str, pa.RecordBatch]]
-"""Where the rows come from, in words, and the rows."""
 
 ROWS_AT_ONCE = 1 << 15
 ITEMS_AT_ONCE = 1 << 20
@@ -137,17 +134,3 @@ def _from_pandas(frame: Any, columns: list[str]) -> pa.Table:
         raise ColumnError(
             f"a column among {', '.join(columns)} mixes types that Arrow cannot hold together; make each of one type."
         ) from None
-
-
-def check_columns(wanted: list[str], existing: list[str], where: str) -> None:
-    """Raise where a wanted column does not exist.
-
-    Raises:
-        ColumnError: naming the columns there are and the closest one.
-    """
-    for name in wanted:
-        if name not in existing:
-            close = difflib.get_close_matches(name, existing, n=1)
-            hint = f' Did you mean "{close[0]}"?' if close else ""
-            listed = ", ".join(f'"{each}"' for each in existing) or "none"
-            raise ColumnError(f'{where} has no column "{name}"; it has {listed}.{hint}')
