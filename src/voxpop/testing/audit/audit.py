@@ -3,19 +3,14 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from voxpop import mechanisms
 from voxpop.errors import InputError
+from voxpop.mechanisms import load
 from voxpop.testing.audit.case import Case, Finding, examine
-from voxpop.testing.audit.hitters_cases import hitters_cases
-from voxpop.testing.audit.ngrams_cases import ngrams_cases
-from voxpop.testing.audit.sequences_cases import sequences_cases
 from voxpop.testing.audit.shown import ERROR
-from voxpop.testing.audit.union_cases import union_cases
 
 MECHANISMS: Final[dict[str, Callable[[], Iterator[Case]]]] = {
-    "items": union_cases,
-    "ngrams": ngrams_cases,
-    "hitters": hitters_cases,
-    "sequences": sequences_cases,
+    each.command: load(each.audit) for each in mechanisms.MECHANISMS if each.audit is not None
 }
 TRIALS = 100_000
 
