@@ -97,8 +97,9 @@ class Counts:
         Returns:
             The noisy counts.
         """
-        plan = self.plan(budget, release)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget, release), corpus, seed, ledger)
 
     def limits(self, sizes: Sequence[int]) -> list[int]:
         """Return the limit of each length; nobody can hold more grams than there are.

@@ -24,7 +24,7 @@ Int64s = NDArray[np.int64]
 def release_counts(plan: "CountsPlan", corpus: Engine, seed: int | None) -> Tally:
     """Weigh every released gram, add noise to every one, and round to whole users; see `Counts.release`."""
     check_engine(corpus)
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     users = [np.empty(0, np.int64), *_counted(plan, corpus, secret)]
     guarantee = replace(plan.guarantee, private=secret.private)
     return Tally.of(plan.grams, np.concatenate(users), plan.error, plan, guarantee)

@@ -119,8 +119,9 @@ class HeavyHitters:
         Returns:
             The words, in canonical order, with plan and guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

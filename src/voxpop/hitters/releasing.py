@@ -18,7 +18,7 @@ def release_hitters(plan: "HittersPlan", corpus: Engine, seed: int | None) -> Re
     """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
     check_engine(corpus)
     held = corpus.gathered()
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     wide = 8 * plan.rules.longest if plan.mechanism.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(held, plan.mechanism.alphabet, plan.rules)

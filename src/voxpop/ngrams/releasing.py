@@ -53,7 +53,7 @@ def release_ngrams(plan: "NGramsPlan", corpus: Engine, seed: int | None) -> Rele
     """Walk through the lengths and name what was released; see `NGrams.release`."""
     check_engine(corpus)
     check_ordered(corpus)
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     walk = _Walk(plan, corpus, secret)
     walk.run()
     guarantee = replace(plan.guarantee, private=secret.private)

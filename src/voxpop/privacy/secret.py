@@ -146,6 +146,18 @@ class Secret(Source):
         digest = hashlib.blake2b(str(int(seed)).encode(), digest_size=32, person=b"voxpop seed").digest()
         return cls(digest, private=False)
 
+    @classmethod
+    def of(cls, seed: int | None) -> "Secret":
+        """The secret of a release: fresh, unless the caller gave a seed.
+
+        Args:
+            seed: As in `from_seed`, or None.
+
+        Returns:
+            A secret; `private` says whether anyone could make it again.
+        """
+        return cls.fresh() if seed is None else cls.from_seed(seed)
+
     def lend(self, *purposes: str) -> "Source":
         """Return a source for these purposes alone; see `Lent`.
 

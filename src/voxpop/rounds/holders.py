@@ -7,6 +7,7 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.search import least_whole
 
 if TYPE_CHECKING:
     from voxpop.privacy.decide import Rule
@@ -39,16 +40,11 @@ def check_holders(probability: float, items: int) -> None:
 def users_needed(round_plan: "RoundPlan", budget: Budget, probability: float, items: int) -> int | None:
     """Return the least number of holders who reach the probability, or None; see `UnionPlan.holders`."""
     rule = round_plan.rule(budget)
-    low, high = 0, 1
-    while _release_probability(round_plan, rule, high, items) < probability:
-        low, high = high, high * 2
-        if high > MOST_USERS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        reached = _release_probability(round_plan, rule, middle, items) >= probability
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+
+    def reached(users: int) -> bool:
+        return _release_probability(round_plan, rule, users, items) >= probability
+
+    return least_whole(reached, 0, 1, MOST_USERS)
 
 
 def _release_probability(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> float:

@@ -21,7 +21,7 @@ def release_sequences(plan: "SequencePlan", corpus: Engine, seed: int | None) ->
             "sequences need an order, and this corpus was read with items=, which have none. "
             "Read the column with sequence= (lists) or text= (words)."
         )
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     mechanism = plan.mechanism
     counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
     tree = explore_counts(plan.limits, counting, secret)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Release:
     """Weigh, decide and name the items, round after round; see `SetUnion.release`."""
     check_engine(corpus)
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     remaining = corpus.remaining()
     for number, round_plan in enumerate(plan.rounds):
         remaining.leave_out(run_round(round_plan, plan.budget, remaining, secret, f"round {number}/length 1"))

@@ -155,8 +155,9 @@ class SetUnion:
         Returns:
             The items, in order of their bytes, with plan and guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -22,6 +22,9 @@ class Count(Sharing):
     """Every item of every user gets the same weight, that of one of `limit` items (DPSU, Section 1.1)."""
 
     __slots__ = ()
+    refused_for_grams = (
+        "one weight for all items wastes what a user with few of them may give, and every length pays for it"
+    )
 
     @property
     def name(self) -> str:

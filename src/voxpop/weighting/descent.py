@@ -20,6 +20,7 @@ class L1Descent(Sharing):
 
     __slots__ = ()
     sequential = True
+    refused_for_grams = "its proof is for Laplace noise, and the lengths share a Gaussian budget"
 
     @property
     def name(self) -> str:

@@ -48,6 +48,8 @@ class Sharing(ABC):
     __slots__ = ()
     sequential: bool = False
     """Whether a user's shares depend on the weights that earlier users left."""
+    refused_for_grams: str | None = None
+    """Why n-grams cannot use it; None where they can."""
 
     @property
     @abstractmethod

@@ -122,7 +122,7 @@ def dpsu_single(grams: AllGrams, budget: Budget, length: int, limit: int, seed: 
 
 def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], limit: int, seed: int | None) -> Release:
     """Run weighted set unions with Gaussian noise and the paper's accounting over parts of the lengths."""
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     setting = Setting(limit, 2)
     scales = calibrate(
         budget, Weighted().novelty(setting), accounting="published", fractions=[1 / len(parts)] * len(parts)

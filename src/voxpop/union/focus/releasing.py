@@ -30,7 +30,7 @@ HELD = 1
 
 def release_focused(plan: "FocusPlan", corpus: Engine, seed: int | None) -> Release:
     """Release what the rounds are sure of, one after the other; see `SetUnion.release`."""
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     check_engine(corpus)
     if not isinstance(corpus, Corpus):
         raise InputError("focused rounds run on one machine only; leave out `focus` on Spark.")
