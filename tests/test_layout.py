@@ -142,6 +142,17 @@ def test_no_mechanism_imports_another(mechanism):
         assert parts_imported(path) & set(MECHANISMS) <= {mechanism}, ident(path)
 
 
+def test_no_imports_go_round():
+    """No file imports itself by way of others, imports inside of functions counted."""
+    below = {name: run_time_imports(path) - {name} for name, path in FILES.items()}
+    while True:
+        free = {name for name, needed in below.items() if not needed}
+        if not free:
+            break
+        below = {name: needed - free for name, needed in below.items() if name not in free}
+    assert set(below) == set()
+
+
 @pytest.mark.parametrize("package", packages(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_package_tables_name_what_is_there(package):
     """The table in a package's `__init__` names every file and folder of it, and no other."""
@@ -172,7 +183,11 @@ def test_one_folder_imports_pyspark(path):
     """And by name alone does the corpus look up to it."""
     roots = {name.split(".")[0] for name in imported(path)}
     assert part(path) == "spark" or "pyspark" not in roots
-    assert part(path) in ("spark", "cli") or (ident(path), "spark") in LOOKS_UP or "spark" not in parts_imported(path)
+    assert (
+        part(path) in ("spark", "cli", "testing")
+        or (ident(path), "spark") in LOOKS_UP
+        or "spark" not in parts_imported(path)
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
@@ -190,6 +205,17 @@ def length_without_docstring(node: ast.FunctionDef) -> int:
     """Return the lines of a function's body."""
     body = node.body[1:] if ast.get_docstring(node) else node.body
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+ASSERTS = {"testing/audit/union_cases.py"}
+"""It tells the type checker what a plan is; what follows fails on any other."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ident)
+def test_guards_are_errors_and_not_asserts(path):
+    """`python -O` leaves asserts out."""
+    found = any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text())))
+    assert found == (ident(path) in ASSERTS)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)

@@ -47,7 +47,7 @@ MECHANISMS = (
         "voxpop.ngrams.ngrams:NGrams",
         "voxpop.cli.ngrams",
         "voxpop.release.report.about_ngrams:about_ngrams",
-        "voxpop.testing.audit.ngrams_cases:ngrams_cases",
+        "voxpop.testing.audit.votes_cases:all_ngrams_cases",
         {"length": 1},
     ),
     Mechanism(

@@ -12,7 +12,7 @@ import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
 from voxpop.corpus import levels as levels_module
-from voxpop.corpus.bound import user_order
+from voxpop.corpus.weighing_order import weighing_order
 from voxpop.errors import InputError
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
@@ -34,7 +34,7 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, occ
 
     order = range(len(users))
     if weighting == "l2-descent":
-        order = user_order(np.array(keys, np.uint64), secret, "all lengths").tolist()
+        order = weighing_order(np.array(keys, np.uint64), secret, "all lengths").tolist()
     held = [naive_ngrams.held([users[number]], length, candidates)[0] for number in order]
     bounded = naive.bounded_sets(held, limit, lambda place, gram: priority(order[place], gram))
     if weighting == "weighted":

@@ -47,8 +47,8 @@ def spark(java, written):
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     here = Path(__file__).parent
-    source = Path(vp.__file__).parents[1]  # workers run what the tests import, wherever voxpop is installed
-    os.environ["PYTHONPATH"] = os.pathsep.join(str(each) for each in (source, here, here.parent))
+    before = [path for path in [os.environ.get("PYTHONPATH")] if path]  # workers run the package that is tested
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent), *before])  # and classes of tests
     session = (
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")

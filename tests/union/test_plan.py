@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import voxpop as vp
+from voxpop.errors import InputError
 from voxpop.rounds.fractions import round_fractions
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
@@ -83,3 +84,11 @@ def test_round_fractions_rise_and_sum_to_one(rounds):
     fractions = round_fractions(rounds)
     assert sum(fractions) == pytest.approx(1.0, abs=1e-12)
     assert list(fractions) == sorted(fractions)
+
+
+@pytest.mark.parametrize("mechanism", [vp.SetUnion(), vp.SetUnion(focus=True), vp.NGrams(2), vp.HeavyHitters()])
+@pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
+def test_what_is_no_budget_is_explained(mechanism, budget):
+    """By every mechanism, focused rounds among them, before anything is planned."""
+    with pytest.raises(InputError, match="Budget"):
+        mechanism.plan(budget)

@@ -10,6 +10,8 @@
 | `levels.py` | grams by length, in place |
 | `cutting.py`, `counting.py` | one sequence a user, counted down a tree |
 | `limited/` | the same within a limit on memory |
+| `weighing_order.py` | the order in which users weigh |
+| `widths.py` | how much numbers of 32 bits can tell apart |
 """
 
 from voxpop.corpus.corpus import Corpus

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.draws import Draws
+from voxpop.corpus.draws import Draws, sample_of
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.limited.pages import forget_pages
+from voxpop.corpus.widths import check_width
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
 from voxpop.threads import THREADS, in_order
 
@@ -23,7 +24,6 @@ Result = TypeVar("Result")
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
 """Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
-PLACE_BITS = 31
 
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -52,6 +52,7 @@ def bounded_sets(
     else's. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the number
     of threads that prepare them ahead.
     """
+    check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
     mask = np.empty(0, np.uint8) if candidates is None else candidates
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
     names = holdings.draw_names(secret) if crowded else None
@@ -115,24 +116,9 @@ def _cut(
         return items, starts
     first, second = pairs_over_limit(items, starts, keys, limit)
     named = second if names is None else names[second.view(np.int64)]
-    priorities = secret.draws(f"sample/{occasion}", first, named)[:, 0].copy()
+    priorities = secret.draws(sample_of(occasion), first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
-
-
-def user_order(keys: NDArray[np.uint64], secret: Draws, occasion: str) -> NDArray[np.int64]:
-    """Return the users by a keyed hash of their keys, ties by place: adding a user does not move the others.
-
-    The lowest bits of each hash make room for the place, since sorting plain numbers is ten times faster than sorting
-    places by them. How many bits must not depend on how many users there are: with one more user, two others whose
-    hashes differ in the bit that is given up would change places, and the proof of the descents fixes their order.
-    """
-    assert keys.size <= 1 << PLACE_BITS, "users are numbered in 32 bits with a sign"
-    bits = np.uint64(PLACE_BITS)
-    hashes = secret.draws(f"order/{occasion}", keys, 0)[:, 0]
-    packed = ((hashes >> bits) << bits) | np.arange(keys.size, dtype=np.uint64)
-    packed.sort()
-    return (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
 
 
 def _batches(holdings: Holdings, order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

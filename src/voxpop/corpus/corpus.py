@@ -54,7 +54,6 @@ class Corpus:
         occasion: str = "length 1",
     ) -> "Histogram":
         """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.corpus.weigh`."""
-        from voxpop.corpus.bound import user_order
         from voxpop.corpus.holdings import Holdings
         from voxpop.corpus.weigh import weigh
 
@@ -65,7 +64,9 @@ class Corpus:
 
             users = in_weighing_order(*users, self.limit, secret, occasion)
         elif weighting.sequential:
-            order = user_order(self.user_key, secret, occasion)
+            from voxpop.corpus.weighing_order import weighing_order
+
+            order = weighing_order(self.user_key, secret, occasion)
         words = self.vocabulary
         holdings = Holdings(*users, len(words), order, limit=self.limit, words=words)
         return weigh(holdings, weighting, limit, candidates, secret, occasion)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, text_buffers
+from voxpop.errors import InternalError
 
 IDS_AT_ONCE = 1 << 17
 """Items that coins are tossed for together: draws for their bytes take 42 MB then, and 147 for two million at once."""
@@ -71,7 +72,8 @@ class Histogram:
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed, at length 1."""
-        assert self.words is not None
+        if self.words is None:
+            raise InternalError("texts were asked of weights whose ids are numbers of grams.")
         return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
 
     def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.arrow import numbers_of
-from voxpop.corpus.bound import user_order
-from voxpop.corpus.draws import Draws
+from voxpop.corpus import widths
+from voxpop.corpus.draws import ALL_LENGTHS, Draws
 from voxpop.corpus.engine import Arrays, Candidates, Shares, no_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
@@ -18,6 +18,9 @@ from voxpop.corpus.limited.mapped_positions import copied, number_within, rename
 from voxpop.corpus.limited.ordering import in_weighing_order
 from voxpop.corpus.limited.pages import forget_pages
 from voxpop.corpus.weigh import weigh
+from voxpop.corpus.weighing_order import weighing_order
+from voxpop.corpus.widths import check_width
+from voxpop.errors import InternalError
 from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
 from voxpop.threads import THREADS, in_order
 
@@ -28,6 +31,7 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 POSITIONS_AT_ONCE = 1 << 22
+PHRASES = "distinct phrases of one length"
 
 
 class Levels:
@@ -95,7 +99,9 @@ class Levels:
 
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
-        if shares.sequential and self._ids is None and not self._in_order:
+        if shares.sequential and not self._in_order:
+            if self._ids is not None:
+                raise InternalError("a walk that began without an order of users cannot have one at a later length.")
             self.put_in_order(secret)
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None
@@ -107,13 +113,18 @@ class Levels:
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
-        occasion = "all lengths"
         if self._limit is None:
-            self._order = user_order(self._user_key, secret, occasion)
+            self._order = weighing_order(self._user_key, secret, ALL_LENGTHS)
         else:
             users = self._tokens, self._user_start, self._user_key
-            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, occasion)
+            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
         self._in_order = True
+
+    def _kept(self) -> Int32s:
+        """Return ids by position, which there are once the grams of length 1 were kept."""
+        if self._ids is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
+        return self._ids
 
     def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:
         """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
@@ -121,8 +132,7 @@ class Levels:
         Of several positions in a row without a gram (`single`: without a kept token) one is left, and users who hold
         no gram are left out.
         """
-        assert self._ids is not None, "keep the grams of this length first"
-        ids = self._ids
+        ids = self._kept()
         first = ids if self._first is None else self._first
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
         holding = np.diff(before) > 0
@@ -141,6 +151,7 @@ class Levels:
             names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
                 below 0 stand for words that nobody holds here.
         """
+        check_width(names.size, PHRASES)
         ranks = np.full(self._size, -1, np.int32)
         held = names if self._table is None else find_names(names, self._table)
         ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
@@ -182,11 +193,10 @@ class Levels:
         """
         if not self._ordered:
             raise no_order()
-        assert self._ids is not None, "keep the grams of length 1 first"
-        ids, partners, offset = self._ids, self._ids, 1
+        ids, partners, offset = self._kept(), self._kept(), 1
         if candidates.single:
             if self._first is None:
-                self._first = self._ids.copy() if self._limit is None else copied(self._ids, self._limit)
+                self._first = ids.copy() if self._limit is None else copied(ids, self._limit)
             partners, offset = self._first, self._length
         need, estimates = candidates.need, candidates.estimates
         if self._limit is None:
@@ -202,7 +212,9 @@ class Levels:
         """Number the pairs of all ranges, each by a thread of its own."""
 
         def number(span: tuple[int, int]) -> tuple[Int64s, Int64s]:
-            return number_pairs(ids, partners, offset, *span, need, estimates)
+            names, count, table = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
+            check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
+            return names[:count], table
 
         return self._merged(list(in_order(number, self._ranges)))
 
@@ -212,8 +224,8 @@ class Levels:
         for (own, _), (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)
             names, table = merge_names(own, names, names.size, renamed)
-            assert self._ids is not None
-            rename_range(self._ids, begin, end, renamed)
+            check_width(names.size, PHRASES)
+            rename_range(self._kept(), begin, end, renamed)
         return names, table
 
     def _start_ids(self, ranks: Int32s) -> None:

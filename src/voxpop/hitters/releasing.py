@@ -1,5 +1,6 @@
 """The double line: the only place where votes become a public set."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpop.corpus.engine import Engine, check_engine
@@ -28,7 +29,9 @@ def release_hitters(plan: "HittersPlan", corpus: Engine, seed: int | None) -> Re
     return release_of(grams, plan, private=secret.private, reading=corpus.reading)
 
 
-def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "") -> Release:
+def release_of(
+    grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "", seen: str = ""
+) -> Release:
     """Return the release of grams in canonical order.
 
     Args:
@@ -36,5 +39,7 @@ def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, re
         plan: the plan that ran.
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
+        seen: what others than the readers of the release saw on the way.
     """
-    return Release(table_of_lists(grams), plan, plan.promise(private=private), reading)
+    guarantee = replace(plan.promise(private=private), seen=seen)
+    return Release(table_of_lists(grams), plan, guarantee, reading)

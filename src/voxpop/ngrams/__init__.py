@@ -13,6 +13,8 @@
 | `calibration.py` | estimates put right by the votes |
 | `electing.py` | from a vote to released grams |
 | `thresholds.py` | thresholds from noisy votes |
+| `later.py` | the rounds of lengths after the first |
+| `lengths.py` | what each length of an extraction gets, and what it ran with |
 """
 
 from voxpop.ngrams.ngrams import NGrams

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import pyarrow as pa
 
@@ -101,9 +101,7 @@ class Release:
         """Return the grams as a polars table with the columns `gram` (list of str) and `length` (i32)."""
         import polars as pl
 
-        frame = pl.from_arrow(self.grams)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return cast(pl.DataFrame, pl.from_arrow(self.grams))
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the grams as a pandas table with the columns `gram` (list of str) and `length`; needs pandas."""

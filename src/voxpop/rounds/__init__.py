@@ -6,4 +6,5 @@
 | `fractions.py` | how rounds share a budget |
 | `holders.py` | how many users an item needs |
 | `running.py` | one round on an engine |
+| `charge.py` | what rounds of weights cost, computed from the settings that will run, whoever planned them |
 """

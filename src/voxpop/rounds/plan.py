@@ -1,12 +1,11 @@
 """One round with its noise filled in: a weighting on its grid, and the noise and threshold that decide."""
 
 from dataclasses import dataclass, field
-from math import nextafter
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.slack import numerical_slack
+from voxpop.privacy.slack import optimal_delta
 from voxpop.weighting.sharing import BoundShares
 
 if TYPE_CHECKING:
@@ -50,8 +49,7 @@ class RoundPlan:
                 raise InternalError("a round under set-only accounting has no table; please report.")
             return TableRule(self.set_only.table)
         if self.noise == "optimal":
-            # The slack may vanish in rounding; the next smaller number leaves more than it.
-            delta = min(budget.delta - numerical_slack(budget.epsilon), nextafter(budget.delta, 0.0))
+            delta = optimal_delta(budget.epsilon, budget.delta)
             return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit)
         unit = self.shares.setting.unit
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
@@ -60,11 +58,9 @@ class RoundPlan:
         """Return the probability that something novel comes out, and sensitivity over sigma, of a Gaussian round."""
         from voxpop.privacy.threshold import release_probability
 
-        sharing, setting = self.shares.sharing, self.shares.setting
-        sensitivity = sharing.sensitivity(setting)
-        novelty = sharing.novelty(setting)
-        novel = release_probability(novelty, "gaussian", self.scale, self.threshold, sensitivity)
-        return novel, sensitivity / self.scale
+        shares = self.shares
+        novel = release_probability(shares.novelty, "gaussian", self.scale, self.threshold, shares.sensitivity)
+        return novel, shares.sensitivity / self.scale
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers of this round."""

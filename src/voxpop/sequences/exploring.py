@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.counting import Counting
 from voxpop.corpus.engine import TreeWalk
+from voxpop.errors import InternalError
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows, Tree, grow, plant
@@ -123,7 +124,8 @@ def explore_counts(
             break
         counting.enter(depth, _keys_of(opened, tree, nodes, width))
         candidates = opened
-    assert tree is not None
+    if tree is None:
+        raise InternalError("no depth of a tree was explored.")
     return tree
 
 

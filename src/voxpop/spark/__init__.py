@@ -5,6 +5,7 @@
 | `read.py` | a DataFrame of who wrote what as a `SparkCorpus` |
 | `corpus.py` | `SparkCorpus`, which answers what `Corpus` answers |
 | `remaining.py`, `levels.py`, `counting.py` | the walks through rounds, lengths and trees |
+| `closures.py` | settings and keys as they are sent: small, or refused |
 | `histogram.py` | weights that stay on the executors, and the decisions sent to them |
 | `frames.py` | arrays as rows of a DataFrame, public arrays as a broadcast, answers as arrays |
 | `tasks.py`, `worker.py` | what runs on an executor |

@@ -1,6 +1,5 @@
 """Items on a cluster, round after round."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from voxpop.arrow import text_buffers
 from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.closures import closure
 from voxpop.spark.frames import Arrays
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import weigh_remaining
@@ -32,7 +32,7 @@ class SparkRemaining:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         public = public_words(self.released()) if self._released else None
         ballot = lent_ballot(shares, limit, secret, occasion, order=occasion)
-        self._last = weigh_by(self._state, partial(weigh_remaining, ballot=ballot), words=True, public=public)
+        self._last = weigh_by(self._state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
         return self._last
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:

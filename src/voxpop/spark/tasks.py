@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows
+from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows, with_public
 from voxpop.spark.worker import set_up, task
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.draws import Draws
     from voxpop.corpus.engine import Decision, Grading, Noise, Shares
     from voxpop.corpus.levels import Levels
+    from voxpop.privacy.secret import Source
 
 set_up()  # in a worker of the daemon the package was there before there was a task
 
@@ -206,12 +207,34 @@ def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> A
 def decide(batches: Batches, *, coins: "Decision", words: bool) -> Answer:
     """Yield the names that pass by their coin."""
     for batch in batches:
-        names, weights = batch.column("name"), _weights_of(batch)
-        if words:
-            passed = coins(weights, np.empty(0, np.int64), _texts(names))
-        else:
-            passed = coins(weights, np.asarray(names), None)
-        yield pa.RecordBatch.from_arrays([names.filter(pa.array(passed))], ["name"])
+        yield _passed(batch, coins, words=words)
+
+
+@task
+def decide_by_table(
+    batches: Batches,
+    *,
+    least: int,
+    turn: int,
+    secret: "Source",
+    purpose: str,
+    words: bool,
+    public: bytes | None = None,
+) -> Answer:
+    """Yield the names that pass by their coin, where the chances are a public table."""
+    from voxpop.privacy.coins import Coins
+    from voxpop.privacy.decide import TableRule
+    from voxpop.privacy.release_table import ReleaseTable
+
+    for batch, sent in with_public(batches, public):
+        rule = TableRule(ReleaseTable(least, sent["tails"], turn))
+        yield _passed(batch, Coins(rule, secret, purpose), words=words)
+
+
+def _passed(batch: pa.RecordBatch, coins: "Decision", *, words: bool) -> pa.RecordBatch:
+    names, weights = batch.column("name"), _weights_of(batch)
+    ids, texts = (np.empty(0, np.int64), _texts(names)) if words else (np.asarray(names), None)
+    return pa.RecordBatch.from_arrays([names.filter(pa.array(coins(weights, ids, texts)))], ["name"])
 
 
 @task

@@ -1,17 +1,18 @@
 """From a budget to the numbers that will run."""
 
-from math import ceil
 from typing import TYPE_CHECKING, Literal
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import Scale, calibrate, total_delta
+from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.slack import numerical_slack
+from voxpop.privacy.threshold import NORMS
+from voxpop.rounds.charge import rounds_delta, with_cutoff
 from voxpop.rounds.fractions import round_fractions
 from voxpop.rounds.plan import RoundPlan
 from voxpop.union.plan import UnionPlan
 from voxpop.weighting.additive import Count
-from voxpop.weighting.cells import NORMS, sound_sharing
+from voxpop.weighting.cells import sound_sharing
 from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 if TYPE_CHECKING:
@@ -71,23 +72,15 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
         grid=2.0**-bits,
     )
     rounds = tuple(_round(union, sharing, scale, setting) for scale in scales)
-    delta = total_delta(scales, budget.epsilon, novelty, noise=union.noise, sensitivity=sensitivity)
+    delta = rounds_delta(rounds, budget.epsilon)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     return UnionPlan(union, budget, rounds, delta=delta)
 
 
 def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) -> RoundPlan:
-    """Fill in one round; the cutoff is never below what one user can give."""
-    cutoff = max(scale.threshold + union.alpha * scale.scale, 1.0)
-    units = ceil(cutoff * setting.unit) if sharing.sequential else 0
-    if units >= 2**62:
-        raise BudgetError(
-            f"the cutoff, threshold + {union.alpha:g} * {scale.scale:.3g}, is too high for integer weights: what "
-            f"rounding costs at limit {union.limit:,} has grown into the noise. Lower the limit or `alpha`, or raise "
-            "`epsilon`."
-        )
-    bound = BoundShares(sharing, Setting(setting.limit, setting.norm, setting.bits, units))
+    """Fill in one round."""
+    bound = with_cutoff(sharing, setting, scale.threshold + union.alpha * scale.scale)
     return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
 
 

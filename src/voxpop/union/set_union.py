@@ -132,13 +132,13 @@ class SetUnion:
         Raises:
             BudgetError: where no threshold can meet the budget.
         """
+        check_budget(budget)
         if self.focus:
             from voxpop.union.focus.planning import plan_focused
 
             return plan_focused(self, budget)
         from voxpop.union.planning import plan_union
 
-        check_budget(budget)
         return plan_union(self, budget)
 
     def release(

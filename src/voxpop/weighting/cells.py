@@ -3,6 +3,7 @@
 from typing import Final
 
 from voxpop.errors import InputError, UnsoundError
+from voxpop.privacy.threshold import NORMS as NORMS
 from voxpop.weighting.additive import Count, Weighted
 from voxpop.weighting.descent import L1Descent, L2Descent
 from voxpop.weighting.own import OwnSharing, Weighting
@@ -11,7 +12,6 @@ from voxpop.weighting.sharing import Sharing
 SHARINGS: Final[dict[str, Sharing]] = {
     sharing.name: sharing for sharing in (Count(), Weighted(), L1Descent(), L2Descent())
 }
-NORMS: Final = {"laplace": 1, "gaussian": 2}
 
 
 def sound_sharing(weighting: str | Weighting, noise: str) -> Sharing:

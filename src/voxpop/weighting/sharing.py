@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import ceil, log2, sqrt
+from math import ceil, inf, log2, sqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.errors import BudgetError
 from voxpop.privacy.novelty import Novelty
 
 USERS_BOUND: Final = 2**33
@@ -97,14 +98,34 @@ class BoundShares:
         """Whether a user's shares depend on the weights that earlier users left."""
         return self.sharing.sequential
 
+    @property
+    def sensitivity(self) -> float:
+        """How far one user moves the histogram at most, on this grid."""
+        return self.sharing.sensitivity(self.setting)
+
+    @property
+    def novelty(self) -> Novelty:
+        """Which weights items can have that one user alone holds, on this grid."""
+        return self.sharing.novelty(self.setting)
+
     def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers) -> None:
         """Add bounded sets to the histogram in place."""
         self.sharing.add(histogram, items, starts, self.setting)
 
 
 def bits_below(cutoff: float) -> int:
-    """Return the finest grid on which twice the cutoff stays below 2^62 units."""
-    return 62 - max(1, ceil(log2(2.0 * cutoff)))
+    """Return the finest grid on which twice the cutoff stays below 2^62 units.
+
+    Raises:
+        BudgetError: where not even whole numbers would do.
+    """
+    bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
+    if bits < 1:
+        raise BudgetError(
+            f"weights would rise to {cutoff:.3g}, too high for integers: what rounding costs has grown into the noise. "
+            "Lower the limit or `alpha`, or raise `epsilon`."
+        )
+    return bits
 
 
 def even_share(held: int, norm: int) -> float:

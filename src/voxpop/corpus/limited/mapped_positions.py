@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus import widths
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.pages import forget_pages
 from voxpop.errors import MemoryLimitError
@@ -49,14 +50,16 @@ def number_within(
 
     Raises:
         MemoryLimitError: if there are more distinct pairs than the table may hold.
+        InputError: if there are more than 32 bits can number.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
-    most, count = limit.room // BYTES_OF_PAIR, 0
+    most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
     for begin, end in _spans(ids.size):
         span = (begin, end, ids.size)
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:
+            widths.check_width(names.size + (names.size == widths.MOST_NUMBERS), "distinct phrases of one length")
             limit.require(2 * names.size * BYTES_OF_PAIR, "the distinct phrases that users hold of one length")
             raise MemoryLimitError("the distinct phrases that users hold of one length do not fit into memory.")
         forget_pages(ids, begin, end)

@@ -10,6 +10,7 @@ from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.pages import forget_pages, release_unused
 from voxpop.corpus.limited.sorter import HEAD, SHARE_OF_SORTER, Sorter
 from voxpop.corpus.limited.user_files import Mapped, in_key_order
+from voxpop.corpus.weighing_order import Keys, order_hashes
 
 Int64s = NDArray[np.int64]
 
@@ -17,20 +18,19 @@ Int64s = NDArray[np.int64]
 def in_weighing_order(
     tokens: NDArray[np.int32],
     user_start: Int64s,
-    user_key: NDArray[np.uint64],
+    user_key: Keys,
     limit: MemoryLimit,
     secret: Draws,
     occasion: str,
 ) -> Mapped:
-    """Return the same users in the order that `user_order` gives, mapped."""
+    """Return the same users in the order that `weighing_order` gives, mapped."""
     most = limit.room // SHARE_OF_SORTER
     sorter = Sorter(limit, most, tokens.nbytes + HEAD.itemsize * user_key.size)
-    bits = np.uint64(user_key.size.bit_length())
     for first, last, begin, end in user_blocks(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
-        heads["user"] = user_key[first:last]
-        hashes = secret.draws(f"order/{occasion}", heads["user"], 0)[:, 0]
-        heads["key"] = ((hashes >> bits) << bits) | np.arange(first, last, dtype=np.uint64)
+        heads["user"] = heads["other"] = user_key[first:last]
+        heads["key"] = order_hashes(heads["user"], secret, occasion)
+        heads["row"] = np.arange(first, last)
         heads["size"] = np.diff(user_start[first : last + 1]) if last - first > 1 else end - begin
         sorter.add(heads, np.asarray(tokens[begin:end]))
         forget_pages(tokens, begin, end)

@@ -2,8 +2,8 @@
 
 A record is a head (two numbers to sort and tell apart by, and what travels along) and a slice of int32. Records are
 dealt out to ranges of keys as they come, each range is read back in turn and sorted in memory, and a range that is too
-large for that is dealt out again. Only records of one single key cannot be told apart so; they are handed on as they
-came, some at a time.
+large for that is dealt out again; records of one single key by the other number. Only records that agree in both cannot
+be told apart so; they are handed on as they came, some at a time.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.work_file import WorkFile
+from voxpop.errors import InternalError
 from voxpop.kernels.group import gather_slices
 
 Heads = NDArray[Any]
@@ -23,7 +24,8 @@ Int32s = NDArray[np.int32]
 Block = tuple[Heads, Int32s]
 
 HEAD = np.dtype([("key", np.uint64), ("other", np.uint64), ("user", np.uint64), ("row", np.int64), ("size", np.int64)])
-"""Sorted by key, then other; `size` is that of the slice."""
+"""Sorted by key, then other; `row` tells users apart where both agree; `size` is that of the slice."""
+SORTED_BY = ("key", "other")
 MOST_RANGES = 256
 SHARE_OF_SORTER = 8
 """A sorter holds this part of the room under a limit: two of them and their copies work at a time."""
@@ -39,17 +41,38 @@ class _Range:
     slices: list[Int32s] = field(default_factory=list)
     places: list[tuple[int, int, int]] = field(default_factory=list)
     size: int = 0
-    lowest: int = HIGHEST
-    highest: int = 0
+    lowest: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SORTED_BY, HIGHEST))
+    highest: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SORTED_BY, 0))
+
+    def put(self, heads: Heads, slices: Int32s) -> None:
+        """Take in records."""
+        self.heads.append(heads)
+        self.slices.append(slices)
+        self.size += heads.nbytes + slices.nbytes
+        for name in SORTED_BY:
+            self.lowest[name] = min(self.lowest[name], int(heads[name].min()))
+            self.highest[name] = max(self.highest[name], int(heads[name].max()))
+
+    def told_apart_by(self) -> str | None:
+        """Return the first number in which the records differ, None where they agree in both."""
+        return next((name for name in SORTED_BY if self.lowest[name] < self.highest[name]), None)
 
 
 @final
 class Sorter:
     """Records in, sorted blocks out; stable."""
 
-    __slots__ = ("_file", "_held", "_limit", "_lowest", "_most", "_ranges", "_width")
+    __slots__ = ("_by", "_file", "_held", "_limit", "_lowest", "_most", "_ranges", "_width")
 
-    def __init__(self, limit: MemoryLimit, most: int, expected: int, lowest: int = 0, highest: int = HIGHEST) -> None:
+    def __init__(
+        self,
+        limit: MemoryLimit,
+        most: int,
+        expected: int,
+        lowest: int = 0,
+        highest: int = HIGHEST,
+        by: str = "key",
+    ) -> None:
         """Get ready.
 
         Args:
@@ -58,9 +81,10 @@ class Sorter:
             expected: bytes of all records, about.
             lowest: no key is below it.
             highest: no key is above it.
+            by: which number records are dealt out by; "other" where all keys are the same.
         """
         count = min(MOST_RANGES, max(1, -(-2 * expected // most)), highest - lowest + 1)
-        self._limit, self._most, self._lowest = limit, most, lowest
+        self._limit, self._most, self._lowest, self._by = limit, most, lowest, by
         self._width = min((highest - lowest) // count + 1, HIGHEST)
         self._ranges = [_Range() for _ in range(count)]
         self._file: WorkFile | None = None
@@ -70,7 +94,7 @@ class Sorter:
         """Take in records: their heads, and their slices one behind the other."""
         if not heads.size:
             return
-        keys = heads["key"]
+        keys = heads[self._by]
         dealt = (keys - np.uint64(self._lowest)) // np.uint64(self._width)
         dealt = np.minimum(dealt, np.uint64(len(self._ranges) - 1)).astype(np.uint16)
         starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
@@ -82,13 +106,13 @@ class Sorter:
         cuts = np.concatenate([[0], np.cumsum(np.bincount(dealt, minlength=len(self._ranges)))])
         for each, (begin, end) in zip(self._ranges, pairwise(cuts.tolist()), strict=True):
             if begin < end:
-                _put(each, heads[begin:end], moved[ends[begin] : ends[end]])
+                each.put(heads[begin:end], moved[ends[begin] : ends[end]])
         self._held += heads.nbytes + moved.nbytes
         if self._held > self._most:
             self._flush()
 
     def blocks(self) -> Iterator[Block]:
-        """Yield all records, sorted; a block holds whole ranges, or a part of the records of a single key."""
+        """Yield all records, sorted; a block holds whole ranges, or records that agree in both numbers."""
         if self._file is not None:
             self._flush()
         for number, each in enumerate(self._ranges):
@@ -96,10 +120,10 @@ class Sorter:
             if each.size <= self._most:
                 if each.size:
                     yield _sorted(*self._whole(each))
-            elif each.lowest == each.highest:
+            elif (by := each.told_apart_by()) is None:
                 yield from self._parts(each)
             else:
-                yield from self._divided(each)
+                yield from self._divided(each, by)
         if self._file is not None:
             self._file.close()
 
@@ -118,7 +142,8 @@ class Sorter:
     def _parts(self, each: _Range) -> Iterator[Block]:
         """Yield the records of a range as they came."""
         for begin, count, size in each.places:
-            assert self._file is not None
+            if self._file is None:
+                raise InternalError("records of a sorter were looked for in a file that was never written.")
             heads = self._file.read(begin, count, HEAD)
             yield heads, self._file.read(begin + heads.nbytes, size, np.int32)
         if each.heads:
@@ -130,20 +155,12 @@ class Sorter:
             return parts[0]
         return np.concatenate([heads for heads, _ in parts]), np.concatenate([slices for _, slices in parts])
 
-    def _divided(self, each: _Range) -> Iterator[Block]:
-        finer = Sorter(self._limit, self._most, each.size, each.lowest, each.highest)
+    def _divided(self, each: _Range, by: str) -> Iterator[Block]:
+        finer = Sorter(self._limit, self._most, each.size, each.lowest[by], each.highest[by], by)
         for heads, slices in self._parts(each):
             finer.add(heads, slices)
         each.heads, each.slices = [], []
         yield from finer.blocks()
-
-
-def _put(each: _Range, heads: Heads, slices: Int32s) -> None:
-    each.heads.append(heads)
-    each.slices.append(slices)
-    each.size += heads.nbytes + slices.nbytes
-    each.lowest = min(each.lowest, int(heads["key"].min()))
-    each.highest = max(each.highest, int(heads["key"].max()))
 
 
 def _sorted(heads: Heads, slices: Int32s) -> Block:

@@ -23,18 +23,21 @@ class UserFiles:
         self._end = 0
 
     def append(self, heads: Heads, tokens: NDArray[np.int32]) -> None:
-        """Write records in their order; those that follow each other with the same key are one user's."""
+        """Write records in their order; those that follow each other with the same `row` are one user's.
+
+        Not those of the same key: two users may have one, and each of them is a user of its own.
+        """
         if not heads.size:
             return
         self._tokens.append(tokens)
-        keys = heads["key"]
-        new = np.ones(keys.size, np.bool_)
-        new[1:] = keys[1:] != keys[:-1]
-        new[0] = self._last != int(keys[0])
+        rows = heads["row"]
+        new = np.ones(rows.size, np.bool_)
+        new[1:] = rows[1:] != rows[:-1]
+        new[0] = self._last != int(rows[0])
         ends = self._end + np.cumsum(heads["size"])
         self._starts.append((ends - heads["size"])[new].astype(np.int64))
         self._keys.append(heads["user"][new])
-        self._last, self._end = int(keys[-1]), int(ends[-1])
+        self._last, self._end = int(rows[-1]), int(ends[-1])
 
     def mapped(self) -> Mapped:
         """Return the arrays: tokens, starts (one more than users) and keys."""

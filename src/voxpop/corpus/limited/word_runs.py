@@ -12,6 +12,7 @@ from voxpop.arrow import text_buffers
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.work_file import strings_of
 from voxpop.corpus.reading.vocabulary import merge_words
+from voxpop.corpus.widths import check_width
 
 Int32s = NDArray[np.int32]
 SHARE_OF_HEADS = 32
@@ -54,6 +55,7 @@ class WordRuns:
         count = 0
         while unmerged := [run for run in self._runs if run.done < run.words]:
             block, names = merge_words(*self._next(unmerged))
+            check_width(count + len(block), "distinct words or items")
             letters, own = text_buffers(block)
             starts.append(own[1:] - own[0] + data.size)
             data.append(letters[own[0] : own[-1]])

@@ -157,21 +157,35 @@ class _Raw(io.RawIOBase):
 
 
 def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
-    from pyarrow import json as arrow_json
+    from voxpop.corpus.reading.columns import check_columns
 
     if not _has_bytes(path):
         return
+    wanted = list(dict.fromkeys(columns))
     with _open(path) as stream:
-        with _explained(path, "is not one JSON object per line"):
-            reader = arrow_json.open_json(
-                stream,
-                arrow_json.ReadOptions(block_size=block),
-                arrow_json.ParseOptions(newlines_in_values=False, unexpected_field_behavior="infer"),
-            )
-            names = reader.schema.names
-        check_columns(columns, names, path.name)
-        for batch in _read_all(reader, path):
-            yield batch.select(list(dict.fromkeys(columns)))
+        found = _json_reader(stream, path, block).schema
+        check_columns(columns, found.names, path.name)
+    # Texts stay texts: whether all of them look like dates is for no reader to find out.
+    schema = pa.schema([(name, _undated(found.field(name).type)) for name in wanted])
+    with _open(path) as stream:
+        for batch in _read_all(_json_reader(stream, path, block, schema), path):
+            yield batch.select(wanted)
+
+
+def _json_reader(stream: Any, path: Path, block: int, schema: pa.Schema | None = None) -> Any:
+    from pyarrow import json as arrow_json
+
+    parse = arrow_json.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="infer")
+    with _explained(path, "is not one JSON object per line"):
+        return arrow_json.open_json(stream, arrow_json.ReadOptions(block_size=block), parse)
+
+
+def _undated(kind: pa.DataType) -> pa.DataType:
+    """Return a type without what was only guessed from the looks of strings, or from lists that are all empty."""
+    if pa.types.is_list(kind):
+        inner = pa.string() if pa.types.is_null(kind.value_type) else _undated(kind.value_type)
+        return pa.list_(inner)
+    return pa.string() if pa.types.is_timestamp(kind) else kind
 
 
 def _has_bytes(path: Path) -> bool:

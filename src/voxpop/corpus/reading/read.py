@@ -5,6 +5,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from voxpop.arrow import string_array
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.reading.columns import Rows, with_users
@@ -15,7 +18,7 @@ from voxpop.corpus.reading.stretches import Stretch
 from voxpop.corpus.reading.tokenisers import list_tokeniser, tokeniser_name
 from voxpop.corpus.reading.tokens import Encoded, encode_by_text, encode_lists
 from voxpop.corpus.reading.users import encode_users
-from voxpop.errors import InputError, SourceError
+from voxpop.errors import InputError
 from voxpop.progress import track
 
 
@@ -60,7 +63,7 @@ def read(
 
     Raises:
         InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.
-        SourceError: where the source is missing, empty, broken, or a row has no user.
+        SourceError: where the source is missing or broken, or a row has no user. A table without rows is no error.
         ColumnError: where a column is missing or of a type that does not fit.
 
     Example:
@@ -93,9 +96,14 @@ def read(
         return encode_lists(stretch, stretch, column, kind)
 
     read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
-    if read_corpus is None:
-        raise SourceError("the source holds no rows; check that it is the one you meant.")
+    if read_corpus is None:  # an error would tell it from a table of one user
+        read_corpus = _nobody(kind).within(limit)
     return replace(read_corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
+
+
+def _nobody(kind: str) -> Corpus:
+    """Return the corpus of no users: it is released like any other, and nothing comes out."""
+    return Corpus(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint64), string_array([]), kind)
 
 
 def _read_at_once(rows: Rows, encode: Encode, kind: str) -> Corpus | None:

@@ -124,7 +124,7 @@ def _with_first_row(blocks: Iterator[Block]) -> Iterator[Block]:
             new = np.ones(keys.size, np.bool_)
             new[1:] = (keys[1:] != keys[:-1]) | (heads["other"][1:] != heads["other"][:-1])
             rows = heads["row"][new][np.cumsum(new) - 1]
-        heads["key"], heads["other"] = rows.view(np.uint64), 0
+        heads["key"], heads["other"], heads["row"] = rows.view(np.uint64), 0, rows
         yield heads, tokens
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, int_codes, numbers_of, plain, text_buffers
+from voxpop.corpus.widths import check_width
 from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
 
@@ -23,14 +24,20 @@ def encode_users(columns: list[pa.Array]) -> Users:
         codes: int32, the user of each row.
         keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with one key would
             share their random draws and nothing else, which the proof allows.
+
+    Raises:
+        InputError: where there are more users than 32 bits can number.
     """
     if all(pa.types.is_integer(column.type) for column in columns):
         values = np.concatenate([numbers_of(column).view(np.int64) for column in columns])
         if (values[1:] >= values[:-1]).all():
             return _encode_rising(values)
         codes = np.empty(values.size, np.int32)
-        return codes, number_values(values, codes).view(np.uint64)
+        distinct = number_values(values, codes).view(np.uint64)
+        check_width(distinct.size, "users")
+        return codes, distinct
     encoded = plain(pa.chunked_array(columns)).dictionary_encode()
+    check_width(len(encoded.dictionary), "users")
     return int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))
 
 
@@ -38,7 +45,9 @@ def _encode_rising(values: NDArray[np.int64]) -> Users:
     """Number users who come in order already: no search is needed."""
     first = np.ones(values.size, np.bool_)
     first[1:] = values[1:] != values[:-1]
-    return (np.cumsum(first, dtype=np.int32) - 1).astype(np.int32), values[first].view(np.uint64)
+    keys = values[first].view(np.uint64)
+    check_width(keys.size, "users")
+    return (np.cumsum(first, dtype=np.int32) - 1).astype(np.int32), keys
 
 
 def first_rows(codes: NDArray[np.int32]) -> NDArray[np.int64]:

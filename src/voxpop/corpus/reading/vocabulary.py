@@ -5,6 +5,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array
+from voxpop.corpus.widths import check_width
 
 FEW = 10_000
 """Up to this many words plain Python is done before polars is imported."""
@@ -21,6 +22,9 @@ def merge_words(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
 
     Returns:
         large_string, sorted; and int32 arrays, -1 for words that nobody uses.
+
+    Raises:
+        InputError: where there are more words than 32 bits can number.
     """
     if sum(len(each) for each in words) <= FEW:
         return merge_few(words, used)
@@ -50,6 +54,7 @@ def merge_many(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
     every = pl.concat([empty, *(pl.Series(values=each, dtype=pl.String) for each in words)])
     any_use = np.concatenate([np.empty(0, np.bool_), *used])
     vocabulary = every.filter(pl.Series(values=any_use)).unique().sort()
+    check_width(len(vocabulary), "distinct words or items")
     numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})
     named = every.to_frame("word").join(numbered, on="word", how="left", maintain_order="left")["name"]
     names = named.fill_null(-1).to_numpy().astype(np.int32, copy=False)

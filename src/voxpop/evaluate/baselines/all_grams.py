@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.weigh import weigh
+from voxpop.errors import InternalError
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.table import table_of_rows
 from voxpop.privacy.budget import Budget
@@ -58,7 +59,8 @@ class AllGrams:
             nothing = np.zeros(size, np.int64)
             levels.extend(Candidates(Pairs(nothing, nothing, nothing, single=False), nothing))
             here, own = levels.keep_all()
-            assert own is not None
+            if own is None:
+                raise InternalError("grams above length 1 have no names.")
             ids.append(here.copy())
             names.append(own)
             size = own.size

@@ -58,9 +58,9 @@ def optimal_chance(epsilon: float, delta: float) -> Chance:
     import numpy as np
 
     from voxpop.privacy.optimal import selection_probability
-    from voxpop.privacy.slack import numerical_slack
+    from voxpop.privacy.slack import optimal_delta
 
-    exact = delta - numerical_slack(epsilon)
+    exact = optimal_delta(epsilon, delta)
     return lambda holders: float(selection_probability(epsilon, exact, np.array([holders]))[0][0])
 
 
