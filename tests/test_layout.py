@@ -94,7 +94,8 @@ def run_time_imports(path: Path) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = []
-    names = {name for node in ast.walk(tree) for name in imported_by(node)}
+    statements = (node for node in ast.walk(tree) if not isinstance(node, ast.Call))  # what looks up does so by name
+    names = {name for node in statements for name in imported_by(node)}
     return {name if name in FILES else name.rpartition(".")[0] for name in names} & FILES.keys()
 
 
