@@ -89,6 +89,15 @@ class OrderedColumns:
 
 
 @dataclass(frozen=True)
+class SequenceColumns:
+    """The same, where it is a sequence first of all."""
+
+    sequence: Sequence = None
+    text: Text = None
+    tokens: Tokens = None
+
+
+@dataclass(frozen=True)
 class Spend:
     """What may be spent."""
 

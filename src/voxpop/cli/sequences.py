@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.bundles import Charge, OrderedColumns, Place, PureSpend, Result, Where, bundled
+from voxpop.cli.bundles import Charge, Place, PureSpend, Result, SequenceColumns, Where, bundled
 from voxpop.cli.releasing import released
 from voxpop.errors import InputError
 
@@ -59,7 +59,7 @@ class Options:
 @bundled
 def sequences(
     where: Where,
-    columns: OrderedColumns,
+    columns: SequenceColumns,
     options: Options,
     spend: PureSpend,
     charge: Charge,
