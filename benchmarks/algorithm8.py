@@ -8,7 +8,7 @@ from numba import njit
 import voxpop as vp
 from voxpop.privacy.decide import ThresholdRule, decide
 from voxpop.privacy.secret import Secret
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 
 @njit(nogil=True)

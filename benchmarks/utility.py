@@ -11,7 +11,7 @@ import numpy as np
 import voxpop as vp
 from benchmarks.common import BUDGET, PUBLISHED_NGRAMS, chat, clicks, posts, seconds, table
 from voxpop.evaluate import private_spurious_share
-from voxpop.ngrams.baselines import AllGrams
+from voxpop.evaluate.baselines.all_grams import AllGrams
 
 RUNS = 5
 COLLECTIONS: dict[str, Callable[[], vp.Corpus]] = {"reddit_posts": posts, "ubuntu_irc": chat, "MSNBC": clicks}

@@ -7,16 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from corpora import corpus_of
-from voxpop.corpus import memory
 from voxpop.corpus.draws import ALL_LENGTHS
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.ordering import in_weighing_order
+from voxpop.corpus.limited import memory
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.ordering import in_weighing_order
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.spark import tasks
 from voxpop.spark.frames import packed, pieces
 from voxpop.spark.remaining import public_words
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BITS = 40
 

@@ -158,7 +158,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("voxpop.corpus.read", "build_corpus"),
+        ("voxpop.corpus.reading.read", "build_corpus"),
         ("voxpop.union.releasing", "run_round"),
         ("voxpop.release.saving", "replace_folder"),
     ],

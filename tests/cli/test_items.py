@@ -178,4 +178,4 @@ def test_set_only_accounting_and_its_cap_reach_the_mechanism(voxpop, posts):
     options = ["--weighting", "weighted", "--accounting", "set-only", "--cap", 0.4]
     plan = voxpop("items", *CALL, "-o", "words", "--json", *options).json["plan"]
     assert (plan["accounting"], plan["cap"], plan["round_plans"][0]["noise"]) == ("set-only", 0.4, "set-only")
-    assert voxpop("plan", *BUDGET, "--json", *options).json["plan"] == plan
+    assert voxpop("plan", "items", *BUDGET, "--json", *options).json["plan"] == plan

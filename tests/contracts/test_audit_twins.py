@@ -13,7 +13,8 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import voxpop as vp
-from voxpop.corpus import bound, ordering, weigh
+from voxpop.corpus import bound, weigh
+from voxpop.corpus.limited import ordering
 from voxpop.hitters import simulation
 from voxpop.ngrams import electing
 from voxpop.privacy import secret as secret_module
@@ -29,7 +30,8 @@ from voxpop.testing.audit.shown import ERROR, surely_strays
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from voxpop.testing.audit.votes_cases import held_by, pairs
 from voxpop.union import plan as plan_module
-from voxpop.union import releasing, sharing
+from voxpop.union import releasing
+from voxpop.weighting import sharing
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000

@@ -1,6 +1,7 @@
 """The walk through lengths against tuples and sets, on the real kernels."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +17,9 @@ from voxpop.errors import InputError
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
-from voxpop.union.additive import Weighted
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BITS = 40
 WORDS = "abcd"
@@ -120,8 +121,13 @@ def test_items_have_no_order_and_are_refused():
     """The message says which columns have one."""
     corpus = corpus_of([[["a"]]])
     items = vp.Corpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
+    levels = items.levels()
+    levels.keep_words(pa.array(["a"], pa.large_string()))
+    nothing = np.zeros(1, np.int64)
     with pytest.raises(InputError, match="text=, tokens= or sequence="):
-        items.levels()
+        levels.extend(Candidates(Pairs(nothing, nothing, nothing, single=False), nothing))
+    with pytest.raises(InputError, match="text=, tokens= or sequence="):
+        vp.NGrams(max_length=2).release(items, vp.Budget(4, 1e-7))
 
 
 def walk_two(corpus):

@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from tools import memory as tenfold
 
 import voxpop as vp
-from voxpop.corpus import bound, mapped_positions, memory
-from voxpop.corpus.memory import MemoryLimit, bytes_of
-from voxpop.corpus.sorter import HEAD, Sorter
+from voxpop.corpus import bound
+from voxpop.corpus.limited import mapped_positions, memory
+from voxpop.corpus.limited.memory import MemoryLimit, bytes_of
+from voxpop.corpus.limited.sorter import HEAD, Sorter
 from voxpop.errors import InputError, MemoryLimitError
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-5)
-READ = sys.modules["voxpop.corpus.read"]
+READ = sys.modules["voxpop.corpus.reading.read"]
 TINY, SMALL = 1 << 14, 1 << 18
 Reader = Callable[..., vp.Corpus]
 

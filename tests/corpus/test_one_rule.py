@@ -17,9 +17,9 @@ from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
 from voxpop.spark.frames import packed, pieces
 from voxpop.spark.remaining import public_words
-from voxpop.union.additive import Count, Weighted
-from voxpop.union.descent import L1Descent, L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Count, Weighted
+from voxpop.weighting.descent import L1Descent, L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 SHARINGS = [Weighted(), Count(), L1Descent(), L2Descent()]
 """Every way to share that the three paths have; a norm each that it is sound in."""

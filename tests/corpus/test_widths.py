@@ -8,17 +8,18 @@ import pytest
 
 import voxpop as vp
 from corpora import corpus_of
-from voxpop.corpus import levels, memory, widths
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.word_runs import WordRuns
+from voxpop.corpus import levels, widths
+from voxpop.corpus.limited import memory
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.word_runs import WordRuns
 from voxpop.errors import InputError, InternalError
 from voxpop.ngrams import candidates
 from voxpop.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
-from voxpop.union.additive import Weighted
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 SHARES = BoundShares(Weighted(), Setting(9, 2))
 
@@ -63,7 +64,7 @@ def test_more_words_than_numbers(few_numbers, monkeypatch):
     few_numbers(4)
     with pytest.raises(InputError, match="words or items cannot be told apart"):
         runs.merged()
-    monkeypatch.setattr("voxpop.corpus.vocabulary.FEW", 0)
+    monkeypatch.setattr("voxpop.corpus.reading.vocabulary.FEW", 0)
     with pytest.raises(InputError, match="words or items cannot be told apart"):
         vp.read(pl.DataFrame({"who": [1], "what": ["a b c d e"]}), user="who", text="what")
 

@@ -13,6 +13,7 @@ import naive_ngrams
 import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
+from voxpop import threads
 from voxpop.corpus import bound, levels
 from voxpop.errors import BudgetError, InputError, UnsoundError
 
@@ -56,6 +57,7 @@ def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget
     """The randomness belongs to grams and users, not to the order of work."""
     plan = vp.NGrams(max_length=4, limit=3).plan(budget)
     first = plan.release(letters, seed=7)
+    monkeypatch.setattr(threads, "THREADS", 1)
     monkeypatch.setattr(bound, "THREADS", 1)
     monkeypatch.setattr(levels, "THREADS", 5)
     monkeypatch.setattr(bound, "TOKENS_AT_ONCE", 1000)

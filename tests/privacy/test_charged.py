@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 import voxpop as vp
 from corpora import corpus_of
 from voxpop.errors import BudgetError, InputError, InternalError
-from voxpop.ngrams import planning, releasing
+from voxpop.ngrams import later, releasing
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.releasing import Prospect
 from voxpop.privacy import precise
 from voxpop.privacy.evidence import novel_release
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.threshold import release_probability
-from voxpop.union.additive import Weighted
-from voxpop.union.charge import MOST_UNITS, check_charged, rounds_delta
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.rounds.charge import MOST_UNITS, check_charged, rounds_delta
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.sharing import BoundShares, Setting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
@@ -96,7 +96,7 @@ def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
         return Setting(ngrams.limits[length - 1], 2, 50)
 
     monkeypatch.setattr(releasing, "later_setting", charged_on_a_finer_grid)
-    monkeypatch.setattr(releasing, "later_round", lambda *given: planning.finest_round(given[0], 9, *given[2:]))
+    monkeypatch.setattr(releasing, "later_round", lambda *given: later.finest_round(given[0], 9, *given[2:]))
     with pytest.raises(InternalError, match="less noise than was charged"):
         list(walked(plan, [1, 10**6], [0.0]))
 
@@ -218,6 +218,6 @@ def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
     """By the same guard, should the grid that was charged for not hold them."""
     ngrams = vp.NGrams(2, limit=10, alpha=1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
-        planning.later_round(ngrams, Setting(10, 2, 60), 5.0, 20.0)
-    fits = planning.later_round(ngrams, Setting(10, 2, 48), 5.0, 20.0)
+        later.later_round(ngrams, Setting(10, 2, 60), 5.0, 20.0)
+    fits = later.later_round(ngrams, Setting(10, 2, 48), 5.0, 20.0)
     assert 0 < fits.shares.setting.cutoff < MOST_UNITS

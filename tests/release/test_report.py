@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.ngrams.plan import LengthRun
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.release.grams import SCHEMA
 from voxpop.release.report import about_ngrams, about_union, report_of, words
 from voxpop.release.report.chances import optimal_chance, share_of, threshold_chance, users_for, voting_chance
@@ -102,7 +102,7 @@ def test_chances_of_optimal_selection_are_the_plans():
 def test_chances_of_ngrams_are_the_plans():
     """With the planned noise in place of what ran, the report needs as many holders as the plan."""
     plan = vp.NGrams(max_length=4, limit=50, weighting="l2-descent").plan(BUDGET)
-    from voxpop.ngrams.planning import threshold_for
+    from voxpop.ngrams.later import threshold_for
 
     for each in plan.lengths[1:]:
         threshold = threshold_for(plan.mechanism.eta, each.sigma, 1, 10)

@@ -5,12 +5,12 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.corpus import memory
-from voxpop.corpus.memory import MemoryLimit
+from voxpop.corpus.limited import memory
+from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.privacy.secret import Secret
 from voxpop.spark.histogram import _summed
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BITS = 40
 OCCASION = "round 1/length 1"

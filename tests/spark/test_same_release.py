@@ -7,8 +7,8 @@ import pytest
 import voxpop as vp
 from voxpop.privacy.secret import Secret
 from voxpop.spark.histogram import _summed
-from voxpop.union.additive import Weighted
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 SHARES = BoundShares(Weighted(), Setting(3, 2))
@@ -64,7 +64,8 @@ def test_one_item_each_is_selected_alike(read_both):
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
-    one, other = (vp.SetUnion(limit=1, weighting="count").release(corpus, vp.Budget(1, 1e-6), seed=2) for corpus in (local, spread))
+    plan = vp.SetUnion(limit=1, weighting="count").plan(vp.Budget(1, 1e-6))
+    one, other = (plan.release(corpus, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 10
 

@@ -5,7 +5,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.union.planning import round_fractions
+from voxpop.rounds.fractions import round_fractions
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 

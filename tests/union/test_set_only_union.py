@@ -9,8 +9,9 @@ import pytest
 
 import voxpop as vp
 from voxpop.privacy.budget import Budget
-from voxpop.union.set_only import CAP, LEAST_UNITS, CappedSharing
-from voxpop.union.sharing import Setting
+from voxpop.union.set_only import CAP, LEAST_UNITS
+from voxpop.weighting.capped import CappedSharing
+from voxpop.weighting.sharing import Setting
 
 
 def set_only(**fields):

@@ -8,9 +8,7 @@ import typer
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
-    from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
-    from voxpop.union.set_union import SetUnion
 
 Epsilon = Annotated[
     float | None, typer.Option(help="Privacy budget, above 0: 1 is strong, 4 is common.", show_default=False)
@@ -125,20 +123,6 @@ def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
     return Budget(epsilon, delta)
 
 
-def ngrams_of(limit: str, budgets: str, values: str | None, **fields: Any) -> "NGrams":
-    """Return the extraction of a call; lists are numbers with commas between them.
-
-    Raises:
-        InputError: if a number cannot be read, or a field is out of range.
-    """
-    from voxpop.ngrams.ngrams import NGrams
-
-    limits = numbers_of("--limit", limit, int)
-    shares: Any = budgets if budgets in ("auto", "equal") else numbers_of("--budgets", budgets, float)
-    worth = None if values is None else numbers_of("--values", values, float)
-    return NGrams(limit=_single(limits), budgets=_single(shares), values=worth, **fields)
-
-
 def numbers_of(option: str, text: str, kind: type) -> list[Any]:
     """Return numbers with commas between them.
 
@@ -150,14 +134,3 @@ def numbers_of(option: str, text: str, kind: type) -> list[Any]:
     except ValueError:
         also = "auto, equal, " if kind is float else ""
         raise InputError(f"{option} must be {also}a number, or numbers with commas between them; got {text}.") from None
-
-
-def _single(values: Any) -> Any:
-    return values[0] if isinstance(values, list) and len(values) == 1 else values
-
-
-def set_union_of(**fields: Any) -> "SetUnion":
-    """Return the mechanism of a call, which checks its fields itself."""
-    from voxpop.union.set_union import SetUnion
-
-    return SetUnion(**fields)

@@ -1,9 +1,6 @@
 """User first: a user's items are made distinct and cut to the limit before anybody weighs them."""
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TypeVar
@@ -13,9 +10,10 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.draws import Draws, sample_of
 from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.pages import forget_pages
+from voxpop.corpus.limited.pages import forget_pages
 from voxpop.corpus.widths import check_width
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
+from voxpop.threads import THREADS, in_order
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -23,7 +21,7 @@ Result = TypeVar("Result")
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
 """Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
-THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
+
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
 
@@ -104,18 +102,6 @@ def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uin
     if holdings.order is None:
         forget_pages(ids, begin, end)
     return items, starts
-
-
-def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads."""
-    ahead: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(THREADS) as threads:
-        for task in tasks:
-            ahead.append(threads.submit(work, task))
-            if len(ahead) > 2 * THREADS:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
 
 
 def cut_to_limit(

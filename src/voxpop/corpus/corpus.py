@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from voxpop.corpus.counting import Counting
-    from voxpop.corpus.cutting import Combine
     from voxpop.corpus.draws import Draws
+    from voxpop.corpus.engine import Combine, Engine, Shares
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.holdings import Holdings
     from voxpop.corpus.levels import Levels
-    from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.limited.memory import MemoryLimit
     from voxpop.corpus.pools import Pools
     from voxpop.corpus.remaining import Remaining
-    from voxpop.corpus.weigh import Shares
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -69,7 +68,7 @@ class Corpus:
         users = self.tokens, self.user_start, self.user_key
         order = None
         if ordered and self.limit is not None:
-            from voxpop.corpus.ordering import in_weighing_order
+            from voxpop.corpus.limited.ordering import in_weighing_order
 
             users = in_weighing_order(*users, self.limit, secret, occasion)
         elif ordered:
@@ -82,7 +81,7 @@ class Corpus:
         """Return the items, to be released in one round or several."""
         from voxpop.corpus.remaining import Remaining
 
-        return Remaining(self)
+        return Remaining(self.weigh, self.vocabulary)
 
     def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws") -> "Counting":
         """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
@@ -97,6 +96,10 @@ class Corpus:
         from voxpop.corpus.pools import Pools
 
         return Pools(self, secret)
+
+    def gathered(self) -> "Corpus":
+        """Return all users in arrays on this machine: this corpus."""
+        return self
 
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
         """Refuse work in memory that would go beyond the limit, if there is one.
@@ -115,14 +118,10 @@ class Corpus:
             self.limit.require(size, what)
 
     def levels(self) -> "Levels":
-        """Return the walk from words to longer and longer grams.
-
-        Raises:
-            InputError: where the corpus holds items, which have no order.
-        """
+        """Return the walk from words to longer and longer grams."""
         from voxpop.corpus.levels import Levels
 
-        return Levels(self)
+        return Levels(self, self.limit)
 
     def save(self, folder: str | Path) -> None:
         """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
@@ -139,3 +138,7 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus(kind={self.kind!r}, private)"
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = Corpus

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +15,10 @@ IDS_AT_ONCE = 1 << 17
 
 Int64s = NDArray[np.int64]
 Texts = tuple[NDArray[np.uint8], Int64s]
-
-
-class Decision(Protocol):
-    """Which items pass, given their weights."""
-
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> NDArray[np.bool_]:
-        """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
-
-
-class Grading(Protocol):
-    """How many marks items reach, given their weights."""
-
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
-        """Return a grade for each: of weights, of names and of the items' bytes, the last two for draws."""
+Decision = Callable[[Int64s, Int64s, Texts | None], NDArray[np.bool_]]
+"""Which items pass: of weights, of names and of the items' bytes, the last two for draws."""
+Grading = Callable[[Int64s, Int64s, Texts | None], Int64s]
+"""How many marks items reach: of the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -11,7 +11,7 @@ from voxpop.arrow import text_buffers
 from voxpop.corpus.draws import WORDS, Draws
 
 if TYPE_CHECKING:
-    from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.limited.memory import MemoryLimit
 
 WORDS_AT_ONCE = 1 << 17
 """Words named together: their draws take 42 MB then, and 147 for two million at once."""

@@ -4,46 +4,34 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from voxpop.arrow import numbers_of
 from voxpop.corpus import widths
-from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.draws import ALL_LENGTHS, Draws
+from voxpop.corpus.engine import Arrays, Candidates, Shares, no_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.mapped_positions import copied, number_within, rename_all
-from voxpop.corpus.ordering import in_weighing_order
-from voxpop.corpus.pages import forget_pages
-from voxpop.corpus.weigh import Shares, weigh
+from voxpop.corpus.limited.mapped_positions import copied, number_within, rename_all
+from voxpop.corpus.limited.ordering import in_weighing_order
+from voxpop.corpus.limited.pages import forget_pages
+from voxpop.corpus.weigh import weigh
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.corpus.widths import check_width
-from voxpop.errors import InputError, InternalError
+from voxpop.errors import InternalError
 from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
+from voxpop.threads import THREADS, in_order
 
 if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.limited.memory import MemoryLimit
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 POSITIONS_AT_ONCE = 1 << 22
 PHRASES = "distinct phrases of one length"
-
-
-class Candidates(Protocol):
-    """Which pairs of kept grams may be voted for: public."""
-
-    @property
-    def need(self) -> Int64s:
-        """By left gram, the least estimate of a partner; a pair is a candidate exactly where it is reached."""
-
-    @property
-    def estimates(self) -> Int64s:
-        """By partner: a kept gram of the same length, or where `single` a kept token."""
-
-    @property
-    def single(self) -> bool:
-        """Whether the partner is the token that follows, rather than the gram that starts one token later."""
 
 
 class Levels:
@@ -54,21 +42,24 @@ class Levels:
     the kept grams of the length before. Ranks follow the order of names, so every engine gives the same names.
     """
 
-    def __init__(self, corpus: "Corpus") -> None:
-        if corpus.kind == "items":
-            raise InputError(
-                "grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=."
-            )
+    def __init__(self, corpus: Arrays, limit: "MemoryLimit | None") -> None:
+        """Begin with the tokens of all users.
+
+        Args:
+            corpus: the private side.
+            limit: how much memory the walk may take; None for as much as it needs.
+        """
+        self._ordered = corpus.kind != "items"
         self._user_start = corpus.user_start
         self._user_key = corpus.user_key
         self._tokens: Int32s = corpus.tokens
-        self._limit = corpus.limit
+        self._limit = limit
         self._in_order = False
         self._order: Int64s | None = None
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._length = 1
-        self._words = corpus.vocabulary
+        self._words: pa.LargeStringArray | None = corpus.vocabulary
         self._size = len(corpus.vocabulary)
         self._names: Int64s | None = None
         self._table: Int64s | None = None
@@ -89,6 +80,7 @@ class Levels:
             size: how many grams were kept.
         """
         levels = cls.__new__(cls)
+        levels._ordered = True
         levels._user_start, levels._user_key = user_start, user_key
         levels._tokens = levels._ids = ids
         levels._first, levels._order, levels._words = first, None, None
@@ -172,6 +164,15 @@ class Levels:
             rename_all(self._ids, ranks)
         self._size, self._names, self._table = names.size, None, None
 
+    def keep_words(self, words: pa.LargeStringArray) -> None:
+        """Forget every token but these.
+
+        Args:
+            words: distinct, in order of bytes, public, also those that nobody holds.
+        """
+        assert self._words is not None, "words are kept at length 1"
+        self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
+
     def keep_all(self) -> tuple[Int32s, Int64s | None]:
         """Keep every gram that somebody holds, under the numbers they have: for comparisons without pruning.
 
@@ -185,7 +186,13 @@ class Levels:
         return self._ids, names
 
     def extend(self, candidates: Candidates) -> None:
-        """Go on to the next length: the candidates among the pairs that somebody holds, numbered and named."""
+        """Go on to the next length: the candidates among the pairs that somebody holds, numbered and named.
+
+        Raises:
+            InputError: where the corpus holds items, which have no order.
+        """
+        if not self._ordered:
+            raise no_order()
         ids, partners, offset = self._kept(), self._kept(), 1
         if candidates.single:
             if self._first is None:

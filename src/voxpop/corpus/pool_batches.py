@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.memory import MemoryLimit
+from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.kernels.pools import keep_undecided
 
 

@@ -1,19 +1,21 @@
 """Adaptive rounds over what users hold: pools of distinct items, drawn once, that lose what was decided."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, text_buffers
-from voxpop.corpus.bound import BoundedSets, cut_to_limit, distinct_sets, in_order
+from voxpop.corpus.bound import BoundedSets, cut_to_limit, distinct_sets
 from voxpop.corpus.draws import WORDS, Draws
-from voxpop.corpus.histogram import Decision, Histogram
+from voxpop.corpus.engine import Decision, EvidenceStep, Outcome, Shares
+from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import WORDS_AT_ONCE
 from voxpop.corpus.pool_batches import Batch, Batches
-from voxpop.corpus.weigh import BYTES_OF_ID, Shares
+from voxpop.corpus.weigh import BYTES_OF_ID
+from voxpop.threads import in_order
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
@@ -22,7 +24,6 @@ Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 Result = TypeVar("Result")
-Masks = tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]
 
 ITEMS_AT_ONCE = 1 << 15
 """Items whose noise is drawn together, each such part by a thread."""
@@ -30,13 +31,6 @@ BYTES_OF_ITEM = BYTES_OF_ID + 32
 """Bytes that a distinct item takes: its weight, name in draws, evidence, and what became of it."""
 ORDER = "adaptive rounds/length 1"
 """The occasion of the one order in which users weigh in all rounds."""
-
-
-class EvidenceStep(Protocol):
-    """What a round makes of weights: noise, added to the evidence so far, and what becomes of each item."""
-
-    def __call__(self, weights: Int64s, names: Words, evidence: Floats) -> Masks:
-        """Return the new evidence, which items are released, and which are dropped."""
 
 
 class Pools:
@@ -81,7 +75,7 @@ class Pools:
         histogram = self._weigh(shares, limit, occasion)
         ids = np.flatnonzero(self._undecided)
 
-        def work(part: Int64s) -> Masks:
+        def work(part: Int64s) -> Outcome:
             return step(histogram[part], self._names[part], self._evidence[part])
 
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]

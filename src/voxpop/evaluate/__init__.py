@@ -1,4 +1,13 @@
-"""Comparisons: what reads private truth says "private" in its name, and never enters a release."""
+"""Comparisons: what reads private truth says "private" in its name, and never enters a release.
+
+| file | holds |
+|---|---|
+| `baselines/` | what others do, to compare with |
+| `by_length.py` | releases side by side, length by length |
+| `k_anonymity.py` | how a release compares with the items that at least k users hold |
+| `ngram_truth.py` | how a release of phrases compares with what users really wrote |
+| `sequences.py` | how synthetic sequences compare with the private ones |
+"""
 
 from voxpop.evaluate.baselines.held import private_missing_mass
 from voxpop.evaluate.by_length import released_by_length

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.errors import InternalError
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
@@ -21,8 +22,8 @@ from voxpop.ngrams.electing import Ballots, Result
 from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.guide import FIRST_EDGE, Guide, breadth_after, worth_measuring, worthless
-from voxpop.ngrams.plan import LengthRun
-from voxpop.ngrams.planning import NORM, later_round, later_setting, threshold_for
+from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.table import table_of_grams
 from voxpop.ngrams.thresholds import marks_above, marks_below
 from voxpop.privacy.coins import CellNoise
@@ -31,14 +32,13 @@ from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
-from voxpop.union.additive import Weighted
-from voxpop.union.cells import SHARINGS
-from voxpop.union.charge import check_charged
-from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.rounds.charge import check_charged
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.sharing import BoundShares, Setting
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.ngrams.plan import NGramsPlan
 
 Int64s = NDArray[np.int64]
@@ -52,9 +52,11 @@ class Prospect(NamedTuple):
     measurement_sigma: float | None
 
 
-def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_ngrams(plan: "NGramsPlan", corpus: Engine, seed: int | None) -> Release:
     """Walk through the lengths and name what was released; see `NGrams.release`."""
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    check_engine(corpus)
+    check_ordered(corpus)
+    secret = Secret.of(seed)
     walk = _Walk(plan, corpus, secret)
     walk.run()
     guarantee = replace(plan.guarantee, private=secret.private)
@@ -65,7 +67,7 @@ def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Re
 class _Walk:
     """From length to length."""
 
-    def __init__(self, plan: "NGramsPlan", corpus: "Corpus", secret: Secret) -> None:
+    def __init__(self, plan: "NGramsPlan", corpus: Engine, secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
         self._levels = corpus.levels()

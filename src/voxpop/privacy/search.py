@@ -133,3 +133,30 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
         risen = (reached - value) / (there - place)
         place, value, slope = there, reached, risen if risen < 0 else -there
     return place if value <= 0.0 else high
+
+
+def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: int) -> int | None:
+    """Return the least whole number for which something holds, by doubling and then bisection.
+
+    Args:
+        reached: False up to some number, and True from there on.
+        below: a number for which it is False.
+        guess: a number above that, where doubling begins.
+        most: the last number that is doubled to.
+
+    Returns:
+        The number, or None where it is above `most`.
+
+    Example:
+        >>> least_whole(lambda number: number * number >= 50, 0, 1, 10**6)
+        8
+    """
+    low, high = below, guess
+    while not reached(high):
+        low, high = high, 2 * high
+        if high > most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
 
-    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.charging import Account
     from voxpop.release.completing import Completer, Completion
@@ -203,7 +203,7 @@ class Release:
 
     def count(
         self,
-        corpus: "Corpus",
+        corpus: "Engine",
         budget: "Budget",
         limit: "int | Sequence[int]" = 100,
         seed: int | None = None,

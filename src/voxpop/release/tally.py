@@ -93,7 +93,7 @@ class Tally:
         """
         from voxpop.release.tally_files import load_tally
 
-        return load_tally(folder)
+        return load_tally(folder, Tally)
 
     def __len__(self) -> int:
         return len(self.grams)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.counting import Counting
+from voxpop.corpus.engine import TreeWalk
 from voxpop.errors import InternalError
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
 from voxpop.sequences.ledger import Ledger
@@ -104,7 +105,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source", release: Releas
 
 
 def explore_counts(
-    limits: Limits, counting: Counting, secret: "Source", release: ReleaseRule = released_children
+    limits: Limits, counting: TreeWalk, secret: "Source", release: ReleaseRule = released_children
 ) -> Tree:
     """Explore sequences wherever they are; see `explore`."""
     width = limits.alphabet + 1

@@ -10,7 +10,7 @@ from voxpop.privacy.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.sequences.model import SequenceModel
@@ -113,7 +113,7 @@ class Sequences:
         return plan_sequences(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "SequenceModel":
         """Plan for the budget and release from the corpus.
 
@@ -126,8 +126,9 @@ class Sequences:
         Returns:
             The model: released grams with noisy counts, plan and guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration; of the alphabet only its size."""

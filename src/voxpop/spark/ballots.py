@@ -1,22 +1,20 @@
 """Weighings, made ready for the executors."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from voxpop.corpus.draws import WORDS, order_of, sample_of
 from voxpop.privacy.secret import TEXT
-from voxpop.spark.frames import Arrays, run_with_public
+from voxpop.spark.frames import Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import Ballot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.weigh import Shares
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.engine import Lender, Shares
 
 
-def lent_ballot(shares: "Shares", limit: int, secret: "Source", occasion: str, *, order: str) -> Ballot:
+def lent_ballot(shares: "Shares", limit: int, secret: "Lender", occasion: str, *, order: str) -> Ballot:
     """Return a weighing with the keys of its own sample and order, and no others."""
     purposes = [sample_of(occasion), f"{WORDS}{TEXT}"]
     if shares.sequential:
@@ -24,9 +22,7 @@ def lent_ballot(shares: "Shares", limit: int, secret: "Source", occasion: str, *
     return Ballot(shares, limit, secret.lend(*purposes), occasion)
 
 
-def weigh_by(
-    state: "DataFrame", work: Callable[..., Any], *, words: bool, public: Arrays | None = None
-) -> SparkHistogram:
+def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:
     """Run a weighing on every partition, with public arrays where it needs some."""
     schema = f"name {'binary' if words else 'bigint'}, high bigint, low bigint"
     rows = state.mapInArrow(work, schema) if public is None else run_with_public(state, work, public, schema)

@@ -1,6 +1,6 @@
 """Sequences on a cluster: each partition counts, noise is added where the counts are."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,7 @@ from voxpop.spark.sequence_tasks import count_below, cut_sequences_of, enter_nod
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.cutting import Combine
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.engine import Combine, Lender, Rows, TreeNoise
 
 Int64s = NDArray[np.int64]
 NODES_AT_ONCE = 1 << 10
@@ -28,7 +27,7 @@ class SparkCounting:
     """What `Counting` answers: `released` children of the nodes, `enter` those that are continued."""
 
     def __init__(
-        self, state: "DataFrame", alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Source"
+        self, state: "DataFrame", alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Lender"
     ) -> None:
         """Cut every user's one sequence."""
         self._holder = Holder()
@@ -38,7 +37,7 @@ class SparkCounting:
         work = closure(cut_sequences_of, max_length=max_length, combine=combine, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public, STATE))
 
-    def released(self, depth: int, noise: Any) -> Any:
+    def released(self, depth: int, noise: "TreeNoise[Rows]") -> "Rows":
         """Count below nodes of this depth, add noise on the executors, and return what it leaves.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
@@ -58,7 +57,7 @@ class SparkCounting:
         self._state = self._holder.hold(run_with_public(self._state, work, {"wanted": wanted}, STATE))
 
 
-def _nodes(noise: Any) -> pa.Table:
+def _nodes(noise: "TreeNoise[Rows]") -> pa.Table:
     """Return the public numbers of the nodes, one row each, with the block of each."""
     columns = {name: pa.array(column, pa.int64()) for name, column in noise.nodes().items()}
     size = len(next(iter(columns.values())))

@@ -5,7 +5,7 @@ so that no row is large; a task reads its pieces and lays them together again.
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Arrays = dict[str, NDArray[Any]]
+Task = Callable[..., Iterator[pa.RecordBatch]]
+"""What runs on a partition; see `voxpop.spark.tasks`."""
 
 STATE = "piece int, name string, data binary"
 PIECE = 1 << 21
@@ -98,7 +100,7 @@ def unpacked(content: bytes) -> Arrays:
         return {name: held[name] for name in held.files}
 
 
-def run_with_public(state: "DataFrame", work: Any, arrays: Arrays, schema: str) -> "DataFrame":
+def run_with_public(state: "DataFrame", work: Task, arrays: Arrays, schema: str) -> "DataFrame":
     """Run a task on every partition, with public arrays: small ones in its closure, others by a broadcast.
 
     A broadcast brings them beside the first piece of a partition, or beside the first row where rows are no pieces. It

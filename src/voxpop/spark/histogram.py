@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.errors import InternalError
+from voxpop.privacy.coins import Coins
 from voxpop.privacy.decide import TableRule
 from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
@@ -16,7 +17,7 @@ from voxpop.spark.tasks import add_noise, decide, decide_by_table, grade
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.privacy.coins import CellNoise, Coins, Grades
+    from voxpop.corpus.engine import Decision, Grading, Noise
 
 Int64s = NDArray[np.int64]
 
@@ -38,7 +39,7 @@ class SparkHistogram:
         self._words = words
         self._texts: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: "Coins") -> Int64s:
+    def chosen(self, decision: "Decision") -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
         kind = "name binary" if self._words else "name bigint"
         names = answer(self._passed(decision.lent(), kind).toArrow).column("name").combine_chunks()
@@ -48,17 +49,17 @@ class SparkHistogram:
         self._texts = pa.array(ordered, pa.large_binary()).cast(pa.large_string())
         return np.arange(len(ordered))
 
-    def _passed(self, coins: "Coins", schema: str) -> "DataFrame":
+    def _passed(self, coins: "Decision", schema: str) -> "DataFrame":
         """Send coins to the sums; a table of probabilities is public, large, and must not travel with their key."""
         sums = _summed(self._weights)
-        if not isinstance(coins.rule, TableRule):
+        if not (isinstance(coins, Coins) and isinstance(coins.rule, TableRule)):
             return sums.mapInArrow(closure(decide, coins=coins, words=self._words), schema)
         table = coins.rule.table
         settings = {"secret": coins.secret, "purpose": coins.purpose, "words": self._words}
         work = closure(decide_by_table, least=table.least, turn=table.turn, **settings)
         return run_with_public(sums, work, {"tails": table.tails}, schema)
 
-    def graded(self, grades: "Grades", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+    def graded(self, grades: "Grading", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the names of a grade above 0, rising, and their grades; words are numbered as by `chosen`.
 
         Who has votes stays on the executors: the grades of candidates that nobody may hold are sent there.
@@ -89,7 +90,7 @@ class SparkHistogram:
             raise InternalError("texts were asked of weights before words were chosen.")
         return self._texts.take(pa.array(ids))
 
-    def measured(self, noise: "CellNoise", size: int) -> Int64s:
+    def measured(self, noise: "Noise", size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
         everything = self._with_nothing(self._weights.sparkSession.range(size).toDF("name"))
         noisy = _summed(everything).mapInArrow(closure(add_noise, noise=noise.lent()), "name bigint, cells bigint")

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voxpop.corpus.sources import check_columns
-from voxpop.corpus.tokenisers import tokeniser_name
+from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE

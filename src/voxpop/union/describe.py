@@ -1,7 +1,8 @@
 """A plan in words and small tables."""
 
-from collections.abc import Sequence
 from typing import Any
+
+from voxpop.tables import table
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -64,9 +65,3 @@ def _user_rows(plan: dict[str, Any]) -> list[list[str]]:
         users = [needed[size, probability] for probability in probabilities]
         rows.append([f"{size:,}", *("never" if u is None else f"{u:,}" for u in users)])
     return rows
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines, columns aligned to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

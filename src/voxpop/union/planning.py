@@ -1,23 +1,22 @@
 """From a budget to the numbers that will run."""
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.threshold import NORMS
-from voxpop.union.additive import Count
-from voxpop.union.cells import sound_sharing
-from voxpop.union.charge import rounds_delta, with_cutoff
-from voxpop.union.plan import RoundPlan, UnionPlan
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.rounds.charge import rounds_delta, with_cutoff
+from voxpop.rounds.fractions import round_fractions
+from voxpop.rounds.plan import RoundPlan
+from voxpop.union.plan import UnionPlan
+from voxpop.weighting.additive import Count
+from voxpop.weighting.cells import sound_sharing
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
-
-ROUND_RATIO: Final = 0.3
-"""Each round gets this share of what the next one gets, of 1/sigma^2 (or epsilon) and of delta (DP-SIPS)."""
 
 
 def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
@@ -87,9 +86,3 @@ def _rough_cutoff(union: "SetUnion", budget: Budget, sharing: Sharing, fractions
     coarse = Setting(union.limit_used, NORMS[union.noise], bits=48)
     scales = calibrate(budget, sharing.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions)
     return max(scale.threshold + union.alpha_used * scale.scale + 1.0 for scale in scales)
-
-
-def round_fractions(rounds: int) -> tuple[float, ...]:
-    """Return each round's share of the budget: rising by 1 / `ROUND_RATIO`, sum 1."""
-    raw = [ROUND_RATIO ** (rounds - 1 - number) for number in range(rounds)]
-    return tuple(share / sum(raw) for share in raw)

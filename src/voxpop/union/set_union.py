@@ -7,11 +7,11 @@ from voxpop.arguments import check_budget, check_choice, check_whole, check_with
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 from voxpop.union.adaptive.schedule import USUAL_LIMIT
-from voxpop.union.cells import sound_sharing
-from voxpop.union.weighting import Weighting
+from voxpop.weighting.cells import sound_sharing
+from voxpop.weighting.own import Weighting
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.union.adaptive.plan import AdaptivePlan
@@ -186,7 +186,7 @@ class SetUnion:
         return plan_union(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "Release":
         """Plan for the budget and release from the corpus.
 
@@ -199,8 +199,9 @@ class SetUnion:
         Returns:
             The items, in order of their bytes, with plan and guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

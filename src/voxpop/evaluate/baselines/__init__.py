@@ -1,11 +1,13 @@
-"""Set union as others do it, for comparison: these read private truth, draw noise in doubles, and never make a release.
+"""What others do, to compare with: these read private truth and never make a release; noise is drawn in doubles.
 
-| module | algorithm |
+| file | holds |
 |---|---|
-| `greedy` | GW (Carvalho, Wang, Gondara, 2022), with its published and a public order |
-| `adaptive` | MAD and MAD2R (Chen and others, 2025), reconstructed |
-| `gaussian` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
-| `held` | who holds what, and missing mass |
+| `all_grams.py` | set union over grams of all lengths, without pruning (DPNE's three baselines) |
+| `chains.py`, `prefix_trees.py` | sequences by Markov chains of fixed memory, and by prefixes |
+| `greedy.py` | GW (Carvalho, Wang, Gondara, 2022), with its published and a public order |
+| `adaptive.py` | MAD and MAD2R (Chen and others, 2025), reconstructed |
+| `gaussian.py` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
+| `held.py` | who holds what, and missing mass |
 """
 
 from voxpop.evaluate.baselines.adaptive import private_mad, private_mad2r

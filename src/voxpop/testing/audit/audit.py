@@ -3,35 +3,15 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from voxpop import mechanisms
 from voxpop.errors import InputError
-from voxpop.testing.audit.adaptive_cases import adaptive_cases
+from voxpop.mechanisms import load
 from voxpop.testing.audit.case import Case, Finding, examine
-from voxpop.testing.audit.hitters_cases import hitters_cases
 from voxpop.testing.audit.memory_cases import memory_cases
-from voxpop.testing.audit.ngrams_cases import ngrams_cases
-from voxpop.testing.audit.sequences_cases import sequences_cases
 from voxpop.testing.audit.shown import ERROR
-from voxpop.testing.audit.union_cases import union_cases
-from voxpop.testing.audit.votes_cases import votes_cases
-
-
-def all_union_cases() -> Iterator[Case]:
-    """Yield the cases of set union: as it runs by default, and the classic mechanisms."""
-    yield from adaptive_cases()
-    yield from union_cases()
-
-
-def all_ngrams_cases() -> Iterator[Case]:
-    """Yield the cases of n-grams: as published, and as they run by default."""
-    yield from ngrams_cases()
-    yield from votes_cases()
-
 
 MECHANISMS: Final[dict[str, Callable[[], Iterator[Case]]]] = {
-    "items": all_union_cases,
-    "ngrams": all_ngrams_cases,
-    "hitters": hitters_cases,
-    "sequences": sequences_cases,
+    **{each.command: load(each.audit) for each in mechanisms.MECHANISMS if each.audit is not None},
     "memory": memory_cases,
 }
 TRIALS = 100_000

@@ -3,20 +3,25 @@
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from voxpop.corpus.corpus import Corpus
-from voxpop.corpus.memory import FIXED, MemoryLimit
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from voxpop.corpus.limited.memory import FIXED, MemoryLimit
 
 Engine = Callable[[Corpus], Any]
+"""From a collection to what holds it: an engine of the contract, `voxpop.corpus.engine.Engine`."""
 ROOM: Final = 16 << 20
 """Bytes that an audit within a limit has: so few that users are put in order piece by piece, in work files."""
+
+
+class Session(Protocol):
+    """What an audit asks of a session of Spark."""
+
+    def createDataFrame(self, data: pa.Table) -> Any:  # noqa: N802
+        """Return a table as a DataFrame."""
 
 
 def in_memory(corpus: Corpus) -> Corpus:
@@ -29,13 +34,13 @@ def within_limit(corpus: Corpus) -> Corpus:
     return corpus.within(MemoryLimit(FIXED + ROOM, ROOM, Path(gettempdir())))
 
 
-def on_spark(session: "SparkSession") -> Engine:
+def on_spark(session: Session) -> Engine:
     """Return the engine that reads a collection anew on Spark, from a table of its users.
 
     Args:
         session: classic or Connect.
     """
-    from voxpop.corpus.read import read
+    from voxpop.corpus.reading.read import read
 
     def engine(corpus: Corpus) -> Any:
         column: dict[str, Any] = {"items" if corpus.kind == "items" else "tokens": "what"}

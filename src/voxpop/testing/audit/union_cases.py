@@ -25,8 +25,8 @@ from voxpop.testing.audit.engines import Engine, in_memory
 from voxpop.testing.audit.shown import Counts, epsilon_shown
 from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.plan import UnionPlan
-from voxpop.union.set_only import CappedSharing
 from voxpop.union.set_union import SetUnion
+from voxpop.weighting.capped import CappedSharing
 
 BUDGET = Budget(1.0, 0.02)
 LIMIT = 4

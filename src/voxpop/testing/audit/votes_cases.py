@@ -22,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.corpus import Corpus
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.ngrams import NGrams
-from voxpop.ngrams.plan import LengthRun, NGramsPlan
+from voxpop.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import corpus_of, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
+from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.shown import Counts, epsilon_shown
 
 BUDGET = Budget(1.0, 0.02)
@@ -167,3 +169,9 @@ def _run(plan: NGramsPlan, phrases: Phrases, corpus: Any, foreseen: LengthRun) -
     if _settled(_last(release)) == _settled(foreseen):
         found = phrases.found(released_numbers(release, phrases.length))
     return int(found.sum()), found.tobytes()
+
+
+def all_ngrams_cases() -> Iterator[Case]:
+    """Yield the cases of n-grams: as published, and as they run by default."""
+    yield from ngrams_cases()
+    yield from votes_cases()

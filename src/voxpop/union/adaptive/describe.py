@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from voxpop.union.describe import missing_line, table, users_table
+from voxpop.tables import table
+from voxpop.union.describe import missing_line, users_table
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:

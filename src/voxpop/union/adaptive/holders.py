@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from voxpop.union.holders import COMMON
+from voxpop.rounds.holders import COMMON
 
 if TYPE_CHECKING:
     from voxpop.union.adaptive.plan import AdaptivePlan

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.union.plan import SIZES, RoundPlan, check_holders, users_needed_rows
-from voxpop.union.sharing import BoundShares
+from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.sharing import BoundShares
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.release import Release
     from voxpop.union.set_union import SetUnion
 
@@ -126,11 +126,10 @@ class AdaptivePlan:
 
         return max(missing(self, items) for items in SIZES)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.adaptive.releasing import release_adaptive
 
-        check_corpus(corpus)
         return release_adaptive(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.search import falling_to
 from voxpop.privacy.slack import draw_slack, walk_slack
 from voxpop.privacy.threshold import lowest_threshold
+from voxpop.rounds.charge import with_cutoff
+from voxpop.rounds.plan import RoundPlan
 from voxpop.union.adaptive.plan import AdaptivePlan, AdaptiveRound
 from voxpop.union.adaptive.schedule import LEAST_POOL, Schedule, schedule_for
-from voxpop.union.charge import with_cutoff
-from voxpop.union.descent import L2Descent
-from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import Setting, Sharing
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import Setting, Sharing
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion

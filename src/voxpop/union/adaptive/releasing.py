@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voxpop.corpus.engine import Engine, check_engine
 from voxpop.privacy.coins import Coins
 from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.union.adaptive.plan import AdaptivePlan
 
 OPENING = "round 0/length 1"
 POOL = "pool/length 1"
 
 
-def release_adaptive(plan: "AdaptivePlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
     """Release what the rounds are sure of, one after the other; see `SetUnion.release`."""
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
+    check_engine(corpus)
     limit, opening = plan.limit, plan.opening
     pools = corpus.pools(secret)
     pools.opening(opening.shares, limit, Coins(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING)
