@@ -16,7 +16,7 @@ from voxpop.kernels.pouring import pour_in_order
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 from voxpop.testing import search_broadly
-from voxpop.union.sharing import Sharing
+from voxpop.weighting.sharing import Sharing
 
 UNIT = 1 << 40
 

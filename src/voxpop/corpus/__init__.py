@@ -12,6 +12,8 @@
 | `limited/` | the same within a limit on memory |
 | `weighing_order.py` | the order in which users weigh |
 | `widths.py` | how much numbers of 32 bits can tell apart |
+| `pool_batches.py` | the pools of users, some hundred thousand items at a time |
+| `pools.py` | adaptive rounds over what users hold |
 """
 
 from voxpop.corpus.corpus import Corpus

@@ -14,4 +14,6 @@
 | `backoff.py` | kernels over a tree of released grams |
 | `sequences.py` | kernels that cut one sequence per user and count the grams of the nodes of a tree |
 | `words.py` | kernels that cut UTF-8 text into words and give every distinct word an id |
+| `pools.py` | kernels for pools |
+| `pouring.py` | kernels of the baselines |
 """

@@ -32,6 +32,8 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `trie/` | accounting for tries grown by sampling and a threshold (TrieHH) |
 | `optimal.py` | the optimal release rule when each user holds one item |
 | `release_table.py` | the largest probabilities of release |
+| `evidence_step.py` | what one round adds to the evidence of items, and what becomes of them |
+| `survival.py` | how likely noise alone keeps evidence above the floors of all rounds so far |
 """
 
 from importlib import import_module

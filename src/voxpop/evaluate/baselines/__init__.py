@@ -8,6 +8,7 @@
 | `adaptive.py` | MAD and MAD2R (Chen and others, 2025), reconstructed |
 | `gaussian.py` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
 | `held.py` | who holds what, and missing mass |
+| `noise.py` | noise of the baselines, drawn in doubles |
 """
 
 from voxpop.evaluate.baselines.adaptive import private_mad, private_mad2r
