@@ -1,4 +1,4 @@
-"""The users' side of adaptive rounds: pools of undecided items, and what users give to them; the same on every engine."""
+"""The users' side of adaptive rounds: pools of undecided items, and what users give them; the same on every engine."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar, final

@@ -72,9 +72,9 @@ def spread(count: int) -> NDArray[np.int64]:
 
 def _hashes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return Spark's hash of 32-bit numbers: Murmur3 (Appleby, 2011), x86, 32 bits."""
-    mixed = numbers * 0xCC9E2D51 & _WORD
-    mixed = (mixed << 15 | mixed >> 17) & _WORD
-    mixed = mixed.astype(np.uint64) * np.uint64(0x1B873593) & np.uint64(_WORD)
+    mixed = numbers.astype(np.uint64) * np.uint64(0xCC9E2D51) & np.uint64(_WORD)
+    mixed = (mixed << np.uint64(15) | mixed >> np.uint64(17)) & np.uint64(_WORD)
+    mixed = mixed * np.uint64(0x1B873593) & np.uint64(_WORD)
     state = mixed ^ np.uint64(SEED)
     state = (state << np.uint64(13) | state >> np.uint64(19)) & np.uint64(_WORD)
     state = (state * np.uint64(5) + np.uint64(0xE6546B64)) & np.uint64(_WORD)

@@ -1,7 +1,7 @@
 """What runs on the executors for adaptive rounds; see `voxpop.spark.pools`."""
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def _by_reducer(ids: Int64s, names: Words, reducers: int) -> tuple[Int64s, Int64
 
 def _registrations(words: pa.LargeStringArray, names: Words, bounds: Int64s, mine: int) -> Iterator[Message]:
     places = spread(bounds.size - 1)
-    for reducer, (begin, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for reducer, (begin, end) in enumerate(pairwise(bounds.tolist())):
         if end > begin:
             data, starts = text_buffers(words.slice(begin, end - begin))
             texts: Arrays = {"word_data": data[starts[0] : starts[-1]], "word_starts": starts - starts[0]}

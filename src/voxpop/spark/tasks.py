@@ -116,6 +116,7 @@ def weigh_words(batches: Batches, *, ballot: Ballot) -> Answer:
 
 
 def word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer:
+    """Yield (name, high, low) of words by their bytes."""
     return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, ballot.low_bits)
 
 
