@@ -64,7 +64,10 @@ def test_one_item_each_is_selected_alike(read_both):
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
-    one, other = (vp.SetUnion(limit=1).release(corpus, vp.Budget(1, 1e-6), seed=2) for corpus in (local, spread))
+    one, other = (
+        vp.SetUnion(limit=1, weighting="l2-descent").release(corpus, vp.Budget(1, 1e-6), seed=2)
+        for corpus in (local, spread)
+    )
     assert one.grams.equals(other.grams)
     assert len(one) > 10
 
@@ -74,14 +77,14 @@ def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
     local, spread = read_both(talk, 1)
     ngrams = vp.NGrams(max_length=3, limit=4)
     assert ngrams.release(local, BUDGET, seed=6).grams.equals(ngrams.release(spread, BUDGET, seed=6).grams)
-    union = vp.SetUnion(limit=4, rounds=2)
+    union = vp.SetUnion(limit=4, weighting="l2-descent", rounds=2)
     assert union.release(local, BUDGET, seed=6).grams.equals(union.release(spread, BUDGET, seed=6).grams)
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
     """Each partition wastes some weight on items that others have won; what is released differs by a few items."""
     local, spread = read_both(talk, 6)
-    union = vp.SetUnion(limit=4)
+    union = vp.SetUnion(limit=4, weighting="l2-descent")
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
     assert len(one & other) >= 0.8 * len(one) > 5
 
