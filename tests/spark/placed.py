@@ -89,9 +89,9 @@ class PlacedLevels:
 class PlacedPools:
     """`SparkPools`, with tables of messages for DataFrames: every shuffle groups them by place."""
 
-    def __init__(self, states, secret):
+    def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
         self.states, self.secret, self.news = states, secret, messages.SCHEMA.empty_table()
-        self.reducers = len(states)
+        self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, occasion):
         """Give every user a pool of what is not among the released words."""

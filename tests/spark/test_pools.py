@@ -63,9 +63,10 @@ class Recording:
     limit=st.integers(1, 3),
     size=st.integers(3, 6),
     released=st.sets(st.sampled_from("abc")),
+    reducers=st.integers(1, 4),
 )
 @settings(max_examples=80, deadline=None)
-def test_rounds_are_those_of_the_local_engine(users, data, sharing, limit, size, released):
+def test_rounds_are_those_of_the_local_engine(users, data, sharing, limit, size, released, reducers):
     """Weights, evidence so far and names of every item in every round; anywhere if additive, in one place if not."""
     keys = list(range(7, 7 + len(users)))
     most = 0 if sharing.sequential else 3
@@ -74,7 +75,7 @@ def test_rounds_are_those_of_the_local_engine(users, data, sharing, limit, size,
     local = Pools(corpus, secret)
     local.opening(shares, limit, Chosen(released), "opening")
     local.draw(size, "pool")
-    spread_out = PlacedPools(states_of(users, keys, places), secret)
+    spread_out = PlacedPools(states_of(users, keys, places), secret, reducers)
     opened = local.released().to_pylist()
     spread_out.draw(opened, size, "pool")
     for number in range(ROUNDS):
