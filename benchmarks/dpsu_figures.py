@@ -18,8 +18,8 @@ from benchmarks.algorithm8 import released_not_private
 from benchmarks.cells import Cells
 from benchmarks.common import BUDGET, picture, posts, table
 from voxpop.evaluate import private_user_counts
+from voxpop.evaluate.baselines.all_grams import AllGrams
 from voxpop.kernels.bound import gather_distinct
-from voxpop.ngrams.baselines import AllGrams
 
 LIMITS = (1, 10, 50, 100, 200)
 EPSILONS = (1, 2, 3, 4, 5)
