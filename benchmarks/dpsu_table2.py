@@ -21,7 +21,7 @@ CELLS = {
 }
 OURS = {
     "Weighted Gaussian, joint": {"weighting": "weighted"},
-    "l2-descent, joint (default)": {"weighting": "l2-descent"},
+    "l2-descent, joint": {"weighting": "l2-descent"},
     "Weighted Gaussian, joint, 3 rounds": {"weighting": "weighted", "rounds": 3},
     "l2-descent, joint, 3 rounds": {"weighting": "l2-descent", "rounds": 3},
 }
