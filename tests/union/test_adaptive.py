@@ -99,6 +99,7 @@ def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
     assert {gram for (gram,) in adaptive} <= held
 
 
+@pytest.mark.jit
 def test_no_common_key_is_lost():
     """30,000 keys, each of ten times the users that make it likely, alone and with a classic weighting.
 
