@@ -15,6 +15,7 @@ from voxpop.hitters.rules import Rules
 from voxpop.hitters.simulation import simulate
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 
 BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
@@ -32,7 +33,7 @@ def unlike_words(count: int, length: int) -> list[str]:
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
-@pytest.mark.parametrize("unit", [1, 2, 3, 4])
+@pytest.mark.parametrize("unit", [1, 2, 3, 4, "auto"])
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_common_words_are_found_and_rare_ones_are_not(words, unit, alphabet):
     """Words of 400 users come out, in the order of their bytes; words of one user never."""
@@ -90,10 +91,13 @@ def test_plan_and_release_hold_no_private_number():
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
     assert plan.to_dict()["holders_90"] == plan.holders_90 == plan.holders(0.9)
     assert plan.discovery(plan.holders_90) >= 0.9 > plan.discovery(plan.holders_90 - 1)
-    assert plan.delta == trie_delta(1, plan.sampling_rate, plan.theta, 10) <= 1e-6
+    assert plan.delta == trie_delta(1, plan.rules.ballot, 4) <= 1e-6
     assert str(plan.holders_90) in str(plan)
-    assert plan.rounds == 10
-    assert vp.HeavyHitters(unit=4).plan(BUDGET).rounds == 3
+    assert plan.rounds == 4
+    assert [plan.rules.size(rounds) for rounds in range(5)] == [0, 4, 6, 8, 10]
+    assert vp.HeavyHitters(unit=1).rounds == 10
+    assert vp.HeavyHitters(unit=4).rounds == 3
+    assert vp.HeavyHitters(max_length=3).rounds == 1
 
 
 @pytest.mark.parametrize(
@@ -104,6 +108,8 @@ def test_plan_and_release_hold_no_private_number():
         ({"max_length": 1000}, "`max_length`"),
         ({"unit": 0}, "`unit`"),
         ({"unit": 5}, "`unit`"),
+        ({"unit": "all"}, "`unit`"),
+        ({"votes": "two"}, "`votes`"),
         ({"words": "some"}, "`words`"),
         ({"sampling": "poisson"}, "`sampling`"),
         ({"accounting": "joint"}, "`accounting`"),
@@ -150,16 +156,18 @@ def test_batches_have_their_size():
     corpus = corpus_of({"tea": 1000})
     rules = Rules(0.1, 5, 3, sampling="fixed")
     electorate = Electorate.of(spell(corpus, "characters", rules), corpus.user_key, rules)
-    batch = electorate.sampled(0, rules, Secret.from_seed(1))
+    batch, cast = electorate.sampled(0, rules, Secret.from_seed(1))
     assert len(batch) == len(set(batch.tolist())) == 100
-    assert set(batch.tolist()) != set(electorate.sampled(1, rules, Secret.from_seed(1)).tolist())
+    assert cast.tolist() == [1] * 100
+    assert set(batch.tolist()) != set(electorate.sampled(1, rules, Secret.from_seed(1))[0].tolist())
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("holders", [95, 117, 140])
-def test_discovery_by_simulation(holders):
+@pytest.mark.parametrize("votes", ["one", "several"])
+@pytest.mark.parametrize("holders", [55, 95, 117, 140])
+def test_discovery_by_simulation(holders, votes):
     """Words that share no prefix are found as often as the plan says; false alarm below 1e-9 (6.2 deviations)."""
-    plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
+    plan = vp.HeavyHitters(max_length=10, votes=votes).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)
     corpus = corpus_of(dict.fromkeys(words, holders))
     runs = 6
@@ -209,7 +217,7 @@ def test_audit_by_simulation(words):
         joined, without = found_rate(others + 1, 3, words), found_rate(others, 3, words)
         loose = found_rate(others + 1, 2, words), found_rate(others, 2, words)
         for epsilon in (0.1, 0.5, 1.0):
-            factor, bound = math.exp(epsilon), trie_delta(epsilon, 0.5, 3, 1, words)
+            factor, bound = math.exp(epsilon), trie_delta(epsilon, Ballot(0.5, 3), 1, words)
             margin = 0.0118 * (1 + factor)
             assert joined - factor * without <= bound + margin
             assert (1 - without) - factor * (1 - joined) <= bound + margin

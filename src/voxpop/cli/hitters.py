@@ -26,7 +26,8 @@ from voxpop.cli.options import (
 from voxpop.cli.releasing import release_and_report
 
 MaxLength = Annotated[int, typer.Option(help="Most symbols of a word, its end mark counted.")]
-Unit = Annotated[int, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4.")]
+Unit = Annotated[str, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4, or auto.")]
+Votes = Annotated[str, typer.Option(help="several: a user votes now and then more than once. one: never.")]
 WordsOfUser = Annotated[str, typer.Option("--words", help="one: each user's most frequent word. many: any of them.")]
 Sampling = Annotated[str, typer.Option(help="bernoulli, or fixed: the paper's batches, without a guarantee.")]
 Accounting = Annotated[str, typer.Option(help="exact, or published: the paper's theorem, its corollary corrected.")]
@@ -46,8 +47,9 @@ def hitters(
     epsilon: Epsilon = None,
     delta: Delta = None,
     max_length: MaxLength = 10,
-    unit: Unit = 1,
+    unit: Unit = "auto",
     words: WordsOfUser = "one",
+    votes: Votes = "several",
     sampling: Sampling = "bernoulli",
     accounting: Accounting = "exact",
     alphabet: Alphabet = "characters",
@@ -66,9 +68,15 @@ def hitters(
     from voxpop.hitters.heavy_hitters import HeavyHitters
 
     budget = budget_of(epsilon, delta)
-    fields: dict[str, Any] = {"words": words, "sampling": sampling, "accounting": accounting, "alphabet": alphabet}
+    fields: dict[str, Any] = {
+        "words": words,
+        "votes": votes,
+        "sampling": sampling,
+        "accounting": accounting,
+        "alphabet": alphabet,
+    }
     release_and_report(
-        lambda: HeavyHitters(max_length=max_length, unit=unit, **fields).plan(budget),
+        lambda: HeavyHitters(max_length=max_length, unit=_number(unit), **fields).plan(budget),
         source,
         output,
         user,
@@ -81,3 +89,8 @@ def hitters(
         memory=memory,
         work_folder=work_folder,
     )
+
+
+def _number(unit: str) -> Any:
+    """Return a unit as a number where it is one; whatever else it is, the mechanism judges."""
+    return int(unit) if unit.isdecimal() else unit

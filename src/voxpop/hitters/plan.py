@@ -35,8 +35,8 @@ class HittersPlan:
     Example:
         >>> import voxpop as vp
         >>> plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(epsilon=1, delta=1e-8))
-        >>> plan.sampling_rate < 0.3, plan.theta > 10, plan.holders_90 < 140
-        (True, True, True)
+        >>> plan.rounds, plan.theta > 10, plan.holders_90 < 70
+        (4, True, True)
     """
 
     mechanism: "HeavyHitters"
@@ -88,11 +88,11 @@ class HittersPlan:
         Raises:
             InputError: where it is out of range.
         """
-        return holders_needed(probability, self.rules.rate, self.rules.theta, self.rules.rounds)
+        return holders_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def discovery(self, holders: int) -> float:
         """Return the worst-case probability that a word of so many holders is found."""
-        return discovery_rate(holders, self.rules.rate, self.rules.theta, self.rules.rounds)
+        return discovery_rate(holders, self.rules.ballot, self.rules.rounds)
 
     def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
         """Run the plan on all users of a corpus; see `HeavyHitters.release`."""
@@ -108,7 +108,11 @@ class HittersPlan:
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "delta_spent": self.delta,
+            "unit": self.rules.unit,
+            "first_unit": self.rules.size(1),
             "sampling_rate": self.sampling_rate,
+            "again": self.rules.again,
+            "further": self.rules.further,
             "theta": self.theta,
             "rounds": self.rounds,
             "holders_90": self.holders_90,
@@ -121,4 +125,17 @@ class HittersPlan:
         """Return the plan as a person reads it."""
         from voxpop.hitters.describe import describe
 
-        return describe(self.to_dict(), str(self.guarantee))
+        return describe(self.to_dict(), str(self.guarantee), self.costs_of_units(), self.central_holders)
+
+    def costs_of_units(self) -> list[dict[str, Any]]:
+        """Return what each unit would cost within the same budget: rounds, holders, and sums about one prefix."""
+        from voxpop.hitters.units import costs_of_units
+
+        return costs_of_units(self.mechanism, self.budget)
+
+    @property
+    def central_holders(self) -> int:
+        """How many holders the optimal selection needs for the same probability 0.9, where one party sees all words."""
+        from voxpop.hitters.units import central_holders
+
+        return central_holders(self.budget)

@@ -11,7 +11,7 @@ from voxpop.hitters.plan import HittersPlan
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 
-FIELDS = {"max-length": "max_length", "unit": "unit", "words": "words", "alphabet": "alphabet"}
+FIELDS = {"max-length": "max_length", "unit": "unit", "words": "words", "votes": "votes", "alphabet": "alphabet"}
 NO_SEED = -1
 
 

@@ -1,0 +1,74 @@
+"""What each unit costs, and the line that nobody can pass: the optimal selection by one party that sees every word."""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voxpop.errors import BudgetError
+
+if TYPE_CHECKING:
+    from voxpop.hitters.heavy_hitters import HeavyHitters
+    from voxpop.privacy.budget import Budget
+
+TARGET = 0.9
+SYMBOLS = {"characters": 26, "bytes": 256}
+"""Of an alphabet, to say how many sums a round may have; of characters the letters of English. Tokens have no number."""
+
+
+def costs_of_units(hitters: "HeavyHitters", budget: "Budget") -> list[dict[str, Any]]:
+    """Return one row for each way to cut words into rounds: its unit, rounds, holders, and sums about one prefix.
+
+    Args:
+        hitters: what is planned; everything but the unit stays.
+        budget: what may be spent.
+    """
+    units = ["auto", 1, 2, 3, 4] if hitters.accounting == "exact" else [1, 2, 3, 4]
+    rows = []
+    for unit in units:
+        try:
+            other = replace(hitters, unit=unit)
+            plan = other.plan(budget)
+        except BudgetError:
+            continue
+        first, later = other.units
+        rows.append(
+            {
+                "unit": unit if unit != "auto" else f"auto ({first}, then {later})",
+                "rounds": plan.rounds,
+                "holders_90": plan.holders_90,
+                "first_sums": _children(hitters.alphabet, first),
+                "later_sums": _children(hitters.alphabet, later),
+            }
+        )
+    return rows
+
+
+def _children(alphabet: str, unit: int) -> int | None:
+    """How many continuations of so many symbols a prefix has, those that end before included."""
+    if alphabet not in SYMBOLS:
+        return None
+    return sum(SYMBOLS[alphabet] ** size for size in range(unit + 1))
+
+
+@lru_cache(maxsize=64)
+def central_holders(budget: "Budget") -> int:
+    """Return how many holders an item needs under optimal selection, to be released with probability 0.9.
+
+    Args:
+        budget: what may be spent; delta more than 0.
+    """
+    from voxpop.privacy.optimal import selection_probability
+
+    low, high = 0, 1
+    while _selected(budget, high, selection_probability) < TARGET:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _selected(budget, middle, selection_probability) >= TARGET else (middle, high)
+    return high
+
+
+def _selected(budget: "Budget", holders: int, chance: Any) -> float:
+    return float(chance(budget.epsilon, budget.delta, np.array([holders]))[0][0])
