@@ -1,8 +1,8 @@
 """The accountant again by exhaustion: exact laws of small cases, hockey-sticks without any grid."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise, product
 from math import prod
 
@@ -130,7 +130,7 @@ def law_of(
     samples: list[tuple[float, tuple[int, ...]]],
     says: Callable[[Client, Trie, Rules], Votes] = honest,
 ) -> Law:
-    """The exact law of the trie: every number of votes and every choice of words, through the real client and server."""
+    """The exact law of the trie: every number of votes, every choice of words, through the real client and server."""
     running: Law = {Trie(): 1.0}
     over: Law = {}
     while running:

@@ -8,8 +8,10 @@
 | `server.py` | samples users, checks and counts votes, grows the trie; never sees a word |
 | `protocol.py` | clients and server put together, one user at a time: slow, and what everything else must equal |
 | `alphabet.py`, `electorate.py`, `simulation.py` | the same for all users of a corpus at once, in arrays |
-| `planning.py`, `plan.py`, `units.py`, `describe.py` | from a budget to the numbers that run, and what else it could buy |
-| `releasing.py` | from private votes to a public set |
+| `planning.py`, `plan.py`, `units.py`, `describe.py` | from a budget to the numbers that run, and what it could buy |
+| `releasing.py`, `trust.py` | from private votes to a public set, and what a server saw meanwhile |
+| `domain.py` | what can be voted for in a round, as places of a vector |
+| `masking/` | sums of which the server sees the total only |
 | `flower/` | the same over Flower, with words that never leave their nodes |
 """
 

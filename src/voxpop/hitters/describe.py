@@ -18,7 +18,8 @@ def describe(plan: dict[str, Any], guarantee: str, units: list[dict[str, Any]], 
     chance = f"{100 * plan['sampling_rate']:.4g} %"
     asked = f"each with probability {chance}" if plan["sampling"] == "bernoulli" else f"a batch of {chance} of them"
     lines = [
-        f"Heavy hitters of at most {plan['max_length']} {_SYMBOLS[plan['alphabet']]}, the end mark counted, {_step(plan)}",
+        f"Heavy hitters of at most {plan['max_length']} {_SYMBOLS[plan['alphabet']]}, the end mark counted,",
+        _step(plan),
         f"{guarantee}; {plan['accounting']} accounting",
         "",
         f"  {plan['rounds']} rounds at most; in each, users are asked, {asked}",

@@ -1,7 +1,7 @@
 """What can be voted for in a round: the children of the living prefixes, in an order that everybody knows.
 
-The trie is public and so is the alphabet. So a node's sums can be a vector whose places mean the same to everybody, which
-is what adding them up in secret needs.
+The trie is public and so is the alphabet. So a node's sums can be a vector whose places mean the same to everybody,
+which is what adding them up in secret needs.
 """
 
 from collections import Counter
@@ -64,8 +64,8 @@ class Domain:
         count = _count(trie, rules, len(symbols))
         if count > MOST_SUMS:
             raise InputError(
-                f"round {trie.rounds + 1} has {count:,} prefixes that may grow, and at most {MOST_SUMS:,} can be added up "
-                "in secret. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
+                f"round {trie.rounds + 1} has {count:,} prefixes that may grow, and at most {MOST_SUMS:,} can be added "
+                "up in secret. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
             )
         self.prefixes = list(_children(trie, rules, symbols))
         self.place = {prefix: place for place, prefix in enumerate(self.prefixes)}
@@ -102,7 +102,7 @@ def _sizes(trie: Trie, rules: Rules) -> tuple[int, int]:
 
 def _count(trie: Trie, rules: Rules, symbols: int) -> int:
     known, after = _sizes(trie, rules)
-    each = sum(symbols ** (size - known) for size in range(known, after) if 0 < size <= rules.longest)
+    each: int = sum(symbols ** (size - known) for size in range(known, after) if 0 < size <= rules.longest)
     each += symbols ** (after - known) if after <= rules.longest else 0
     return each * len(trie.live)
 

@@ -33,8 +33,8 @@ class HeavyHitters:
     In each round a secret coin decides which users are asked. A user whose word starts with a prefix of the trie so far
     votes for that prefix and the word's next symbols; prefixes of at least theta votes grow on the trie. No noise is
     added: secret numbers of votes and the threshold make it (epsilon, delta)-differentially private for one user, with
-    everything that user holds, added or removed. `voxpop.hitters.flower` runs the same protocol with words that never leave their
-    devices. The proof, and the paper's errors, are in docs/privacy/heavy-hitters.md.
+    everything that user holds, added or removed. `voxpop.hitters.flower` runs the same protocol with words that never
+    leave their devices. The proof, and the paper's errors, are in docs/privacy/heavy-hitters.md.
 
     Attributes:
         max_length: most symbols of a word, its end mark counted; longer words are left out.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.arguments import check_corpus
 from voxpop.hitters.rules import Rules
+from voxpop.hitters.trust import Seen, trust_of
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
@@ -31,6 +32,7 @@ class HittersPlan:
         budget: what may be spent.
         rules: what client and server follow.
         delta: what the rules cost at the budget's epsilon, at most the budget's delta; 1 where nothing is proved.
+        seen: of a federation, what its server saw: "nodes", the sums of each, or "total"; see `trust.py`.
 
     Example:
         >>> import voxpop as vp
@@ -43,6 +45,7 @@ class HittersPlan:
     budget: Budget
     rules: Rules
     delta: float = field(kw_only=True)
+    seen: Seen = field(default="", kw_only=True)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -119,6 +122,7 @@ class HittersPlan:
             "holders_needed": [
                 {"probability": probability, "holders": self.holders(probability)} for probability in PROBABILITIES
             ],
+            **trust_of(self.seen),
         }
 
     def __str__(self) -> str:

@@ -32,6 +32,26 @@ def plan_hitters(hitters: "HeavyHitters", budget: Budget) -> HittersPlan:
     return HittersPlan(hitters, budget, rules, delta=_confirmed(budget, rules))
 
 
+def certified_plan(hitters: "HeavyHitters", budget: Budget, ballot: Ballot) -> HittersPlan:
+    """Return the plan of a ballot that somebody else chose, if it keeps to the budget: nodes check before they vote.
+
+    Args:
+        hitters: the mechanism.
+        budget: what may be spent.
+        ballot: what is proposed.
+
+    Raises:
+        BudgetError: if it costs more.
+    """
+    delta = trie_delta(budget.epsilon, ballot, hitters.rounds, hitters.words)
+    if delta > budget.delta:
+        raise BudgetError(
+            f"the votes that were asked for cost a delta of {delta:.3g} at epsilon {budget.epsilon:g}, more than "
+            f"{budget.delta:g}; nothing is answered."
+        )
+    return HittersPlan(hitters, budget, _rules(hitters, ballot), delta=delta)
+
+
 def _rules(hitters: "HeavyHitters", ballot: Ballot) -> Rules:
     first, unit = hitters.units
     return Rules(

@@ -1,10 +1,12 @@
 """The double line: the only place where votes become a public set."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
+from voxpop.hitters.trust import Seen
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.grams import table_of_lists
@@ -26,7 +28,9 @@ def release_hitters(plan: "HittersPlan", corpus: "Corpus", seed: int | None) -> 
     return release_of(grams, plan, private=secret.private, reading=corpus.reading)
 
 
-def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "") -> Release:
+def release_of(
+    grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "", seen: Seen = ""
+) -> Release:
     """Return the release of grams in canonical order.
 
     Args:
@@ -34,5 +38,6 @@ def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, re
         plan: the plan that ran.
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
+        seen: what the server of a federation saw.
     """
-    return Release(table_of_lists(grams), plan, plan.promise(private=private), reading)
+    return Release(table_of_lists(grams), replace(plan, seen=seen), plan.promise(private=private), reading)

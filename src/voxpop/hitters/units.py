@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TARGET = 0.9
 SYMBOLS = {"characters": 26, "bytes": 256}
-"""Of an alphabet, to say how many sums a round may have; of characters the letters of English. Tokens have no number."""
+"""Of an alphabet, to say how many sums a round may have; of characters those of English. Tokens have no number."""
 
 
 def costs_of_units(hitters: "HeavyHitters", budget: "Budget") -> list[dict[str, Any]]:
@@ -24,7 +24,7 @@ def costs_of_units(hitters: "HeavyHitters", budget: "Budget") -> list[dict[str, 
         hitters: what is planned; everything but the unit stays.
         budget: what may be spent.
     """
-    units = ["auto", 1, 2, 3, 4] if hitters.accounting == "exact" else [1, 2, 3, 4]
+    units: list[Any] = ["auto", 1, 2, 3, 4] if hitters.accounting == "exact" else [1, 2, 3, 4]
     rows = []
     for unit in units:
         try:
@@ -49,7 +49,7 @@ def _children(alphabet: str, unit: int) -> int | None:
     """How many continuations of so many symbols a prefix has, those that end before included."""
     if alphabet not in SYMBOLS:
         return None
-    return sum(SYMBOLS[alphabet] ** size for size in range(unit + 1))
+    return int(sum(SYMBOLS[alphabet] ** size for size in range(unit + 1)))
 
 
 @lru_cache(maxsize=64)

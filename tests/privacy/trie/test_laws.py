@@ -73,7 +73,7 @@ def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, ag
 
 
 def test_votes_that_come_again_more_often_than_accounted_are_caught():
-    """Accounted with a chance of 0.05 for each vote after the first, run with 0.9: a user alone is found far too often."""
+    """Accounted with a chance of 0.05 for each further vote, run with 0.9: a user alone is found far too often."""
     run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
     clients = [client_of(0, {("a",): 1}, run)]
     laws = [law_of(each, run, ballots(len(each), run.ballot)) for each in (clients, [])]
@@ -86,9 +86,9 @@ def test_votes_that_come_again_more_often_than_accounted_are_caught():
 def every_live_prefix(client: Client, trie, rules):
     """A broken client: it votes for all its live prefixes at once."""
     votes = {
-        prefix_after(word, trie.rounds + 1, rules.unit)
+        prefix_after(word, rules.size(trie.rounds + 1))
         for word, _ in client.words
-        if prefix_after(word, trie.rounds, rules.unit) in trie.live
+        if prefix_after(word, rules.size(trie.rounds)) in trie.live
     }
     return [(1.0, list(votes))]
 

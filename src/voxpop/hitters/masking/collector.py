@@ -112,15 +112,15 @@ class Collector:
     def _secret(self, node: int, told: Mapping[int, list[bytes]]) -> bytes:
         """Return a node's key or seed from its shares, checked against what it said at first."""
         try:
-            secret = combine_shares(told[node][: self.least])
+            secret: bytes = combine_shares(told[node][: self.least])
             came = node in self.masked
             right = (committed(secret) == self.keys[node][2]) if came else (public_of(secret) == self.keys[node][0])
         except (ValueError, IndexError):
             right = False
         if not right:
             raise InputError(
-                f"the shares of node {node} do not fit what it said at first: it or another node lies. The round is given "
-                "up and nothing is released; start a new run without the node."
+                f"the shares of node {node} do not fit what it said at first: it or another node lies. The round is "
+                "given up and nothing is released; start a new run without the node."
             )
         return secret
 
@@ -136,7 +136,7 @@ class Collector:
         self.complaints += [f"node {node} {what}" for node in lost]
         if len(answers) < least:
             raise InputError(
-                f"{len(answers)} of {len(asked)} nodes are left and {least} are needed to unmask the total. The round is "
-                "given up and nothing is released; start a new run when the nodes are back."
+                f"{len(answers)} of {len(asked)} nodes are left and {least} are needed to unmask the total. The round "
+                "is given up and nothing is released; start a new run when the nodes are back."
             )
         return answers

@@ -104,7 +104,9 @@ class Member:
         total: Sums = sums + mask(self.secrets[2], f"own/{self.session}", len(sums))
         for other in self.letters:
             if other != self.number:
-                total = total + pair_mask(self.secrets[0], self.peers[other][0], self.number, other, self.session, len(sums))
+                total = total + pair_mask(
+                    self.secrets[0], self.peers[other][0], self.number, other, self.session, len(sums)
+                )
         return total
 
     def unmasking(self, came: list[int]) -> dict[int, bytes]:
@@ -138,7 +140,9 @@ class Member:
     def _enough(self, count: int) -> None:
         least = least_of(len(self.peers))
         if count < least:
-            raise InputError(f"{count} nodes are left of {len(self.peers)}; {least} are needed, so nothing more is said.")
+            raise InputError(
+                f"{count} nodes are left of {len(self.peers)}; {least} are needed, so nothing more is said."
+            )
 
     def _once(self, stage: int) -> None:
         if stage != self.said + 1:

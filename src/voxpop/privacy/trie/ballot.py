@@ -1,14 +1,14 @@
 """How many votes a user casts in a round, and how likely a prefix of so many holders survives it.
 
 A user is asked with probability `rate`. Who is asked votes once; with probability `again` a second time, and after the
-second vote once more with probability `further`, and again, up to theta votes. All its votes of a round name one prefix.
-So the number X of votes has the tails
+second vote once more with probability `further`, and again, up to theta votes. All its votes of a round name one
+prefix. So the number X of votes has the tails
 
     P(X >= 1) = rate,    P(X >= x) = rate * again * further^(x - 2)   for x from 2 to theta.
 
-With `again` 0 it is a plain coin: TrieHH's protocol. The others make a prefix survive more gently as its holders become
-more: the chance of many votes at once falls geometrically, as the noise of an optimal selection does, but only users who
-hold the prefix add to it, so what nobody holds never grows.
+With `again` 0 it is a plain coin: TrieHH's protocol. The others make a prefix survive more gently as its holders
+become more: the chance of many votes at once falls geometrically, as the noise of an optimal selection does, but only
+users who hold the prefix add to it, so what nobody holds never grows.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The sampling rate and the threshold at which a word needs the fewest holders, and how users vote several times.
 
 **One vote each.** For each threshold the largest sampling rate that keeps to the budget is best: more votes, nothing
-else changes. So there is one curve of holders by threshold, with one valley, and its bottom is the plan. Where users may
-vote several times, `several.py` goes on from there.
+else changes. So there is one curve of holders by threshold, with one valley, and its bottom is the plan. Where users
+may vote several times, `several.py` goes on from there.
 """
 
 import math

@@ -4,8 +4,9 @@ Let k other users vote for a prefix if they are asked. Their numbers of votes ar
 with theta votes: p(k) = P(X_1 + ... + X_k >= theta) without the extra user, q(k) = p(k + 1) with it (`ballot.py`). All
 that accounting needs to know about a round is the set of points (p(k), q(k)).
 
-**Fewer points**, for users of one vote at most. What is maximised over them is jointly convex in p and q, so its supremum over a set is the one over
-the corners of any polygon around it. The steps p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
+**Fewer points**, for users of one vote at most. What is maximised over them is jointly convex in p and q, so its
+supremum over a set is the one over the corners of any polygon around it. The steps
+p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
 
     (q(k + 1) - q(k)) / (p(k + 1) - p(k)) = (1 - s) (k + 1) / (k + 2 - theta),
 

@@ -1,8 +1,8 @@
 """Which chances of a second vote and of further ones need the fewest holders, at which threshold.
 
 For a threshold and two chances, the largest rate that keeps to the budget is solved for on a coarse certified grid; the
-chances follow by the simplex of Nelder and Mead, at a few thresholds and then near the best of them. Nothing here has to be right for
-the guarantee: what it finds is an estimate, and `calibrate.settle` certifies what runs.
+chances follow by the simplex of Nelder and Mead, at a few thresholds and then near the best of them. Nothing here has
+to be right for the guarantee: what it finds is an estimate, and `calibrate.settle` certifies what runs.
 """
 
 import math
@@ -56,7 +56,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
 
 def _slope(budget: Budget, theta: int) -> float:
     """The chance of further votes at which theta of them have about the probability delta."""
-    return min(0.9, budget.delta ** (1 / theta))
+    return min(0.9, float(budget.delta ** (1 / theta)))
 
 
 class _Found:
