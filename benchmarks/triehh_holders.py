@@ -16,7 +16,11 @@ RUNS = 10
 PLANS = {
     "published, fixed batches (no guarantee)": {"accounting": "published", "sampling": "fixed"},
     "published, Bernoulli": {"accounting": "published"},
-    "exact, one word": {},
+    "exact, one vote, unit 1": {"votes": "one", "unit": 1},
+    "exact, one vote, unit 1, many words": {"votes": "one", "unit": 1, "words": "many"},
+    "exact, several votes, unit 1": {"unit": 1},
+    "exact, several votes, unit 4": {"unit": 4},
+    "exact (the default)": {},
     "exact, many words": {"words": "many"},
 }
 
@@ -50,9 +54,7 @@ def main() -> None:
                     f"{base / plan.holders_90:.1f}",
                 ]
             )
-    note = (
-        f"n = {USERS:,}, L = 10, delta = 1/(100 n); {WORDS} words that share no prefix, {RUNS} runs each; all others "
-    )
+    note = f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, {RUNS} runs each; all others "
     note += (
         f"have nothing to vote for. Expected share 0.9, standard deviation {(0.09 / (RUNS * WORDS)) ** 0.5:.3f}.\n\n"
     )
@@ -69,7 +71,9 @@ def speed() -> str:
         plan = vp.HeavyHitters(words=words).plan(vp.Budget(1, 1 / 65_000_000))
         plan.release(corpus)
         parts.append(f"words={words}: {seconds(lambda plan=plan: plan.release(corpus)):.2f} s")
-    return f"650,000 users, {corpus.tokens.size:,} words held, 10 rounds, whole release: " + ", ".join(parts) + "."
+    return (
+        f"650,000 users, {corpus.tokens.size:,} words held, the default plan, whole release: " + ", ".join(parts) + "."
+    )
 
 
 if __name__ == "__main__":

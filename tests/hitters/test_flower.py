@@ -42,7 +42,8 @@ def vote(message, context):
     if mood == "garbled":
         return Message(RecordDict({"votes": ConfigRecord({"sums": "[[[]]]"})}), reply_to=message)
     if mood == "lying":
-        return Message(RecordDict({"votes": ConfigRecord({"sums": '[[["z"],false,99],[["q"],false,-5]]'})}), reply_to=message)
+        lie = '[[["z"],false,99],[["q"],false,-5]]'
+        return Message(RecordDict({"votes": ConfigRecord({"sums": lie})}), reply_to=message)
     if mood == "again":
         client_app.app(message, context)  # the second answer to the same round is refused by the node itself
     if mood == stage:
@@ -247,14 +248,15 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     paths = tables(tmp_path, 3)
     patterns = patterns_of(paths)
     assert len(set(patterns)) == 4
-    (tmp_path / "patterns").write_text("\n".join(pattern.hex() for pattern in patterns))
+    decoy = bytes(range(100, 116))  # of no vector: what looking for a pattern itself leaves in memory
+    (tmp_path / "patterns").write_text("\n".join(pattern.hex() for pattern in [*patterns, decoy]))
     for path in paths:
         federation.node(path.stem, path)
     federation.run(app_with(tmp_path, server=WATCHED), config(tmp_path, 120, 3))
     federation.wait_for(lambda: (tmp_path / "counted").exists() and (tmp_path / "counted").read_text() != "")
-    *nodes, total = map(int, (tmp_path / "counted").read_text().split())
-    assert nodes == [0, 0, 0]
-    assert total > 0
+    *nodes, total, none = map(int, (tmp_path / "counted").read_text().split())
+    assert nodes == [none] * 3
+    assert total > none
     link = federation.running[0].pid
     assert not any(memory_holds(link, pattern) for pattern in patterns[:3])
     assert not any(pattern.hex() in log.read_text() for log in tmp_path.glob("*.log") for pattern in patterns[:3])
@@ -269,7 +271,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
 
 @pytest.mark.slow
 def test_whom_secure_rounds_can_lose(federation, tmp_path):
-    """One of four nodes is lost before its sums: the others are heard. One of three: the run fails closed and says so."""
+    """One of four nodes is lost before its sums: the others are heard. One of three: the run fails closed, loudly."""
     app, paths = app_with(tmp_path, client=MOODS), tables(tmp_path, 4)
     nodes = [federation.node(path.stem, path, "masked" if number == 3 else "well") for number, path in enumerate(paths)]
     federation.run(app, config(tmp_path, 120, 4))
