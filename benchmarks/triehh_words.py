@@ -3,8 +3,8 @@
 python -m benchmarks.triehh_words
 
 A user is a post (reddit_posts) or a nickname (ubuntu_irc). "published" is the paper's experiment: fixed batches by
-Theorem 1, its corollary corrected, without a guarantee; "exact" is voxpop's accounting with several votes, one letter a round. Recall is of words that fit
-into ten symbols with their end mark, against the private truth.
+Theorem 1, its corollary corrected, without a guarantee; "exact" is voxpop's accounting with several votes, one letter a
+round. Recall is of words that fit into ten symbols with their end mark, against the private truth.
 """
 
 from dataclasses import replace

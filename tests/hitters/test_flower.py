@@ -248,7 +248,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     paths = tables(tmp_path, 3)
     patterns = patterns_of(paths)
     assert len(set(patterns)) == 4
-    decoy = bytes(range(100, 116))  # of no vector: what looking for a pattern itself leaves in memory
+    decoy = patterns[0][::-1]  # of no vector: what looking for a pattern itself leaves in memory
     (tmp_path / "patterns").write_text("\n".join(pattern.hex() for pattern in [*patterns, decoy]))
     for path in paths:
         federation.node(path.stem, path)
