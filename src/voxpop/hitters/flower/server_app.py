@@ -84,7 +84,7 @@ def _question(trie: Trie, settings: Settings) -> dict[str, Any]:
 def _asked(
     grid: Grid, stage: str, told: Mapping[int, dict[str, Any]], rounds: int, settings: Settings
 ) -> dict[int, dict[str, Any]]:
-    """Ask nodes, and return what those say that answer in time and without an error: the first answer of each.
+    """Ask nodes, and return what those say that answer in time: the first answer of each, nothing where it failed.
 
     A message expires with the server's patience.
     """
@@ -101,8 +101,8 @@ def _asked(
     answers: dict[int, dict[str, Any]] = {}
     for reply in grid.send_and_receive(messages, timeout=settings.patience):
         node = reply.metadata.src_node_id
-        if node in told and node not in answers and not reply.has_error():
-            record = reply.content.get("votes")
+        if node in told and node not in answers:
+            record = None if reply.has_error() else reply.content.get("votes")
             answers[node] = dict(record) if isinstance(record, ConfigRecord) else {}
     return answers
 
