@@ -54,10 +54,11 @@ def main() -> None:
                     f"{base / plan.holders_90:.1f}",
                 ]
             )
-    note = f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, {RUNS} runs each; all others "
-    note += (
-        f"have nothing to vote for. Expected share 0.9, standard deviation {(0.09 / (RUNS * WORDS)) ** 0.5:.3f}.\n\n"
+    note = (
+        f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, {RUNS} runs; all "
     )
+    deviation = (0.09 / (RUNS * WORDS)) ** 0.5
+    note += f"others have nothing to vote for. Expected share 0.9, standard deviation {deviation:.3f}.\n\n"
     table("Holders for discovery with probability 0.9", rows, "triehh_holders", note + speed())
 
 

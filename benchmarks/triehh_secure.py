@@ -2,8 +2,8 @@
 
 python -m benchmarks.triehh_secure
 
-All nodes and the server are in one process, one after the other, and every answer is written to bytes as Flower sends it.
-So seconds are those of one core for all nodes together, without Flower's processes, and bytes are what one node sends.
+All nodes and the server are in one process, one after the other, and every answer is written to bytes as Flower sends
+it. So seconds are those of one core for all nodes together, without Flower's processes; bytes are what one node sends.
 """
 
 import time

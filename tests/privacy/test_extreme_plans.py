@@ -7,6 +7,7 @@ formulas of docs/privacy, case by case, without the library's own accounting.
 import json
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -203,15 +204,27 @@ def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds, wor
     plan = planned(hitters, vp.Budget(epsilon, delta))
     if plan is None:
         return
-    factor, rate = mp.exp(mp.mpf(epsilon)), mp.mpf(plan.sampling_rate)
+    factor, theta = mp.exp(mp.mpf(epsilon)), plan.theta
     assert 0 < plan.delta <= delta
+    tails = [1, *map(mp.mpf, plan.rules.ballot.tails), 0]
+    chances = [tail - after for tail, after in pairwise(tails)][:theta]
+    likely = int(theta / plan.sampling_rate)
+    doubted = [*range(8), *range(theta - 1, theta + 8), *(int(likely * part) for part in (0.3, 1, 2))]
+    below, survives = [mp.mpf(1)], {0: mp.mpf(0)}  # how likely so many votes, below theta, and survival by holders
+    for holders in range(1, max(doubted) + 2):
+        size = min(theta, len(below) + len(chances) - 1)
+        below = [
+            mp.fsum(
+                below[votes - more] * chances[more]
+                for more in range(min(len(chances), votes + 1))
+                if votes - more < len(below)
+            )
+            for votes in range(size)
+        ]
+        survives[holders] = 1 - mp.fsum(below)
 
-    def survives(holders):
-        terms = (mp.binomial(holders, k) * rate**k * (1 - rate) ** (holders - k) for k in range(plan.theta))
-        return 1 - mp.fsum(terms) if holders >= plan.theta else mp.mpf(0)
-
-    for others in [*range(plan.theta - 1, plan.theta + 8), *(int(plan.theta / rate * part) for part in (0.3, 1, 2))]:
-        without, joined = survives(others) ** rounds, survives(others + 1) ** rounds
+    for others in doubted:
+        without, joined = survives[others] ** rounds, survives[others + 1] ** rounds
         assert joined <= factor * without + delta
         assert 1 - without <= factor * (1 - joined) + delta
 
