@@ -16,12 +16,12 @@ RUNS = 10
 PLANS = {
     "published, fixed batches (no guarantee)": {"accounting": "published", "sampling": "fixed"},
     "published, Bernoulli": {"accounting": "published"},
-    "exact, one vote, unit 1": {"votes": "one", "unit": 1},
-    "exact, one vote, unit 1, many words": {"votes": "one", "unit": 1, "words": "many"},
-    "exact, several votes, unit 1": {"unit": 1},
-    "exact, several votes, unit 4": {"unit": 4},
-    "exact (the default)": {},
-    "exact, many words": {"words": "many"},
+    "exact, one word": {"votes": "one", "unit": 1},
+    "exact, many words": {"votes": "one", "unit": 1, "words": "many"},
+    "several votes, unit 1": {"unit": 1},
+    "several votes, unit 4": {"unit": 4},
+    "several votes (the default)": {},
+    "several votes (the default), many words": {"words": "many"},
 }
 
 
