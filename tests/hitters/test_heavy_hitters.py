@@ -11,6 +11,7 @@ import voxpop as vp
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.hitters.alphabet import spell
 from voxpop.hitters.electorate import Electorate
+from voxpop.hitters.releasing import release_of
 from voxpop.hitters.rules import Rules
 from voxpop.hitters.simulation import simulate
 from voxpop.privacy.secret import Secret
@@ -82,6 +83,22 @@ def test_an_empty_release_is_a_release(tmp_path):
     assert len(release) == 0
     release.save(tmp_path / "none")
     assert vp.load(tmp_path / "none") == release
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
+)
+def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
+    """Of a federation: the guarantee is about what is released, and the server saw more."""
+    plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
+    release = release_of([["tea"]], plan, private=True, aggregation=aggregation)
+    release.save(tmp_path / "found")
+    record = json.loads((tmp_path / "found" / "release.json").read_text())
+    assert saw in record["guarantee"]["seen"]
+    assert "not against the server" in record["plan"]["trust"]
+    assert vp.load(tmp_path / "found").guarantee == release.guarantee != plan.guarantee
+    assert "seen" not in plan.guarantee.to_dict()
+    assert "trust" not in plan.to_dict()
 
 
 def test_plan_and_release_hold_no_private_number():

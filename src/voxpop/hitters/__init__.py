@@ -13,6 +13,10 @@
 | `domain.py` | what can be voted for in a round, as places of a vector |
 | `masking/` | sums of which the server sees the total only |
 | `flower/` | the same over Flower, with words that never leave their nodes |
+| `federation.py` | the server's side of a round over any transport |
+| `node.py` | a node |
+| `rules.py` | the public numbers that client and server both follow |
+| `wire.py` | the trie and sums of votes as text |
 """
 
 from voxpop.hitters.heavy_hitters import HeavyHitters

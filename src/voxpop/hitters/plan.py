@@ -3,15 +3,14 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.hitters.rules import Rules
-from voxpop.hitters.trust import Seen, trust_of
+from voxpop.hitters.trust import SEEN, TRUST, Aggregation
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.release import Release
 
@@ -32,7 +31,8 @@ class HittersPlan:
         budget: what may be spent.
         rules: what client and server follow.
         delta: what the rules cost at the budget's epsilon, at most the budget's delta; 1 where nothing is proved.
-        seen: of a federation, what its server saw: "nodes", the sums of each, or "total"; see `trust.py`.
+        aggregation: of a federation, how nodes' sums are added up, "open" or "secure"; what its server then sees
+            stands in the guarantee, under which trust it stands in the plan's `trust` (`trust.py`).
 
     Example:
         >>> import voxpop as vp
@@ -45,7 +45,7 @@ class HittersPlan:
     budget: Budget
     rules: Rules
     delta: float = field(kw_only=True)
-    seen: Seen = field(default="", kw_only=True)
+    aggregation: Aggregation = field(default="", kw_only=True)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -54,10 +54,12 @@ class HittersPlan:
 
     def promise(self, *, private: bool) -> Guarantee:
         """Return the guarantee of a release whose secret nobody knows, or of one made with a seed."""
-        epsilon, delta = self.budget.epsilon, self.budget.delta
+        epsilon, delta, seen = self.budget.epsilon, self.budget.delta, SEEN[self.aggregation]
         if self.mechanism.sampling == "fixed":
-            return Guarantee(epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta))
-        return Guarantee(epsilon, delta, private=private)
+            return Guarantee(
+                epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta), seen=seen
+            )
+        return Guarantee(epsilon, delta, private=private, seen=seen)
 
     @property
     def sampling_rate(self) -> float:
@@ -97,11 +99,10 @@ class HittersPlan:
         """Return the worst-case probability that a word of so many holders is found."""
         return discovery_rate(holders, self.rules.ballot, self.rules.rounds)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on all users of a corpus; see `HeavyHitters.release`."""
         from voxpop.hitters.releasing import release_hitters
 
-        check_corpus(corpus)
         return release_hitters(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +123,7 @@ class HittersPlan:
             "holders_needed": [
                 {"probability": probability, "holders": self.holders(probability)} for probability in PROBABILITIES
             ],
-            **trust_of(self.seen),
+            **({"trust": TRUST[self.aggregation]} if self.aggregation else {}),
         }
 
     def __str__(self) -> str:

@@ -2,28 +2,24 @@
 
 from typing import Literal
 
-Seen = Literal["", "nodes", "total"]
+Aggregation = Literal["", "open", "secure"]
+"""How nodes' sums of votes were added up: the server saw each, or their total only; "" where there was no server."""
 
-SAW = {
-    "nodes": "In each round the server saw the sums of votes of every node, before the threshold.",
-    "total": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no node "
+SEEN: dict[Aggregation, str] = {
+    "": "",
+    "open": "In each round the server saw the sums of votes of every node, before the threshold.",
+    "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no node "
     "its own sums.",
 }
-TRUST = {
-    "nodes": "The guarantee is about what is released, not against the server. It stands if the server applies the "
+"""What the guarantee of a run says that it does not cover."""
+TRUST: dict[Aggregation, str] = {
+    "": "",
+    "open": "The guarantee is about what is released, not against the server. It stands if the server applies the "
     "threshold and keeps the sums to itself, if nodes draw votes as they should and tell nobody, and if each user "
     "lives on one node.",
-    "total": "The guarantee is about what is released, not against the server. It stands if the server applies the "
+    "secure": "The guarantee is about what is released, not against the server. It stands if the server applies the "
     "threshold and keeps the total to itself, if nodes draw votes as they should and tell nobody, and if each user "
     "lives on one node. That a node's own sums stay hidden needs a server that hands on the nodes' keys unchanged, and "
     "fewer than a third of the nodes working with it.",
 }
-
-
-def trust_of(seen: Seen) -> dict[str, str]:
-    """Return what a record says: nothing where there was no server.
-
-    Args:
-        seen: "nodes", "total", or "" where all users were on one machine.
-    """
-    return {"server_saw": SAW[seen], "trust": TRUST[seen]} if seen else {}
+"""What the plan of a run says."""

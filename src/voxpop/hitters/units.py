@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpop.errors import BudgetError
+from voxpop.privacy.search import least_whole
 
 if TYPE_CHECKING:
     from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.privacy.budget import Budget
 
 TARGET = 0.9
+_MOST_HOLDERS = 10**15
 SYMBOLS = {"characters": 26, "bytes": 256}
 """Of an alphabet, to say how many sums a round may have; of characters those of English. Tokens have no number."""
 
@@ -61,14 +63,10 @@ def central_holders(budget: "Budget") -> int:
     """
     from voxpop.privacy.optimal import selection_probability
 
-    low, high = 0, 1
-    while _selected(budget, high, selection_probability) < TARGET:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _selected(budget, middle, selection_probability) >= TARGET else (middle, high)
-    return high
+    def selected(holders: int) -> bool:
+        return float(selection_probability(budget.epsilon, budget.delta, np.array([holders]))[0][0]) >= TARGET
 
-
-def _selected(budget: "Budget", holders: int, chance: Any) -> float:
-    return float(chance(budget.epsilon, budget.delta, np.array([holders]))[0][0])
+    needed = least_whole(selected, 0, 1, _MOST_HOLDERS)
+    if needed is None:
+        raise BudgetError("no number of holders up to 10^15 is selected with probability 0.9; raise `delta`.")
+    return needed

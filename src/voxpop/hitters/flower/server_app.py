@@ -18,6 +18,7 @@ from voxpop.hitters.node import canonical, gram_of
 from voxpop.hitters.releasing import release_of
 from voxpop.hitters.server import grow, is_over
 from voxpop.hitters.trie import Trie
+from voxpop.hitters.trust import Aggregation
 from voxpop.hitters.wire import write_trie
 from voxpop.release.saving import check_target
 
@@ -41,7 +42,8 @@ def main(grid: Grid, context: Context) -> None:
         log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
     alphabet = plan.mechanism.alphabet
     grams = canonical([gram_of(word, alphabet) for word in trie.words])
-    release = release_of(grams, plan, private=settings.seed is None, seen="total" if settings.secure else "nodes")
+    added: Aggregation = "secure" if settings.secure else "open"
+    release = release_of(grams, plan, private=settings.seed is None, aggregation=added)
     release.save(settings.output)
     log(INFO, "voxpop: %s; saved to %s", release, settings.output)
 

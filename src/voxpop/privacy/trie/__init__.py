@@ -9,6 +9,7 @@
 | `several.py` | the same where users may vote more than once in a round |
 | `discovery.py` | how likely a word is found, and how many holders it needs |
 | `published.py` | what the paper proves and claims, for comparison |
+| `grid.py` | f on a grid of c |
 """
 
 from voxpop.privacy.trie.accountant import Words, trie_delta, trie_epsilon

@@ -25,7 +25,6 @@ def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "rounds": plan["rounds"],
             "max_length": plan["max_length"],
             "alphabet": plan["alphabet"],
-            "saw": plan.get("server_saw", ""),
             "trust": plan.get("trust", ""),
             "again": plain(100 * plan["again"], 3) if plan["again"] else "",
         },
