@@ -8,8 +8,8 @@ Aggregation = Literal["", "open", "secure"]
 SEEN: dict[Aggregation, str] = {
     "": "",
     "open": "In each round the server saw the sums of votes of every node, before the threshold.",
-    "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no node "
-    "its own sums.",
+    "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no "
+    "node its own sums.",
 }
 """What the guarantee of a run says that it does not cover."""
 TRUST: dict[Aggregation, str] = {

@@ -23,7 +23,8 @@ from voxpop.errors import BudgetError
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_MOST_STEPS = 60_000  # numbers of holders that are computed one after another
+_MOST_STEPS = 60_000  # numbers of holders, at most
+_BLOCK = 64  # numbers of holders that are computed together, a power of two
 _SURE = 1e-20  # a prefix is lost with less than this: more holders change nothing that counts
 
 
@@ -113,15 +114,19 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     for votes in range(theta):
         step[votes, votes:] = chance[: theta - votes]
     enough = tails[theta:0:-1]  # of so many votes as are missing from each number below theta
-    below = np.zeros(theta)
-    below[0] = 1.0
-    survives, lost = [0.0], [1.0]
-    while lost[-1] > _SURE:
-        if len(survives) > _MOST_STEPS:
+    below = np.eye(1, theta)  # a row for each number of holders, a column for each number of votes below theta
+    while len(below) < _BLOCK:
+        below, step = np.concatenate([below, below @ step]), step @ step
+    gained, lost = [], []
+    while not lost or lost[-1][-1] > _SURE:
+        if len(lost) * _BLOCK > _MOST_STEPS:
             raise BudgetError(
                 f"a sampling rate of {ballot.rate:.3g} is too small for users with several votes; let each cast one."
             )
-        survives.append(min(1.0, survives[-1] + float(below @ enough)))
+        gained.append(below @ enough)
+        lost.append(below.sum(axis=1))
         below = below @ step
-        lost.append(float(below.sum()))
-    return np.array(survives), np.array(lost)
+    remains = np.concatenate(lost)
+    last = int(np.argmax(remains <= _SURE)) + 1
+    survives = np.concatenate([[0.0], np.cumsum(np.concatenate(gained))[: last - 1]])
+    return np.minimum(survives, 1.0), remains[:last]

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln
 
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.search import least_whole
 from voxpop.privacy.trie.ballot import Ballot, survival
 
@@ -120,7 +120,8 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
     if not before(theta):
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
-    assert first is not None, "nothing survives for ever"
+    if first is None:
+        raise InternalError(f"a threshold of {theta} votes leaves prefixes in doubt with any number of holders")
     return first
 
 
