@@ -1,6 +1,8 @@
 """The accountant against exhaustion: never below, and within one per cent."""
 
 import math
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from naive_trie import survives, votes_law, worst_many_words, worst_one_word
 from voxpop.errors import BudgetError
+from voxpop.hitters.rules import Rules
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.trie import curve
 from voxpop.privacy.trie.accountant import direction_delta, trie_delta, trie_epsilon
@@ -54,6 +57,21 @@ def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon
     exact = worst(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
+
+
+@given(st.floats(0.01, 0.99), st.integers(2, 300), st.floats(0.0, 0.999), st.floats(0.0, 0.999))
+def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
+    """Tails are whole numbers of 2^-128, also far down, and fall; the bars of what runs are these numbers."""
+    tails = Ballot(rate, theta, again, further).tails
+    bars = Rules(rate, theta, 1, again=again, further=further).bars
+    assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
+    assert len(tails) <= theta
+    assert all(low <= high for high, low in pairwise(tails))
+    exact = [Fraction(rate) * Fraction(again) * Fraction(further) ** votes for votes in range(theta - 1)]
+    assert all(
+        abs(tail / (float(one) or 1.0) - 1) < 1e-12 for tail, one in zip(tails[1:], exact, strict=False) if one > 1e-20
+    )
+    assert all(one < 2.0**-127 for one in exact[len(tails) - 1 :])
 
 
 @settings(max_examples=30, deadline=None)

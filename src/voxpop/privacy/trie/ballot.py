@@ -11,6 +11,7 @@ become more: the chance of many votes at once falls geometrically, as the noise 
 users who hold the prefix add to it, so what nobody holds never grows.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -66,13 +67,18 @@ class Ballot:
 
     @property
     def tails(self) -> tuple[float, ...]:
-        """The probability of at least 1, 2, ... votes, as doubles; where it is 0 it is left out."""
+        """The probability of at least 1, 2, ... votes: doubles, rounded down to 128 bits, as a draw has; none is 0."""
         tails = [self.rate]
-        after = self.rate * self.again
+        after = _as_drawn(self.rate * self.again)
         while after > 0.0 and len(tails) < self.theta:
             tails.append(after)
-            after *= self.further
+            after = _as_drawn(after * self.further)
         return tuple(tails)
+
+
+def _as_drawn(tail: float) -> float:
+    """The multiple of 2^-128 at or below: of a double from 2^-75 on, the double itself."""
+    return math.ldexp(float(math.floor(math.ldexp(tail, 128))), -128)
 
 
 def survival(ballot: Ballot, holders: Integers) -> tuple[Floats, Floats]:
