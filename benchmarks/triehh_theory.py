@@ -153,7 +153,7 @@ def batches() -> None:
         panel = Panel(f"Figures 11 and 13: n = {users:,}, theta = 11", ("frequency", "worst-case discovery"), logs="x")
         for gamma in (1, 2, 5, 10, 20):
             batch = int(gamma * users**0.5)
-            exact = trie_epsilon(1 / (100 * users), batch / users, 11, ROUNDS)
+            exact = trie_epsilon(1 / (100 * users), Ballot(batch / users, 11), ROUNDS)
             label = f"m = {batch}: epsilon {theorem_epsilon(batch / users, 11, ROUNDS):.2g}, exact {exact:.2g}"
             panel.lines[label] = (
                 frequencies,

@@ -68,9 +68,8 @@ def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate,
     assert len(tails) <= theta
     assert all(low <= high for high, low in pairwise(tails))
     exact = [Fraction(rate) * Fraction(again) * Fraction(further) ** votes for votes in range(theta - 1)]
-    assert all(
-        abs(tail / (float(one) or 1.0) - 1) < 1e-12 for tail, one in zip(tails[1:], exact, strict=False) if one > 1e-20
-    )
+    large = [(tail, float(one)) for tail, one in zip(tails[1:], exact, strict=False) if one > 1e-20]
+    assert all(abs(tail / one - 1) < 1e-12 for tail, one in large)
     assert all(one < 2.0**-127 for one in exact[len(tails) - 1 :])
 
 

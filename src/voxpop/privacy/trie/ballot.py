@@ -123,7 +123,8 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     below = np.eye(1, theta)  # a row for each number of holders, a column for each number of votes below theta
     while len(below) < _BLOCK:
         below, step = np.concatenate([below, below @ step]), step @ step
-    gained, lost = [], []
+    gained: list[Floats] = []
+    lost: list[Floats] = []
     while not lost or lost[-1][-1] > _SURE:
         if len(lost) * _BLOCK > _MOST_STEPS:
             raise BudgetError(
