@@ -16,10 +16,16 @@ import voxpop as vp
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
+from flwr.app import Context, RecordDict
+
+from voxpop.errors import InputError
 from voxpop.hitters.domain import Domain, public_symbols
+from voxpop.hitters.flower import client_app
+from voxpop.hitters.flower.settings import settings_of
 from voxpop.hitters.node import node_votes
 from voxpop.hitters.prefix import Prefix
 from voxpop.hitters.trie import Trie
+from voxpop.hitters.wire import write_trie
 from voxpop.privacy.secret import Secret
 
 APP = Path(__file__).resolve().parent.parent.parent / "examples" / "flower"
@@ -237,6 +243,25 @@ def memory_holds(process: int, pattern: bytes) -> bool:
             except (OSError, ValueError, OverflowError):
                 continue
     return False
+
+
+def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
+    """Each ballot keeps to the budget of all rounds by itself; one after the other was not accounted for."""
+    settings = settings_of({"epsilon": 1.0, "delta": 1e-6, "max-length": 6, "secure": False})
+    node = {"source": str(tables(tmp_path, 1)[0]), "user": "who", "items": "what"}
+    context, ballot = Context(1, 2, node, RecordDict(), {}), settings.plan.rules.ballot
+    other = replace(ballot, rate=ballot.rate / 2)
+    assert settings.certified(other).delta <= 1e-6
+    later = Trie().grown(frozenset({Prefix(tuple("sunn"))}))
+
+    def asked(trie, ballot):
+        numbers = [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
+        return client_app._votes({"trie": write_trie(trie), "ballot": numbers}, settings, context)
+
+    assert "sums" in asked(Trie(), ballot)
+    with pytest.raises(InputError, match="other votes than in an earlier round"):
+        asked(later, other)
+    assert "sums" in asked(later, ballot)
 
 
 @pytest.mark.slow

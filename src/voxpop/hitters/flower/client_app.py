@@ -13,7 +13,7 @@ from flwr.clientapp import ClientApp
 
 from voxpop.errors import InputError
 from voxpop.hitters.domain import Domain
-from voxpop.hitters.flower.memory import forget, recall, remember
+from voxpop.hitters.flower.memory import forget, hold_to, recall, remember
 from voxpop.hitters.flower.settings import Settings, settings_of
 from voxpop.hitters.masking.member import Member
 from voxpop.hitters.node import node_votes
@@ -46,7 +46,7 @@ def vote(message: Message, context: Context) -> Message:
 
 def _votes(told: Mapping[str, Any], settings: Settings, context: Context) -> dict[str, Any]:
     """Return the sums of a round, in the open."""
-    trie, plan = read_trie(str(told["trie"])), _checked(told, settings)
+    trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
     _answer_once(context, trie.rounds)
     votes = node_votes(_corpus_of(context), plan.mechanism.alphabet, trie, plan.rules, settings.secret())
     return {"sums": write_votes(votes)}
@@ -83,17 +83,20 @@ def _later_stage(
 
 def _sums(told: Mapping[str, Any], settings: Settings, context: Context) -> Any:
     """Return the votes of this node's users as a vector over the round's public domain."""
-    trie, plan = read_trie(str(told["trie"])), _checked(told, settings)
+    trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
     if trie.rounds != int(told["number"]):
         raise InputError("the trie is not that of the round that was begun.")
     domain = Domain(trie, plan.rules, settings.symbols)
     return domain.vector(node_votes(_corpus_of(context), plan.mechanism.alphabet, trie, plan.rules, settings.secret()))
 
 
-def _checked(told: Mapping[str, Any], settings: Settings) -> HittersPlan:
-    """Return the plan that the server asks for, checked here against the budget of the run."""
+def _checked(told: Mapping[str, Any], settings: Settings, context: Context) -> HittersPlan:
+    """Return the plan that the server asks for, checked here against the budget of the run: one for all rounds."""
     rate, theta, again, further = told["ballot"]
-    return settings.certified(Ballot(float(rate), int(theta), float(again), float(further)))
+    ballot = Ballot(float(rate), int(theta), float(again), float(further))
+    plan = settings.certified(ballot)
+    hold_to(context, ballot)
+    return plan
 
 
 def _answer_once(context: Context, rounds: int) -> None:

@@ -1,11 +1,13 @@
-"""What a node keeps of a secure round between its stages: in Flower's state of the run, which stays on the node."""
+"""What a node keeps of a run, and of a secure round between its stages: in Flower's state, which stays on the node."""
 
 from flwr.app import ConfigRecord, Context
 
 from voxpop.errors import InputError
 from voxpop.hitters.masking.member import Member
+from voxpop.privacy.trie.ballot import Ballot
 
 PLACE = "voxpop-secret"
+BALLOT = "voxpop-ballot"
 
 
 def remember(context: Context, member: Member) -> None:
@@ -48,3 +50,16 @@ def recall(context: Context) -> Member:
 def forget(context: Context) -> None:
     """Drop the secrets of a round that is over."""
     context.state.pop(PLACE, None)
+
+
+def hold_to(context: Context, ballot: Ballot) -> None:
+    """Remember how users vote in this run: what was accounted for is the same ballot in every round.
+
+    Raises:
+        InputError: if an earlier round had another.
+    """
+    asked = [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
+    before = context.state.get(BALLOT)
+    if before is not None and list(before["numbers"]) != asked:
+        raise InputError("the server asks for other votes than in an earlier round of this run; nothing is answered.")
+    context.state[BALLOT] = ConfigRecord({"numbers": asked})

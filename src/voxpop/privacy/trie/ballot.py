@@ -69,10 +69,10 @@ class Ballot:
     def tails(self) -> tuple[float, ...]:
         """The probability of at least 1, 2, ... votes: doubles, rounded down to 128 bits, as a draw has; none is 0."""
         tails = [self.rate]
-        after = _as_drawn(self.rate * self.again)
-        while after > 0.0 and len(tails) < self.theta:
-            tails.append(after)
-            after = _as_drawn(after * self.further)
+        after = self.rate * self.again
+        while _as_drawn(after) > 0.0 and len(tails) < self.theta:
+            tails.append(_as_drawn(after))
+            after *= self.further
         return tuple(tails)
 
 
