@@ -121,7 +121,7 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
     if first is None:
-        raise InternalError(f"a threshold of {theta} votes leaves prefixes in doubt with any number of holders")
+        raise InternalError("no number of holders is enough for any chance; please report.")
     return first
 
 
