@@ -76,8 +76,8 @@ def main() -> None:
             plots += [discovery, recalls]
         plots.append(unit_sizes(name, votes, order, delta, units))
     note = f"Mean of {RUNS['reddit_posts']} runs (reddit_posts) and {RUNS['ubuntu_irc']} (ubuntu_irc), L = 10, "
-    note += "delta = 1/(100 n). Published: batches of fixed size, no proved guarantee. Exact: several votes, the default, "
-    note += "by units."
+    note += "delta = 1/(100 n). Published: batches of fixed size, no proved guarantee. "
+    note += "Exact: several votes, the default, by units."
     table("Recall of the top K words", rows, "triehh_recall", note)
     table("Recall by unit size, exact and published accounting", units, "triehh_units", note)
     panels("triehh_words", plots)
