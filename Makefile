@@ -80,7 +80,7 @@ federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loop
 	$(PYTHON) -m venv .venv-flower
 	.venv-flower/bin/python -m pip install --quiet --upgrade pip
 	.venv-flower/bin/python -m pip install --quiet --editable ".[flower]" --group test
-	.venv-flower/bin/python -m pytest -q -n 2 tests/hitters/test_flower.py
+	.venv-flower/bin/python -m pytest -q -n 2 tests/hitters/test_flower.py tests/hitters/test_masking.py
 
 $(VENV)/.installed-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --group browser

@@ -16,8 +16,12 @@ RUNS = 10
 PLANS = {
     "published, fixed batches (no guarantee)": {"accounting": "published", "sampling": "fixed"},
     "published, Bernoulli": {"accounting": "published"},
-    "exact, one word": {},
-    "exact, many words": {"words": "many"},
+    "exact, one word": {"votes": "one", "unit": 1},
+    "exact, many words": {"votes": "one", "unit": 1, "words": "many"},
+    "several votes, unit 1": {"unit": 1},
+    "several votes, unit 4": {"unit": 4},
+    "several votes (the default)": {},
+    "several votes (the default), many words": {"words": "many"},
 }
 
 
@@ -51,11 +55,10 @@ def main() -> None:
                 ]
             )
     note = (
-        f"n = {USERS:,}, L = 10, delta = 1/(100 n); {WORDS} words that share no prefix, {RUNS} runs each; all others "
+        f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, {RUNS} runs; all "
     )
-    note += (
-        f"have nothing to vote for. Expected share 0.9, standard deviation {(0.09 / (RUNS * WORDS)) ** 0.5:.3f}.\n\n"
-    )
+    deviation = (0.09 / (RUNS * WORDS)) ** 0.5
+    note += f"others have nothing to vote for. Expected share 0.9, standard deviation {deviation:.3f}.\n\n"
     table("Holders for discovery with probability 0.9", rows, "triehh_holders", note + speed())
 
 
@@ -69,7 +72,9 @@ def speed() -> str:
         plan = vp.HeavyHitters(words=words).plan(vp.Budget(1, 1 / 65_000_000))
         plan.release(corpus)
         parts.append(f"words={words}: {seconds(lambda plan=plan: plan.release(corpus)):.2f} s")
-    return f"650,000 users, {corpus.tokens.size:,} words held, 10 rounds, whole release: " + ", ".join(parts) + "."
+    return (
+        f"650,000 users, {corpus.tokens.size:,} words held, the default plan, whole release: " + ", ".join(parts) + "."
+    )
 
 
 if __name__ == "__main__":

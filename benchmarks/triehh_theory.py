@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.common import table
 from benchmarks.triehh_common import Panel, panels
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.trie import best_sampling, discovery_rate, holders_needed, trie_epsilon
+from voxpop.privacy.trie import Ballot, best_sampling, discovery_rate, holders_needed, trie_epsilon
 from voxpop.privacy.trie.published import (
     corollary_rate,
     fixed_discovery_rate,
@@ -28,10 +28,10 @@ SENTIMENT = 658_769
 
 
 @cache
-def exact_plan(epsilon: float, users: int, words: str = "one") -> tuple[float, int]:
+def exact_plan(epsilon: float, users: int, words: str = "one") -> Ballot:
     """Rate and threshold by exact accounting, at delta 1/(100 n)."""
-    found = best_sampling(Budget(epsilon, 1 / (100 * users)), ROUNDS, words)
-    return found.rate, found.theta
+    found = best_sampling(Budget(epsilon, 1 / (100 * users)), ROUNDS, words, "one")
+    return found.ballot
 
 
 def table_1() -> None:
@@ -41,7 +41,9 @@ def table_1() -> None:
         users = 10**power
         rate, theta = users**-0.5, table_theta(users)
         delta = 1 / (100 * users)
-        exact = [trie_epsilon(delta, rate, theta, 10, words) if power < 10 else math.nan for words in ("one", "many")]
+        exact = [
+            trie_epsilon(delta, Ballot(rate, theta), 10, words) if power < 10 else math.nan for words in ("one", "many")
+        ]
         rows.append(
             [
                 f"1e{power}",
@@ -62,7 +64,7 @@ def claims() -> None:
     rows = [[*head, "m that Theorem 1 supports"]]
     for epsilon in EPSILONS:
         rate = printed_rate(epsilon, ROUNDS)
-        exact = [trie_epsilon(1 / (100 * SENTIMENT), rate, 12, ROUNDS, words) for words in ("one", "many")]
+        exact = [trie_epsilon(1 / (100 * SENTIMENT), Ballot(rate, 12), ROUNDS, words) for words in ("one", "many")]
         rows.append(
             [
                 epsilon,
@@ -84,7 +86,7 @@ def published_rate_of(frequency: float, users: int, epsilon: float) -> float:
 
 def exact_rate_of(frequency: float, users: int, epsilon: float) -> float:
     """Worst-case discovery with coins and exact accounting."""
-    return discovery_rate(max(1, round(frequency * users)), *exact_plan(epsilon, users), ROUNDS)
+    return discovery_rate(max(1, round(frequency * users)), exact_plan(epsilon, users), ROUNDS)
 
 
 def utility() -> None:
@@ -124,9 +126,10 @@ def figure_4(sizes: list[int]) -> Panel:
     panel = Panel("Figure 4: found with probability 0.9", ("frequency", "users needed"), logs="xy")
     for epsilon in EPSILONS:
         theirs = [
-            holders_needed(0.9, corollary_rate(epsilon, table_theta(n), ROUNDS), table_theta(n), ROUNDS) for n in sizes
+            holders_needed(0.9, Ballot(corollary_rate(epsilon, table_theta(n), ROUNDS), table_theta(n)), ROUNDS)
+            for n in sizes
         ]
-        ours = [holders_needed(0.9, *exact_plan(epsilon, n), ROUNDS) for n in sizes]
+        ours = [holders_needed(0.9, exact_plan(epsilon, n), ROUNDS) for n in sizes]
         panel.lines[f"epsilon {epsilon}, published"] = ([w / n for w, n in zip(theirs, sizes, strict=True)], sizes)
         panel.lines[f"epsilon {epsilon}, exact"] = ([w / n for w, n in zip(ours, sizes, strict=True)], sizes)
     return panel
@@ -150,7 +153,7 @@ def batches() -> None:
         panel = Panel(f"Figures 11 and 13: n = {users:,}, theta = 11", ("frequency", "worst-case discovery"), logs="x")
         for gamma in (1, 2, 5, 10, 20):
             batch = int(gamma * users**0.5)
-            exact = trie_epsilon(1 / (100 * users), batch / users, 11, ROUNDS)
+            exact = trie_epsilon(1 / (100 * users), Ballot(batch / users, 11), ROUNDS)
             label = f"m = {batch}: epsilon {theorem_epsilon(batch / users, 11, ROUNDS):.2g}, exact {exact:.2g}"
             panel.lines[label] = (
                 frequencies,

@@ -1,54 +1,76 @@
 """The accountant again by exhaustion: exact laws of small cases, hockey-sticks without any grid."""
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import cache
-from itertools import product
-from math import comb
+from itertools import pairwise, product
+from math import prod
 
 from voxpop.hitters.client import Client, cast_vote
 from voxpop.hitters.prefix import Prefix
 from voxpop.hitters.rules import Rules
 from voxpop.hitters.server import count_votes, grow, is_over
 from voxpop.hitters.trie import Trie
+from voxpop.privacy.trie.ballot import Ballot
 
 Law = dict[Trie, float]
 Votes = list[tuple[float, list[Prefix]]]
 """What one sampled client may say in a round, and how likely."""
 
 
+def chances_of_votes(ballot: Ballot) -> list[Fraction]:
+    """How likely a user casts 0, 1, ..., theta votes, as exact fractions of what runs."""
+    tails = [Fraction(1), *map(Fraction, ballot.tails)]
+    tails += [Fraction(0)] * (ballot.theta + 2 - len(tails))
+    return [tail - after for tail, after in pairwise(tails)]
+
+
 @cache
-def survives(holders: int, rate: float, theta: int) -> float:
-    """P(Bin(holders, rate) >= theta), term by term."""
-    return sum(comb(holders, i) * rate**i * (1 - rate) ** (holders - i) for i in range(theta, holders + 1))
+def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
+    """The law of the sum of their votes, from theta on lumped together: every outcome of every user."""
+    law = [Fraction(1)] + [Fraction(0)] * ballot.theta
+    for _ in range(holders):
+        after = [Fraction(0)] * (ballot.theta + 1)
+        for known, chance in enumerate(law):
+            for votes, share in enumerate(chances_of_votes(ballot)):
+                after[min(known + votes, ballot.theta)] += chance * share
+        law = after
+    return tuple(law)
 
 
-def one_word_path(factor: float, others: Iterable[int], rate: float, theta: int, added: bool) -> float:
+@cache
+def survives(holders: int, ballot: Ballot) -> float:
+    """How likely a prefix of so many holders survives a round."""
+    return float(votes_law(holders, ballot)[-1])
+
+
+def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: bool) -> float:
     """Delta for one word whose prefixes have so many other holders, round by round."""
     first = other = 1.0
     total = 0.0
     for k in others:
-        p, q = survives(k, rate, theta), survives(k + 1, rate, theta)
+        p, q = survives(k, ballot), survives(k + 1, ballot)
         a, b = (q, p) if added else (p, q)
         total += max(0.0, first * (1 - a) - factor * other * (1 - b))
         first, other = first * a, other * b
     return total + max(0.0, first - factor * other)
 
 
-def worst_one_word(factor: float, most: int, rounds: int, rate: float, theta: int, added: bool) -> float:
+def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
     """The worst path of numbers that never rise, as holders of longer and longer prefixes do not."""
     paths = (path for path in product(range(most + 1), repeat=rounds) if list(path) == sorted(path, reverse=True))
-    return max(one_word_path(factor, path, rate, theta, added) for path in paths)
+    return max(one_word_path(factor, path, ballot, added) for path in paths)
 
 
-def worst_many_words(factor: float, most: int, rounds: int, rate: float, theta: int, added: bool) -> float:
+def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
     """The worst adversary that picks a prefix in each round knowing what survived, without any grid."""
 
     def value(first: float, other: float, left: int) -> float:
         if left == 0:
             return max(0.0, first - factor * other)
         worst = value(first, other, left - 1)
-        for k in range(theta - 1, most + 1):
-            p, q = survives(k, rate, theta), survives(k + 1, rate, theta)
+        for k in range(0 if ballot.again else ballot.theta - 1, most + 1):
+            p, q = survives(k, ballot), survives(k + 1, ballot)
             a, b = (q, p) if added else (p, q)
             worst = max(
                 worst,
@@ -90,6 +112,12 @@ def bernoulli(count: int, rate: float) -> list[tuple[float, tuple[bool, ...]]]:
     ]
 
 
+def ballots(count: int, ballot: Ballot) -> list[tuple[float, tuple[int, ...]]]:
+    """Every outcome of how many votes each user casts."""
+    chances = [float(chance) for chance in chances_of_votes(ballot)]
+    return [(prod(chances[each] for each in cast), cast) for cast in product(range(len(chances)), repeat=count)]
+
+
 def batches(count: int, size: int) -> list[tuple[float, tuple[bool, ...]]]:
     """Every batch of a fixed size."""
     every = [coins for coins in product((False, True), repeat=count) if sum(coins) == size]
@@ -99,10 +127,10 @@ def batches(count: int, size: int) -> list[tuple[float, tuple[bool, ...]]]:
 def law_of(
     clients: list[Client],
     rules: Rules,
-    samples: list[tuple[float, tuple[bool, ...]]],
+    samples: list[tuple[float, tuple[int, ...]]],
     says: Callable[[Client, Trie, Rules], Votes] = honest,
 ) -> Law:
-    """The exact law of the trie: every sample and every choice of words, through the real client and server."""
+    """The exact law of the trie: every number of votes, every choice of words, through the real client and server."""
     running: Law = {Trie(): 1.0}
     over: Law = {}
     while running:
@@ -119,12 +147,12 @@ def _one_round(clients, trie, rules, samples, says):
     options = [says(client, trie, rules) for client in clients]
     outcomes: dict[Trie, float] = {}
     for weight, coins in samples:
-        sampled = [option for option, coin in zip(options, coins, strict=True) if coin]
-        for said in product(*sampled):
+        asked = [(option, coin) for option, coin in zip(options, coins, strict=True) if coin]
+        for said in product(*(option for option, _ in asked)):
             chance = weight
             for share, _ in said:
                 chance *= share
-            votes = [vote for _, each in said for vote in each]
+            votes = [(vote, int(times)) for (_, each), (_, times) in zip(said, asked, strict=True) for vote in each]
             grown = grow(trie, count_votes(votes, trie, rules), rules)
             outcomes[grown] = outcomes.get(grown, 0.0) + chance
     return [(chance, grown) for grown, chance in outcomes.items()]

@@ -42,6 +42,7 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
 NEEDS = re.compile(r"<!-- needs: (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
+FLOWER = ("voxpop.hitters.flower.", "voxpop.hitters.masking.collector", "voxpop.hitters.masking.member")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
 
 
@@ -256,7 +257,7 @@ def test_pictures_are_drawn_by_the_script():
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_run(name):
     """The examples of one module give what they say."""
-    if name.startswith("voxpop.hitters.flower."):
+    if name.startswith(FLOWER):
         pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
     if name.startswith("voxpop.spark"):
         pytest.importorskip(

@@ -49,6 +49,7 @@ MECHANISMS = ("counts", "hitters", "ngrams", "sequences", "union")
 LOOKS_UP = {("release/release.py", "__init__"), ("corpus/reading/read.py", "spark")}
 """`Release.count` asks for counts by the public face, and `read` hands DataFrames of Spark to their engine: by name."""
 RANDOMNESS = {"cryptography", "secrets", "random"}
+RANDOM_FILES = ("privacy/secret.py", "hitters/masking/keys.py")
 FORBIDDEN = ("partition", "bucket", "util", "helper", "manager", "processor")
 PUBLIC = [
     "Budget",
@@ -169,11 +170,11 @@ def test_the_design_page_names_every_part():
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
 def test_one_file_imports_numba_and_one_makes_randomness(path):
-    """Numba comes in through kernels/_jit.py, and release randomness through privacy/secret.py."""
+    """Numba comes in through kernels/_jit.py, randomness of releases and keys of masks through a file each."""
     roots = {name.split(".")[0] for name in imported(path)}
     if ident(path) != "kernels/_jit.py":
         assert "numba" not in roots
-    if part(path) not in ("datasets", "testing") and ident(path) != "privacy/secret.py":
+    if part(path) not in ("datasets", "testing") and ident(path) not in RANDOM_FILES:
         assert not roots & RANDOMNESS
         assert "np.random" not in path.read_text()
         assert "os.urandom" not in path.read_text()

@@ -16,6 +16,7 @@ from voxpop.hitters.rules import Rules
 from voxpop.hitters.simulation import simulate
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 
 BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
@@ -33,7 +34,7 @@ def unlike_words(count: int, length: int) -> list[str]:
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
-@pytest.mark.parametrize("unit", [1, 2, 3, 4])
+@pytest.mark.parametrize("unit", [1, 2, 3, 4, "auto"])
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_common_words_are_found_and_rare_ones_are_not(words, unit, alphabet):
     """Words of 400 users come out, in the order of their bytes; words of one user never."""
@@ -84,15 +85,20 @@ def test_an_empty_release_is_a_release(tmp_path):
     assert vp.load(tmp_path / "none") == release
 
 
-def test_a_record_says_what_others_saw_on_the_way(tmp_path):
+@pytest.mark.parametrize(
+    ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
+)
+def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
     """Of a federation: the guarantee is about what is released, and the server saw more."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
-    release = release_of([["tea"]], plan, private=True, seen="the server saw sums of votes")
+    release = release_of([["tea"]], plan, private=True, aggregation=aggregation)
     release.save(tmp_path / "found")
     record = json.loads((tmp_path / "found" / "release.json").read_text())
-    assert record["guarantee"]["seen"] == "the server saw sums of votes"
+    assert saw in record["guarantee"]["seen"]
+    assert "not against the server" in record["plan"]["trust"]
     assert vp.load(tmp_path / "found").guarantee == release.guarantee != plan.guarantee
     assert "seen" not in plan.guarantee.to_dict()
+    assert "trust" not in plan.to_dict()
 
 
 def test_plan_and_release_hold_no_private_number():
@@ -102,10 +108,13 @@ def test_plan_and_release_hold_no_private_number():
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
     assert plan.to_dict()["holders_90"] == plan.holders_90 == plan.holders(0.9)
     assert plan.discovery(plan.holders_90) >= 0.9 > plan.discovery(plan.holders_90 - 1)
-    assert plan.delta == trie_delta(1, plan.sampling_rate, plan.theta, 10) <= 1e-6
+    assert plan.delta == trie_delta(1, plan.rules.ballot, 4) <= 1e-6
     assert str(plan.holders_90) in str(plan)
-    assert plan.rounds == 10
-    assert vp.HeavyHitters(unit=4).plan(BUDGET).rounds == 3
+    assert plan.rounds == 4
+    assert [plan.rules.size(rounds) for rounds in range(5)] == [0, 4, 6, 8, 10]
+    assert vp.HeavyHitters(unit=1).rounds == 10
+    assert vp.HeavyHitters(unit=4).rounds == 3
+    assert vp.HeavyHitters(max_length=3).rounds == 1
 
 
 @pytest.mark.parametrize(
@@ -116,6 +125,8 @@ def test_plan_and_release_hold_no_private_number():
         ({"max_length": 1000}, "`max_length`"),
         ({"unit": 0}, "`unit`"),
         ({"unit": 5}, "`unit`"),
+        ({"unit": "all"}, "`unit`"),
+        ({"votes": "two"}, "`votes`"),
         ({"words": "some"}, "`words`"),
         ({"sampling": "poisson"}, "`sampling`"),
         ({"accounting": "joint"}, "`accounting`"),
@@ -162,16 +173,18 @@ def test_batches_have_their_size():
     corpus = corpus_of({"tea": 1000})
     rules = Rules(0.1, 5, 3, sampling="fixed")
     electorate = Electorate.of(spell(corpus, "characters", rules), corpus.user_key, rules)
-    batch = electorate.sampled(0, rules, Secret.from_seed(1))
+    batch, cast = electorate.sampled(0, rules, Secret.from_seed(1))
     assert len(batch) == len(set(batch.tolist())) == 100
-    assert set(batch.tolist()) != set(electorate.sampled(1, rules, Secret.from_seed(1)).tolist())
+    assert cast.tolist() == [1] * 100
+    assert set(batch.tolist()) != set(electorate.sampled(1, rules, Secret.from_seed(1))[0].tolist())
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("holders", [95, 117, 140])
-def test_discovery_by_simulation(holders):
+@pytest.mark.parametrize("votes", ["one", "several"])
+@pytest.mark.parametrize("holders", [55, 95, 117, 140])
+def test_discovery_by_simulation(holders, votes):
     """Words that share no prefix are found as often as the plan says; false alarm below 1e-9 (6.2 deviations)."""
-    plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
+    plan = vp.HeavyHitters(max_length=10, votes=votes).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)
     corpus = corpus_of(dict.fromkeys(words, holders))
     runs = 6
@@ -221,7 +234,7 @@ def test_audit_by_simulation(words):
         joined, without = found_rate(others + 1, 3, words), found_rate(others, 3, words)
         loose = found_rate(others + 1, 2, words), found_rate(others, 2, words)
         for epsilon in (0.1, 0.5, 1.0):
-            factor, bound = math.exp(epsilon), trie_delta(epsilon, 0.5, 3, 1, words)
+            factor, bound = math.exp(epsilon), trie_delta(epsilon, Ballot(0.5, 3), 1, words)
             margin = 0.0118 * (1 + factor)
             assert joined - factor * without <= bound + margin
             assert (1 - without) - factor * (1 - joined) <= bound + margin

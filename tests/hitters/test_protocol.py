@@ -16,7 +16,7 @@ from voxpop.hitters.electorate import Electorate, twins_of
 from voxpop.hitters.prefix import ROOT, Prefix, prefix_after
 from voxpop.hitters.protocol import round_votes, run_protocol
 from voxpop.hitters.rules import Rules
-from voxpop.hitters.server import count_votes, grow, is_over, is_sampled, is_valid
+from voxpop.hitters.server import count_votes, grow, is_over, is_valid, votes_cast
 from voxpop.hitters.simulation import simulate, simulated_rounds
 from voxpop.hitters.trie import Trie
 from voxpop.privacy.secret import Secret
@@ -26,8 +26,11 @@ WORDS = st.text(alphabet=LETTERS, min_size=1, max_size=6)
 USERS = st.lists(st.lists(WORDS, min_size=1, max_size=5), min_size=1, max_size=40)
 
 
-def rules_of(words: str, unit: int, rate: float, theta: int = 2, max_length: int = 6) -> Rules:
-    return Rules(rate, theta, -(-max_length // unit), unit, max_length, words=words)
+def rules_of(
+    words: str, unit: int, rate: float, theta: int = 2, max_length: int = 6, again: float = 0.0, first: int = 0
+) -> Rules:
+    rounds = 1 + max(0, -(-(max_length - (first or unit)) // unit))
+    return Rules(rate, theta, rounds, unit, max_length, words=words, again=again, further=again, first=first)
 
 
 def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> vp.Corpus:
@@ -59,10 +62,13 @@ def all_clients(users, corpus, rules, alphabet="characters"):
     st.sampled_from(["characters", "bytes"]),
     st.integers(0, 3),
     st.booleans(),
+    st.sampled_from([0.0, 0.5]),
+    st.integers(0, 4),
 )
-def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabet, seed, same_key):
-    """In every round the same users vote for the same prefixes, and the same words are found."""
-    rules, secret = rules_of(words, unit, rate, max_length=9), Secret.from_seed(seed)
+def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabet, seed, same_key, again, first):
+    """In every round the same users cast as many votes for the same prefixes, and the same words are found."""
+    rules = rules_of(words, unit, rate, 3, 9, again, first)
+    secret = Secret.from_seed(seed)
     corpus = corpus_of(users, [7] * len(users) if same_key else None)
     clients = all_clients(users, corpus, rules, alphabet)
     spelling = spell(corpus, alphabet, rules)
@@ -71,9 +77,10 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
     trie = Trie()
     for each in simulated_rounds(spelling, electorate, rules, secret):
         votes = round_votes(clients, trie, rules, secret)
-        fast = dict(zip(each.voters.tolist(), (symbols(names[word], alphabet) for word in each.votes), strict=True))
+        said = ((symbols(names[word], alphabet), int(cast)) for word, cast in zip(each.votes, each.cast, strict=True))
+        fast = dict(zip(each.voters.tolist(), said, strict=True))
         assert {user: vote for user, vote in enumerate(votes) if vote is not None} == {
-            user: prefix_after(word, trie.rounds + 1, unit) for user, word in fast.items()
+            user: (prefix_after(word, rules.size(trie.rounds + 1)), cast) for user, (word, cast) in fast.items()
         }
         trie = grow(trie, count_votes(votes, trie, rules), rules)
     assert is_over(trie, rules)
@@ -90,7 +97,7 @@ def test_clients_do_what_the_paper_says(users, words, unit, seed):
     clients = all_clients(users, corpus, rules)
 
     def sampled(user: int, number: int) -> bool:
-        return is_sampled(user, 0, number - 1, rules, secret)
+        return votes_cast(user, 0, number - 1, rules, secret) > 0
 
     def choose(user: int, number: int, held: Counter[str]) -> str:
         if words == "one":
@@ -144,7 +151,7 @@ def test_users_of_one_key_are_sampled_apart():
     rules = rules_of("one", 1, 0.3)
     electorate = Electorate.of(spell(corpus, "characters", rules), corpus.user_key, rules)
     for rounds in range(3):
-        count = len(electorate.sampled(rounds, rules, Secret.from_seed(5)))
+        count = len(electorate.sampled(rounds, rules, Secret.from_seed(5))[0])
         assert abs(count - 3000) < 6.2 * (10_000 * 0.3 * 0.7) ** 0.5
 
 
@@ -189,7 +196,7 @@ def test_what_no_client_could_vote_for_is_not_counted(vote):
     good = [Prefix(("a", "b")), Prefix(("a",), ended=True)]
     assert all(is_valid(each, trie, rules) for each in good)
     assert not is_valid(vote, trie, rules)
-    assert count_votes([*good, vote], trie, rules) == Counter(good)
+    assert count_votes([(good[0], 1), (good[1], 3), (vote, 2), None], trie, rules) == Counter({good[0]: 1, good[1]: 3})
 
 
 def test_it_stops_when_nothing_grows_and_at_the_last_round():

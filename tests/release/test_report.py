@@ -116,7 +116,7 @@ def test_chances_of_ngrams_are_the_plans():
 def test_chances_of_heavy_hitters_are_the_plans():
     """The worst case that the plan states."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
-    chance = voting_chance(plan.sampling_rate, plan.theta, plan.rounds)
+    chance = voting_chance(plan.to_dict())
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.holders(p) for p in (0.1, 0.5, 0.9)]
 
 

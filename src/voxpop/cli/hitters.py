@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["Options", "Spend", "hitters"]
 
 MaxLength = Annotated[int, typer.Option(help="Most symbols of a word, its end mark counted.")]
-Unit = Annotated[int, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4.")]
+Unit = Annotated[str, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4, or auto.")]
+Votes = Annotated[str, typer.Option(help="several: a user votes now and then more than once. one: never.")]
 WordsOfUser = Annotated[str, typer.Option("--words", help="one: each user's most frequent word. many: any of them.")]
 Sampling = Annotated[str, typer.Option(help="bernoulli, or fixed: the paper's batches, without a guarantee.")]
 Accounting = Annotated[str, typer.Option(help="exact, or published: the paper's theorem, its corollary corrected.")]
@@ -29,8 +30,9 @@ class Options:
     """The fields of heavy hitters."""
 
     max_length: MaxLength = 10
-    unit: Unit = 1
+    unit: Unit = "auto"
     words: WordsOfUser = "one"
+    votes: Votes = "several"
     sampling: Sampling = "bernoulli"
     accounting: Accounting = "exact"
     alphabet: Alphabet = "characters"
@@ -39,7 +41,9 @@ class Options:
         """Return the plan."""
         from voxpop.hitters.heavy_hitters import HeavyHitters
 
-        fields: dict[str, Any] = vars(self)
+        # A unit is a number where it is one; whatever else it is, the mechanism judges.
+        unit = int(self.unit) if self.unit.isdecimal() else self.unit
+        fields: dict[str, Any] = {**vars(self), "unit": unit}
         return HeavyHitters(**fields).plan(budget)
 
 

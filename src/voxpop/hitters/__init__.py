@@ -4,12 +4,14 @@
 |---|---|
 | `heavy_hitters.py` | `HeavyHitters`, the public configuration |
 | `prefix.py`, `trie.py` | what is public while it runs: prefixes, and the trie they form |
-| `client.py` | the device of one user: sees its own words and the trie, casts one vote |
+| `client.py` | the device of one user: sees its own words and the trie, votes for one prefix |
 | `server.py` | samples users, checks and counts votes, grows the trie; never sees a word |
 | `protocol.py` | clients and server put together, one user at a time: slow, and what everything else must equal |
 | `alphabet.py`, `electorate.py`, `simulation.py` | the same for all users of a corpus at once, in arrays |
-| `planning.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
-| `releasing.py` | from private votes to a public set |
+| `planning.py`, `plan.py`, `units.py`, `describe.py` | from a budget to the numbers that run, and what it could buy |
+| `releasing.py`, `trust.py` | from private votes to a public set, and what a server saw meanwhile |
+| `domain.py` | what can be voted for in a round, as places of a vector |
+| `masking/` | sums of which the server sees the total only |
 | `flower/` | the same over Flower, with words that never leave their nodes |
 | `federation.py` | the server's side of a round over any transport |
 | `node.py` | a node |

@@ -1,6 +1,6 @@
-"""The device of one user: it holds the user's words, is told the trie, and casts at most one vote a round.
+"""The device of one user: it holds the user's words, is told the trie, and votes for at most one prefix a round.
 
-**One vote** is what the proof asks for: a user who voted for all its live prefixes would be counted in several places
+**One prefix** is what the proof asks for: a user who voted for all its live prefixes would be counted in several places
 at once, and the guarantee would be off by a factor (tests/privacy/trie/test_laws.py).
 """
 
@@ -65,9 +65,9 @@ def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Pre
         secret: from which the choice of the word follows, if the user has several.
     """
     word = _chosen_word(client, trie.rounds, rules, secret)
-    if word is None or prefix_after(word, trie.rounds, rules.unit) not in trie.live:
+    if word is None or prefix_after(word, rules.size(trie.rounds)) not in trie.live:
         return None
-    return prefix_after(word, trie.rounds + 1, rules.unit)
+    return prefix_after(word, rules.size(trie.rounds + 1))
 
 
 def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") -> Word | None:

@@ -5,22 +5,53 @@ from typing import Any
 _SYMBOLS = {"characters": "characters", "bytes": "bytes", "tokens": "tokens"}
 
 
-def describe(plan: dict[str, Any], guarantee: str) -> str:
-    """Return the text of a plan from its public numbers."""
+def describe(plan: dict[str, Any], guarantee: str, units: list[dict[str, Any]], central: int) -> str:
+    """Return the text of a plan from its public numbers.
+
+    Args:
+        plan: the numbers.
+        guarantee: in words.
+        units: what each unit costs.
+        central: holders that the optimal selection needs.
+    """
     whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn anew in each round"
     chance = f"{100 * plan['sampling_rate']:.4g} %"
     asked = f"each with probability {chance}" if plan["sampling"] == "bernoulli" else f"a batch of {chance} of them"
-    step = f"{plan['unit']} {_SYMBOLS[plan['alphabet']]} a round" if plan["unit"] > 1 else "one symbol a round"
     lines = [
-        f"Heavy hitters of at most {plan['max_length']} {_SYMBOLS[plan['alphabet']]}, the end mark counted, {step}",
+        f"Heavy hitters of at most {plan['max_length']} {_SYMBOLS[plan['alphabet']]}, the end mark counted,",
+        _step(plan),
         f"{guarantee}; {plan['accounting']} accounting",
         "",
         f"  {plan['rounds']} rounds at most; in each, users are asked, {asked}",
-        f"  a user votes once, for {whose}",
+        f"  a user votes for {whose}, {_times(plan)}",
         f"  a prefix grows with {plan['theta']} votes or more",
         "",
         "Users who must vote for a word for it to be found with probability",
         *(f"  {row['probability']:g}: {row['holders']:,}" for row in plan["holders_needed"]),
         "(a word of full length that shares no prefix with others; most need fewer)",
+        "",
+        "What each unit would cost",
+        *(_unit(row) for row in units),
+        f"Optimal selection by one party that sees every word: {central:,} holders",
     ]
     return "\n".join(lines)
+
+
+def _step(plan: dict[str, Any]) -> str:
+    first, unit, symbols = plan["first_unit"], plan["unit"], _SYMBOLS[plan["alphabet"]]
+    if first != unit and plan["rounds"] > 1:
+        return f"{first} {symbols} in the first round and {unit} in each later one"
+    return f"{first} {symbols} a round" if first > 1 else "one symbol a round"
+
+
+def _times(plan: dict[str, Any]) -> str:
+    if not plan["again"]:
+        return "once"
+    return f"once; with chance {plan['again']:g} again, and then with chance {plan['further']:g} once more, and so on"
+
+
+def _unit(row: dict[str, Any]) -> str:
+    line = f"  unit {row['unit']}: {row['rounds']} rounds, {row['holders_90']:,} holders for probability 0.9"
+    if row["first_sums"] is None:
+        return line
+    return f"{line}; {row['first_sums']:,} sums at first, {row['later_sums']:,} for each prefix later"

@@ -52,8 +52,8 @@ class Electorate:
             count = keep_most_frequent(held, held_start)
         return Electorate(keys, twins_of(keys), held[:count], held_start)
 
-    def sampled(self, rounds: int, rules: Rules, secret: "Secret") -> Int64s:
-        """Return the places of the users who are sampled in the round after so many.
+    def sampled(self, rounds: int, rules: Rules, secret: "Secret") -> tuple[Int64s, Int64s]:
+        """Return the places of the users who are asked in the round after so many, and how many votes each casts.
 
         Args:
             rounds: how many rounds have gone by.
@@ -63,11 +63,10 @@ class Electorate:
         draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
         if rules.sampling == "fixed":
             batch = int(rules.rate * self.keys.size)
-            return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch])
-        high, low = np.uint64(rules.bar >> 64), np.uint64(rules.bar & (2**64 - 1))
-        return np.flatnonzero((draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low)))
+            return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch]), np.ones(batch, np.int64)
+        return _votes(draws, rules.bars)
 
-    def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Int64s, Int32s]:
+    def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[NDArray[np.bool_], Int32s]:
         """Return which of the users hold a word at all, and the word that each of these picks in the round.
 
         Args:
@@ -83,7 +82,27 @@ class Electorate:
         if rules.words == "many":
             draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
             begin = begin + _share_of(draws, total)
-        return users, self.held[begin]
+        return having, self.held[begin]
+
+
+def _votes(draws: Words, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
+    """Return who draws below the first bar, and below how many bars each of these draws."""
+    asked = votes = np.empty(0, np.int64)
+    some = np.arange(len(draws))
+    for number, bar in enumerate(bars):
+        some = some[_below(draws[some], bar)]
+        if number == 0:
+            asked, votes = some, np.zeros(len(draws), np.int64)
+        votes[some] += 1
+        if some.size == 0:
+            break
+    return asked, votes[asked]
+
+
+def _below(draws: Words, bar: int) -> NDArray[np.bool_]:
+    high, low = np.uint64(bar >> 64), np.uint64(bar & (2**64 - 1))
+    below: NDArray[np.bool_] = (draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low))
+    return below
 
 
 def twins_of(keys: Words) -> Words:

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 LONGEST = 256
 WIDEST_UNIT = 4
+_AUTO = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
 _CHOICES = {
     "words": ("one", "many"),
+    "votes": ("one", "several"),
     "sampling": ("bernoulli", "fixed"),
     "accounting": ("exact", "published"),
     "alphabet": ("characters", "bytes", "tokens"),
@@ -29,17 +31,21 @@ class HeavyHitters:
     """Find the words that many users hold, while each user casts one vote a round and keeps its words to itself.
 
     In each round a secret coin decides which users are asked. A user whose word starts with a prefix of the trie so far
-    votes for that prefix and the word's next symbol; prefixes of at least theta votes grow on the trie. No noise is
-    added: sampling and the threshold make it (epsilon, delta)-differentially private for one user, with everything that
-    user holds, added or removed. `voxpop.hitters.flower` runs the same protocol with words that never leave their
-    devices. The proof, and the paper's errors, are in docs/privacy/heavy-hitters.md.
+    votes for that prefix and the word's next symbols; prefixes of at least theta votes grow on the trie. No noise is
+    added: secret numbers of votes and the threshold make it (epsilon, delta)-differentially private for one user, with
+    everything that user holds, added or removed. `voxpop.hitters.flower` runs the same protocol with words that never
+    leave their devices. The proof, and the paper's errors, are in docs/privacy/heavy-hitters.md.
 
     Attributes:
         max_length: most symbols of a word, its end mark counted; longer words are left out.
         unit: symbols by which prefixes grow in a round, 1 to 4. There are max_length / unit rounds, rounded up, and
-            fewer rounds need fewer holders.
+            fewer rounds need fewer holders. "auto" asks for as many as keep the sums of a round few enough to be
+            added in secret: four characters first and two in every later round, of bytes two and one, of tokens one
+            and one. A plan says what each unit costs. With published accounting it is 1, as in the paper.
         words: "one" for each user's most frequent word (the first in order of bytes, if several are), "many" for a word
             drawn anew in each round by how often the user holds it.
+        votes: "several" lets a user who is asked vote a second time now and then, and rarely more, for the same prefix:
+            a word then needs far fewer holders. "one" is the paper's single vote, as is published accounting.
         sampling: "bernoulli", or "fixed" for the paper's batches of fixed size, which have no proof.
         accounting: "exact" computes delta for what runs; "published" takes rate and threshold from the paper's
             Theorem 1, with its Corollary 2 corrected.
@@ -63,8 +69,9 @@ class HeavyHitters:
     """
 
     max_length: int = 10
-    unit: int = 1
+    unit: int | Literal["auto"] = "auto"
     words: Literal["one", "many"] = "one"
+    votes: Literal["one", "several"] = "several"
     sampling: Literal["bernoulli", "fixed"] = "bernoulli"
     accounting: Literal["exact", "published"] = "exact"
     alphabet: Literal["characters", "bytes", "tokens"] = "characters"
@@ -72,7 +79,8 @@ class HeavyHitters:
     def __post_init__(self) -> None:
         """Check every field."""
         check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
-        check_whole("unit", self.unit, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
+        if self.unit != "auto":
+            check_whole("unit", self.unit, WIDEST_UNIT, 'by how many symbols prefixes grow in a round, or "auto"')
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
         if self.sampling == "fixed" and self.accounting == "exact":
@@ -86,7 +94,15 @@ class HeavyHitters:
     @property
     def rounds(self) -> int:
         """How many rounds the longest word takes."""
-        return -(-self.max_length // self.unit)
+        first, unit = self.units
+        return 1 + max(0, -(-(self.max_length - first) // unit))
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Symbols of the first round, and of every later one."""
+        if self.accounting == "published":
+            return (1, 1) if self.unit == "auto" else (self.unit, self.unit)
+        return _AUTO[self.alphabet] if self.unit == "auto" else (self.unit, self.unit)
 
     def plan(self, budget: Budget) -> "HittersPlan":
         """Choose sampling rate and threshold for a budget: no data needed.

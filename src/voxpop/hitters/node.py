@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def node_votes(corpus: "Corpus", alphabet: str, trie: Trie, rules: Rules, secret: "Secret") -> Counter[Prefix]:
-    """Return the votes of a node's users in the next round, by prefix: at most one of each user.
+    """Return the votes of a node's users in the next round, by prefix: those of each user go to one.
 
     Args:
         corpus: what the node's users hold; it stays here.
@@ -29,13 +29,14 @@ def node_votes(corpus: "Corpus", alphabet: str, trie: Trie, rules: Rules, secret
     """
     spelling = spell(corpus, alphabet, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    users = electorate.sampled(trie.rounds, rules, secret)
-    _, words = electorate.choices(users, trie.rounds, rules, secret)
+    users, cast = electorate.sampled(trie.rounds, rules, secret)
+    having, words = electorate.choices(users, trie.rounds, rules, secret)
     votes: Counter[Prefix] = Counter()
-    for number, count in zip(*np.unique(words, return_counts=True), strict=True):
+    distinct, place = np.unique(words, return_inverse=True)
+    for number, count in zip(distinct, np.bincount(place, cast[having], minlength=distinct.size), strict=True):
         word = _symbols(int(number), spelling, corpus.vocabulary, alphabet)
-        if prefix_after(word, trie.rounds, rules.unit) in trie.live:
-            votes[prefix_after(word, trie.rounds + 1, rules.unit)] += int(count)
+        if prefix_after(word, rules.size(trie.rounds)) in trie.live:
+            votes[prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
     return votes
 
 

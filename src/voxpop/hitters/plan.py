@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.hitters.rules import Rules
+from voxpop.hitters.trust import SEEN, TRUST, Aggregation
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
@@ -30,18 +31,21 @@ class HittersPlan:
         budget: what may be spent.
         rules: what client and server follow.
         delta: what the rules cost at the budget's epsilon, at most the budget's delta; 1 where nothing is proved.
+        aggregation: of a federation, how nodes' sums are added up, "open" or "secure"; what its server then sees
+            stands in the guarantee, under which trust it stands in the plan's `trust` (`trust.py`).
 
     Example:
         >>> import voxpop as vp
         >>> plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(epsilon=1, delta=1e-8))
-        >>> plan.sampling_rate < 0.3, plan.theta > 10, plan.holders_90 < 140
-        (True, True, True)
+        >>> plan.rounds, plan.theta > 10, plan.holders_90 < 70
+        (4, True, True)
     """
 
     mechanism: "HeavyHitters"
     budget: Budget
     rules: Rules
     delta: float = field(kw_only=True)
+    aggregation: Aggregation = field(default="", kw_only=True)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -50,10 +54,12 @@ class HittersPlan:
 
     def promise(self, *, private: bool) -> Guarantee:
         """Return the guarantee of a release whose secret nobody knows, or of one made with a seed."""
-        epsilon, delta = self.budget.epsilon, self.budget.delta
+        epsilon, delta, seen = self.budget.epsilon, self.budget.delta, SEEN[self.aggregation]
         if self.mechanism.sampling == "fixed":
-            return Guarantee(epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta))
-        return Guarantee(epsilon, delta, private=private)
+            return Guarantee(
+                epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta), seen=seen
+            )
+        return Guarantee(epsilon, delta, private=private, seen=seen)
 
     @property
     def sampling_rate(self) -> float:
@@ -87,11 +93,11 @@ class HittersPlan:
         Raises:
             InputError: where it is out of range.
         """
-        return holders_needed(probability, self.rules.rate, self.rules.theta, self.rules.rounds)
+        return holders_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def discovery(self, holders: int) -> float:
         """Return the worst-case probability that a word of so many holders is found."""
-        return discovery_rate(holders, self.rules.rate, self.rules.theta, self.rules.rounds)
+        return discovery_rate(holders, self.rules.ballot, self.rules.rounds)
 
     def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on all users of a corpus; see `HeavyHitters.release`."""
@@ -106,17 +112,35 @@ class HittersPlan:
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "delta_spent": self.delta,
+            "unit": self.rules.unit,
+            "first_unit": self.rules.size(1),
             "sampling_rate": self.sampling_rate,
+            "again": self.rules.again,
+            "further": self.rules.further,
             "theta": self.theta,
             "rounds": self.rounds,
             "holders_90": self.holders_90,
             "holders_needed": [
                 {"probability": probability, "holders": self.holders(probability)} for probability in PROBABILITIES
             ],
+            **({"trust": TRUST[self.aggregation]} if self.aggregation else {}),
         }
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""
         from voxpop.hitters.describe import describe
 
-        return describe(self.to_dict(), str(self.guarantee))
+        return describe(self.to_dict(), str(self.guarantee), self.costs_of_units(), self.central_holders)
+
+    def costs_of_units(self) -> list[dict[str, Any]]:
+        """Return what each unit would cost within the same budget: rounds, holders, and sums about one prefix."""
+        from voxpop.hitters.units import costs_of_units
+
+        return costs_of_units(self.mechanism, self.budget)
+
+    @property
+    def central_holders(self) -> int:
+        """How many holders the optimal selection needs for the same probability 0.9, where one party sees all words."""
+        from voxpop.hitters.units import central_holders
+
+        return central_holders(self.budget)

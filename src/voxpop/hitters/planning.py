@@ -7,6 +7,7 @@ from voxpop.hitters.plan import HittersPlan
 from voxpop.hitters.rules import Rules
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.calibrate import best_sampling
 from voxpop.privacy.trie.published import published_sampling
 
@@ -23,24 +24,53 @@ def plan_hitters(hitters: "HeavyHitters", budget: Budget) -> HittersPlan:
             "the data."
         )
     if hitters.accounting == "exact":
-        best = best_sampling(budget, hitters.rounds, hitters.words)
-        return HittersPlan(hitters, budget, _rules(hitters, best.rate, best.theta), delta=best.delta)
-    rate, theta = published_sampling(budget, hitters.rounds)
-    rules = _rules(hitters, rate, theta)
+        best = best_sampling(budget, hitters.rounds, hitters.words, hitters.votes)
+        return HittersPlan(hitters, budget, _rules(hitters, best.ballot), delta=best.delta)
+    rules = _rules(hitters, Ballot(*published_sampling(budget, hitters.rounds)))
     if hitters.sampling == "fixed":
         return HittersPlan(hitters, budget, rules, delta=1.0)
     return HittersPlan(hitters, budget, rules, delta=_confirmed(budget, rules))
 
 
-def _rules(hitters: "HeavyHitters", rate: float, theta: int) -> Rules:
+def certified_plan(hitters: "HeavyHitters", budget: Budget, ballot: Ballot) -> HittersPlan:
+    """Return the plan of a ballot that somebody else chose, if it keeps to the budget: nodes check before they vote.
+
+    Args:
+        hitters: the mechanism.
+        budget: what may be spent.
+        ballot: what is proposed.
+
+    Raises:
+        BudgetError: if it costs more.
+    """
+    delta = trie_delta(budget.epsilon, ballot, hitters.rounds, hitters.words)
+    if delta > budget.delta:
+        raise BudgetError(
+            f"the votes that were asked for cost a delta of {delta:.3g} at epsilon {budget.epsilon:g}, more than "
+            f"{budget.delta:g}; nothing is answered."
+        )
+    return HittersPlan(hitters, budget, _rules(hitters, ballot), delta=delta)
+
+
+def _rules(hitters: "HeavyHitters", ballot: Ballot) -> Rules:
+    first, unit = hitters.units
     return Rules(
-        rate, theta, hitters.rounds, hitters.unit, hitters.max_length, words=hitters.words, sampling=hitters.sampling
+        ballot.rate,
+        ballot.theta,
+        hitters.rounds,
+        unit,
+        hitters.max_length,
+        words=hitters.words,
+        sampling=hitters.sampling,
+        again=ballot.again,
+        further=ballot.further,
+        first=first,
     )
 
 
 def _confirmed(budget: Budget, rules: Rules) -> float:
     """Return what the paper's numbers really cost with Bernoulli sampling: their proof is ours, not the paper's."""
-    delta = trie_delta(budget.epsilon, rules.rate, rules.theta, rules.rounds, rules.words)
+    delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds, rules.words)
     if delta > budget.delta:
         raise BudgetError(
             f"the paper's rate and threshold for epsilon {budget.epsilon:g} and delta {budget.delta:g} cost a delta of "

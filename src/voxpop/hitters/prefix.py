@@ -26,19 +26,17 @@ class Prefix:
 ROOT = Prefix(())
 
 
-def prefix_after(word: Word, rounds: int, unit: int) -> Prefix:
-    """Return the part of a word that rounds of so many symbols spell.
+def prefix_after(word: Word, size: int) -> Prefix:
+    """Return the first so many symbols of a word, the end mark counted.
 
     Args:
         word: not empty.
-        rounds: how many rounds have gone by.
-        unit: symbols per round.
+        size: how many; see `Rules.size`.
 
     Example:
-        >>> prefix_after(tuple("sun"), 2, 1)
+        >>> prefix_after(tuple("sun"), 2)
         Prefix(symbols=('s', 'u'), ended=False)
-        >>> prefix_after(tuple("sun"), 4, 1)
+        >>> prefix_after(tuple("sun"), 4)
         Prefix(symbols=('s', 'u', 'n'), ended=True)
     """
-    size = rounds * unit
     return Prefix(word[:size], ended=size > len(word))

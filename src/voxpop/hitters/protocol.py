@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from voxpop.hitters.client import Client, cast_vote
 from voxpop.hitters.prefix import Prefix
 from voxpop.hitters.rules import Rules
-from voxpop.hitters.server import count_votes, grow, is_over, is_sampled
+from voxpop.hitters.server import count_votes, grow, is_over, votes_cast
 from voxpop.hitters.trie import Trie
 
 if TYPE_CHECKING:
@@ -31,11 +31,14 @@ def run_protocol(clients: Sequence[Client], rules: Rules, secret: "Secret") -> T
     return trie
 
 
-def round_votes(clients: Iterable[Client], trie: Trie, rules: Rules, secret: "Secret") -> list[Prefix | None]:
-    """Return what each client says in the next round: its vote if it is sampled, else None."""
-    return [
-        cast_vote(client, trie, rules, secret)
-        if is_sampled(client.key, client.twin, trie.rounds, rules, secret)
-        else None
-        for client in clients
-    ]
+def round_votes(
+    clients: Iterable[Client], trie: Trie, rules: Rules, secret: "Secret"
+) -> list[tuple[Prefix, int] | None]:
+    """Return what each client says in the next round: its prefix and how many votes for it, or None."""
+    return [_said(client, trie, rules, secret) for client in clients]
+
+
+def _said(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> tuple[Prefix, int] | None:
+    votes = votes_cast(client.key, client.twin, trie.rounds, rules, secret)
+    prefix = cast_vote(client, trie, rules, secret) if votes else None
+    return None if prefix is None else (prefix, votes)

@@ -7,6 +7,7 @@ from voxpop.corpus.engine import Engine, check_engine
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
+from voxpop.hitters.trust import Aggregation
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.grams import table_of_lists
@@ -30,7 +31,12 @@ def release_hitters(plan: "HittersPlan", corpus: Engine, seed: int | None) -> Re
 
 
 def release_of(
-    grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "", seen: str = ""
+    grams: list[list[str]],
+    plan: "HittersPlan",
+    *,
+    private: bool,
+    reading: str = "",
+    aggregation: Aggregation = "",
 ) -> Release:
     """Return the release of grams in canonical order.
 
@@ -39,7 +45,7 @@ def release_of(
         plan: the plan that ran.
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
-        seen: what others than the readers of the release saw on the way.
+        aggregation: how the sums of a federation's nodes were added up; the record says what its server saw.
     """
-    guarantee = replace(plan.promise(private=private), seen=seen)
-    return Release(table_of_lists(grams), plan, guarantee, reading)
+    ran = replace(plan, aggregation=aggregation)
+    return Release(table_of_lists(grams), ran, ran.promise(private=private), reading)

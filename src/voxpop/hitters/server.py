@@ -1,7 +1,7 @@
 """The server: samples users, checks and counts votes, grows the trie. It never sees a word that is not on the trie.
 
-Each user is sampled in each round by a coin of its own, whose outcome stays secret: the guarantee follows from
-nothing but these coins and the threshold.
+How many votes a user casts in a round is drawn for it alone and stays secret: the guarantee follows from nothing but
+these draws and the threshold.
 """
 
 from collections import Counter
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
 
 
-def is_sampled(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret") -> bool:
-    """Say whether a user is sampled in the round after so many.
+def votes_cast(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret") -> int:
+    """Return how many votes a user casts in the round after so many: 0 if it is not asked.
 
     Args:
         key: of the user.
@@ -29,21 +29,26 @@ def is_sampled(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret")
         secret: of the run.
 
     Returns:
-        True with probability `rules.rate` exactly, for ideal bits.
+        At least so many with the probabilities of `rules.ballot` exactly, for ideal bits.
     """
     high, low = secret.draws(f"sample/round {rounds + 1}", np.array([key], np.uint64), twin)[0]
-    return (int(high) << 64 | int(low)) < rules.bar
+    draw = int(high) << 64 | int(low)
+    return sum(draw < bar for bar in rules.bars)
 
 
-def count_votes(votes: Iterable[Prefix | None], trie: Trie, rules: Rules) -> Counter[Prefix]:
+def count_votes(votes: Iterable[tuple[Prefix, int] | None], trie: Trie, rules: Rules) -> Counter[Prefix]:
     """Count the votes that extend a live prefix, and ignore silence and everything else.
 
     Args:
-        votes: at most one of each sampled user.
+        votes: of each user a prefix and how many votes for it, or None.
         trie: as it is before the round.
         rules: the public rules.
     """
-    return Counter(vote for vote in votes if vote is not None and is_valid(vote, trie, rules))
+    counts: Counter[Prefix] = Counter()
+    for vote in votes:
+        if vote is not None and is_valid(vote[0], trie, rules):
+            counts[vote[0]] += vote[1]
+    return counts
 
 
 def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
@@ -56,10 +61,10 @@ def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
     """
     if not isinstance(vote, Prefix) or not isinstance(vote.symbols, tuple):
         return False
-    known, size = trie.rounds * rules.unit, len(vote.symbols)
+    known, after, size = rules.size(trie.rounds), rules.size(trie.rounds + 1), len(vote.symbols)
     if not 0 < size <= rules.longest or Prefix(vote.symbols[:known]) not in trie.live:
         return False
-    return known <= size < known + rules.unit if vote.ended else size == known + rules.unit
+    return known <= size < after if vote.ended else size == after
 
 
 def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:

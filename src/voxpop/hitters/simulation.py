@@ -30,12 +30,14 @@ class Round:
     Attributes:
         voters: int64, places of the users who voted, rising.
         votes: int32, the word whose prefix each of them named.
+        cast: int64, how many votes each of them cast for it.
         grown: bool (words), whose prefix grew in this round.
         live: bool (words), of which of them more is to come.
     """
 
     voters: Int64s
     votes: Int32s
+    cast: Int64s
     grown: NDArray[np.bool_]
     live: NDArray[np.bool_]
 
@@ -71,19 +73,19 @@ def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, s
     for rounds in range(rules.rounds):
         if rounds and not live.any():
             return
-        users = electorate.sampled(rounds, rules, secret)
-        voters, votes = electorate.choices(users, rounds, rules, secret)
+        users, cast = electorate.sampled(rounds, rules, secret)
+        having, votes = electorate.choices(users, rounds, rules, secret)
         heard = live[votes]
-        voters, votes = voters[heard], votes[heard]
-        size = (rounds + 1) * rules.unit
-        grown = live & _popular(votes, spelling.shared, size, rules.theta)
+        voters, votes, cast = users[having][heard], votes[heard], cast[having][heard]
+        size = rules.size(rounds + 1)
+        grown = live & _popular(votes, cast, spelling.shared, size, rules.theta)
         live = grown & (spelling.sizes >= size)
-        yield Round(voters, votes, grown, live)
+        yield Round(voters, votes, cast, grown, live)
 
 
-def _popular(votes: Int32s, shared: Int32s, size: int, theta: int) -> NDArray[np.bool_]:
+def _popular(votes: Int32s, cast: Int64s, shared: Int32s, size: int, theta: int) -> NDArray[np.bool_]:
     """Say of each word whether its first `size` symbols, the end mark counted, got enough votes."""
     run = np.cumsum(shared < size) - 1  # the first word shares nothing, so runs count from 0
-    counts = np.bincount(run[votes], minlength=int(run[-1]) + 1 if run.size else 0)
+    counts = np.bincount(run[votes], cast, minlength=int(run[-1]) + 1 if run.size else 0)
     popular: NDArray[np.bool_] = (counts >= theta)[run]
     return popular

@@ -1,18 +1,22 @@
 """The accountant against exhaustion: never below, and within one per cent."""
 
 import math
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive_trie import survives, worst_many_words, worst_one_word
+from naive_trie import survives, votes_law, worst_many_words, worst_one_word
 from voxpop.errors import BudgetError
+from voxpop.hitters.rules import Rules
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.trie import curve
 from voxpop.privacy.trie.accountant import direction_delta, trie_delta, trie_epsilon
-from voxpop.privacy.trie.curve import chances, survival
+from voxpop.privacy.trie.ballot import Ballot, survival
+from voxpop.privacy.trie.curve import chances
 
 USERS = 658_769
 DELTA = 1 / (100 * USERS)
@@ -24,8 +28,8 @@ DELTA = 1 / (100 * USERS)
 def test_one_word_agrees_with_exhaustion(rate, theta, epsilon, added):
     """Three rounds, every path of holders: the bound is above the worst one, by at most one per cent."""
     most = 24
-    exact = worst_one_word(math.exp(epsilon), most, 3, rate, theta, added)
-    bound = direction_delta(epsilon, chances(rate, theta), rate, 3, "one", added, 1200)
+    exact = worst_one_word(math.exp(epsilon), most, 3, Ballot(rate, theta), added)
+    bound = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 3, "one", added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
 
 
@@ -36,9 +40,49 @@ def test_one_word_agrees_with_exhaustion(rate, theta, epsilon, added):
 def test_many_words_agree_with_exhaustion(rate, theta, epsilon, added):
     """Three rounds, every adversary that knows what survived: the bound is above, by at most one per cent."""
     most = 24
-    exact = worst_many_words(math.exp(epsilon), most, 3, rate, theta, added)
-    bound = direction_delta(epsilon, chances(rate, theta), rate, 3, "many", added, 1200)
+    exact = worst_many_words(math.exp(epsilon), most, 3, Ballot(rate, theta), added)
+    bound = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 3, "many", added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
+
+
+BALLOTS = [Ballot(0.5, 3, 0.2, 0.3), Ballot(0.7, 5, 0.05, 0.5), Ballot(0.3, 2, 0.5), Ballot(0.8, 4, 0.3, 0.4)]
+
+
+@pytest.mark.parametrize("added", [True, False])
+@pytest.mark.parametrize("ballot", BALLOTS)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
+@pytest.mark.parametrize(("words", "worst", "most"), [("one", worst_one_word, 22), ("many", worst_many_words, 16)])
+def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon, added):
+    """The same where a user may vote more than once: every path of holders, from exact fractions."""
+    exact = worst(math.exp(epsilon), most, 3, ballot, added)
+    bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
+    assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.01, 0.99), st.integers(2, 60), st.floats(0.0, 0.9), st.floats(0.0, 0.9))
+def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
+    """Tails are whole numbers of 2^-128, also far down, and fall; the bars of what runs are these numbers."""
+    tails = Ballot(rate, theta, again, further).tails
+    bars = Rules(rate, theta, 1, again=again, further=further).bars
+    assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
+    assert len(tails) <= theta
+    assert all(low <= high for high, low in pairwise(tails))
+    exact = [Fraction(rate) * Fraction(again) * Fraction(further) ** votes for votes in range(theta - 1)]
+    large = [(tail, float(one)) for tail, one in zip(tails[1:], exact, strict=False) if one > 1e-20]
+    assert all(abs(tail / one - 1) < 1e-12 for tail, one in large)
+    assert all(one < 2.0**-127 for one in exact[len(tails) - 1 :])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.05, 0.95), st.integers(2, 12), st.floats(0.001, 0.9), st.floats(0.001, 0.9), st.integers(0, 60))
+def test_survival_with_several_votes_against_fractions(rate, theta, again, further, holders):
+    """Sums of votes, and their complements, to a relative 1e-10, in both tails."""
+    ballot = Ballot(rate, theta, again, further)
+    law = votes_law(holders, ballot)
+    survived, lost = survival(ballot, np.array([holders]))
+    assert float(survived[0]) == pytest.approx(float(law[-1]), rel=1e-10, abs=1e-300)
+    assert float(lost[0]) == pytest.approx(float(sum(law[:-1])), rel=1e-10, abs=1e-20)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +92,9 @@ def test_the_papers_own_parameters(batch, one, many):
     """What the paper runs for its claims of epsilon 1, 2 and 4, at theta 12 and 10 rounds: some thirty times less."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
-        assert trie_delta(epsilon, rate, 12, 10, words) <= DELTA
-        assert trie_delta(0.97 * epsilon, rate, 12, 10, words) > DELTA
-    assert direction_delta(0.028, chances(6269 / USERS, 12), 6269 / USERS, 10, "many", False, 1200) <= DELTA
+        assert trie_delta(epsilon, Ballot(rate, 12), 10, words) <= DELTA
+        assert trie_delta(0.97 * epsilon, Ballot(rate, 12), 10, words) > DELTA
+    assert direction_delta(0.028, chances(Ballot(6269 / USERS, 12)), 6269 / USERS, 10, "many", False, 1200) <= DELTA
 
 
 @pytest.mark.jit
@@ -67,12 +111,12 @@ def test_the_papers_own_parameters(batch, one, many):
 )
 def test_known_epsilons(epsilon, rate, theta, words):
     """Values that an independent computation gave, to the digits it gave."""
-    assert trie_epsilon(DELTA, rate, theta, 10, words) == pytest.approx(epsilon, abs=1.6e-3)
+    assert trie_epsilon(DELTA, Ballot(rate, theta), 10, words) == pytest.approx(epsilon, abs=1.6e-3)
 
 
 def test_the_other_direction_of_one_word():
     """Without the user nothing is e^epsilon times as likely beyond -ln(1 - s); below, the recursion has its value."""
-    corners = chances(0.2, 16)
+    corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
     assert direction_delta(1e-4, corners, 0.2, 10, "one", False, 1200) == pytest.approx(0.0319, abs=2e-4)
 
@@ -81,7 +125,7 @@ def test_the_other_direction_of_one_word():
 def test_survival_against_fifty_digits(rate, theta, spare):
     """Binomial tails, and their complements, to a relative 1e-10."""
     holders = theta - 1 + spare
-    survived, lost = survival(rate, theta, np.array([holders]))
+    survived, lost = survival(Ballot(rate, theta), np.array([holders]))
     s = number(rate)
     below = context.fsum(context.binomial(holders, i) * s**i * (1 - s) ** (holders - i) for i in range(theta))
     if below > 1e-290:
@@ -101,9 +145,9 @@ def test_survival_against_fifty_digits(rate, theta, spare):
 def test_leaving_points_out_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
     """Corners between the points: never below what all points give, and within one and a half per cent of it."""
     epsilon = trie_epsilon_about(rate)
-    thinned = direction_delta(epsilon, chances(rate, theta), rate, 6, words, added, 400)
+    thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     monkeypatch.setattr(curve, "_ALL", 10**9)
-    whole = direction_delta(epsilon, chances(rate, theta), rate, 6, words, added, 400)
+    whole = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     assert whole * (1 - 1e-9) <= thinned <= whole * 1.015 + 1e-20
 
 
@@ -115,12 +159,12 @@ def trie_epsilon_about(rate):
 @given(st.floats(0.001, 0.5), st.integers(2, 30))
 def test_corners_enclose_every_point(rate, theta):
     """Every point lies within the polygon: below all lines through neighbouring corners of its upper side."""
-    corners = chances(rate, theta)
+    corners = chances(Ballot(rate, theta))
     order = np.argsort(corners.without, kind="stable")
     p, q = corners.without[order], corners.joined[order]
     holders = np.unique(np.geomspace(theta, 3 * theta / rate, 300).round().astype(np.int64))
-    without, _ = survival(rate, theta, holders)
-    joined, _ = survival(rate, theta, holders + 1)
+    without, _ = survival(Ballot(rate, theta), holders)
+    joined, _ = survival(Ballot(rate, theta), holders + 1)
     inside = (without >= p[0]) & (without <= p[-1])
     assert np.all(joined[inside] <= np.interp(without[inside], p, q) * (1 + 1e-9))
 
@@ -129,22 +173,33 @@ def test_corners_enclose_every_point(rate, theta):
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_finer_grids_only_lower_the_bound(words):
     """Every grid is safe: the finest gives the least, and all are above it."""
-    values = [trie_delta(0.6, 0.15, 12, 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
+    values = [trie_delta(0.6, Ballot(0.15, 12), 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
     assert all(value >= values[-1] * (1 - 1e-6) for value in values)
     assert values[0] > values[-1]
 
 
 def test_a_user_alone_is_found_with_the_chance_of_theta_coins():
     """With theta - 1 others, what betrays the user is that all theta are sampled: no epsilon pays for it."""
-    assert trie_delta(50, 0.5, 10, 1) == pytest.approx(0.5**10, rel=1e-6)
-    assert survives(10, 0.5, 10) == 0.5**10
+    assert trie_delta(50, Ballot(0.5, 10), 1) == pytest.approx(0.5**10, rel=1e-6)
+    assert survives(10, Ballot(0.5, 10)) == 0.5**10
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0}, {"rate": 0}, {"rate": 1}, {"theta": 1}, {"rounds": 0}, {"words": "two"}]
+    "wrong",
+    [
+        {"epsilon": 0},
+        {"rate": 0},
+        {"rate": 1},
+        {"theta": 1},
+        {"rounds": 0},
+        {"words": "two"},
+        {"again": 1},
+        {"further": -0.1},
+    ],
 )
 def test_out_of_range(wrong):
     """Values that mean nothing are refused by name."""
-    values = {"epsilon": 1.0, "rate": 0.5, "theta": 3, "rounds": 2, "words": "one", **wrong}
+    law = {"rate": 0.5, "theta": 3, "again": 0.1, "further": 0.1}
+    values = {"epsilon": 1.0, "rounds": 2, "words": "one", **law, **wrong}
     with pytest.raises(BudgetError, match=next(iter(wrong))):
-        trie_delta(values["epsilon"], values["rate"], values["theta"], values["rounds"], values["words"])
+        trie_delta(values["epsilon"], Ballot(*(values[name] for name in law)), values["rounds"], values["words"])

@@ -5,18 +5,19 @@ import random
 
 import pytest
 
-from naive_trie import batches, bernoulli, hockey_stick, honest, law_of
+from naive_trie import ballots, batches, bernoulli, hockey_stick, honest, law_of
 from voxpop.hitters.client import Client, client_of
 from voxpop.hitters.prefix import prefix_after
 from voxpop.hitters.rules import Rules
 from voxpop.privacy.trie.accountant import direction_delta, trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.curve import chances
 
 EPSILONS = (0.05, 0.3, 1.0)
 
 
-def rules_of(words, rate, theta, rounds=2, unit=1):
-    return Rules(rate, theta, rounds, unit, max_length=rounds * unit, words=words)
+def rules_of(words, rate, theta, rounds=2, unit=1, again=0.0, further=0.0):
+    return Rules(rate, theta, rounds, unit, rounds * unit, words=words, again=again, further=further)
 
 
 def neighbours(rng, rules, alphabet="ab"):
@@ -37,9 +38,9 @@ def worst_ratio(rules, cases, says=honest, seed=0):
     worst = 0.0
     for _ in range(cases):
         larger, smaller = neighbours(rng, rules)
-        laws = [law_of(each, rules, bernoulli(len(each), rules.rate), says) for each in (larger, smaller)]
+        laws = [law_of(each, rules, ballots(len(each), rules.ballot), says) for each in (larger, smaller)]
         for epsilon in EPSILONS:
-            corners = chances(rules.rate, rules.theta)
+            corners = chances(rules.ballot)
             for added, (first, other) in ((True, laws), (False, laws[::-1])):
                 bound = direction_delta(epsilon, corners, rules.rate, rules.rounds, rules.words, added, 800)
                 exact = hockey_stick(first, other, math.exp(epsilon))
@@ -63,12 +64,31 @@ def test_many_words_never_exceed_the_accountant(rate, theta):
     assert 0.2 < worst <= 1 + 1e-9
 
 
+@pytest.mark.parametrize(("words", "least"), [("one", 0.5), ("many", 0.2)])
+@pytest.mark.parametrize(("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), (0.5, 3, 0.2, 0.5)])
+def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, again, further):
+    """Every number of votes of every user, through the real client and server: below the bound, and near it."""
+    worst = worst_ratio(rules_of(words, rate, theta, 2, again=again, further=further), 6)
+    assert least < worst <= 1 + 1e-9
+
+
+def test_votes_that_come_again_more_often_than_accounted_are_caught():
+    """Accounted with a chance of 0.05 for each further vote, run with 0.9: a user alone is found far too often."""
+    run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
+    clients = [client_of(0, {("a",): 1}, run)]
+    laws = [law_of(each, run, ballots(len(each), run.ballot)) for each in (clients, [])]
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, claimed, 2)
+    sound = rules_of("one", 0.5, 4, again=0.05, further=0.05)
+    laws = [law_of(each, sound, ballots(len(each), sound.ballot)) for each in (clients, [])]
+    assert hockey_stick(*laws, math.exp(1.0)) <= trie_delta(1.0, claimed, 2)
+
+
 def every_live_prefix(client: Client, trie, rules):
     """A broken client: it votes for all its live prefixes at once."""
     votes = {
-        prefix_after(word, trie.rounds + 1, rules.unit)
+        prefix_after(word, rules.size(trie.rounds + 1))
         for word, _ in client.words
-        if prefix_after(word, trie.rounds, rules.unit) in trie.live
+        if prefix_after(word, rules.size(trie.rounds)) in trie.live
     }
     return [(1.0, list(votes))]
 
@@ -82,9 +102,9 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
     laws = [
         law_of(each, rules, bernoulli(len(each), rules.rate), every_live_prefix) for each in ([*others, user], others)
     ]
-    assert hockey_stick(*laws, math.exp(1.0)) > 1.3 * trie_delta(1.0, rules.rate, rules.theta, rules.rounds, "many")
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.3 * trie_delta(1.0, rules.ballot, rules.rounds, "many")
     sound = [law_of(each, rules, bernoulli(len(each), rules.rate)) for each in ([*others, user], others)]
-    assert hockey_stick(*sound, math.exp(1.0)) <= trie_delta(1.0, rules.rate, rules.theta, rules.rounds, "many")
+    assert hockey_stick(*sound, math.exp(1.0)) <= trie_delta(1.0, rules.ballot, rules.rounds, "many")
 
 
 def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
@@ -98,7 +118,7 @@ def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
     others = [client_of(user, {(word,): 1}, rules) for user, word in enumerate(words)]
     user, nobody = client_of(9, {("a",): 1}, rules), client_of(9, {}, rules)
     laws = [law_of([*others, last], rules, batches(7, 3)) for last in (user, nobody)]
-    bound = direction_delta(1.0, chances(rules.rate, 2), rules.rate, 2, "one", False, 800)
+    bound = direction_delta(1.0, chances(Ballot(rules.rate, 2)), rules.rate, 2, "one", False, 800)
     assert bound == 0.0
     assert hockey_stick(laws[1], laws[0], math.exp(1.0)) > 0.2
     assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon pays for it
@@ -113,7 +133,7 @@ def test_one_coin_for_several_users_is_caught():
     ]
     alone = [(chance, (coins[0], coins[0])) for chance, coins in bernoulli(1, rules.rate)]
     laws = [law_of(clients, rules, together), law_of(clients[:2], rules, alone)]
-    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, 0.3, 3, 2)
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, Ballot(0.3, 3), 2)
 
 
 def test_a_threshold_of_one_less_is_caught():
@@ -121,4 +141,4 @@ def test_a_threshold_of_one_less_is_caught():
     loose = rules_of("one", 0.3, 2, rounds=2)
     clients = [client_of(user, {("a",): 1}, loose) for user in range(2)]
     laws = [law_of(each, loose, bernoulli(len(each), 0.3)) for each in (clients, clients[:1])]
-    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, 0.3, 3, 2)
+    assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, Ballot(0.3, 3), 2)

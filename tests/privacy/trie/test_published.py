@@ -8,6 +8,7 @@ import pytest
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.discovery import holders_needed
 from voxpop.privacy.trie.published import (
     corollary_rate,
@@ -56,8 +57,8 @@ def test_a_plan_by_the_paper():
     """Epsilon 1 at delta 1/(100 n): theta 12, and about 2,700 holders; exact accounting confirms it easily."""
     rate, theta = published_sampling(Budget(1, 1 / (100 * USERS)), 10)
     assert theta == 12
-    assert 2600 < holders_needed(0.9, rate, theta, 10) < 2750
-    assert trie_delta(0.05, rate, theta, 10) <= 1 / (100 * USERS)
+    assert 2600 < holders_needed(0.9, Ballot(rate, theta), 10) < 2750
+    assert trie_delta(0.05, Ballot(rate, theta), 10) <= 1 / (100 * USERS)
     assert theorem_theta(0.5) == 10
     with pytest.raises(BudgetError, match="delta"):
         theorem_theta(0.0)

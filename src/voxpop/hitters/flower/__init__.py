@@ -3,8 +3,9 @@
 | file | holds |
 |---|---|
 | `settings.py` | what a run is configured with: mechanism, budget, nodes, patience |
-| `client_app.py` | the node: reads its own table, votes once a round |
+| `client_app.py`, `memory.py` | the node: reads its table, answers each round once, keeps secrets between stages |
 | `server_app.py` | the server: asks, counts, grows, saves the release |
 
-Words never leave a node; sums of votes do. `examples/flower/` shows how to run it.
+Words never leave a node; sums of votes do, masked so that the server sees their total only
+(`voxpop.hitters.masking`). `examples/flower/` shows how to run it.
 """

@@ -1,25 +1,28 @@
 """The server: waits for nodes, asks them round by round, grows the trie from sums of votes, saves the release."""
 
 import time
+from collections.abc import Mapping
 from logging import INFO, WARNING
+from typing import Any
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
 from voxpop.errors import InputError
+from voxpop.hitters.domain import Domain
 from voxpop.hitters.federation import next_trie
 from voxpop.hitters.flower.settings import Settings, settings_of
+from voxpop.hitters.masking.collector import Collector
 from voxpop.hitters.node import canonical, gram_of
 from voxpop.hitters.releasing import release_of
-from voxpop.hitters.server import is_over
+from voxpop.hitters.server import grow, is_over
 from voxpop.hitters.trie import Trie
+from voxpop.hitters.trust import Aggregation
 from voxpop.hitters.wire import write_trie
 from voxpop.release.saving import check_target
 
 PAUSE = 0.5
-SEEN = "the server saw each node's sums of sampled votes before the threshold"
-"""What the record of a run says beside its guarantee."""
 
 app = ServerApp()
 
@@ -31,36 +34,91 @@ def main(grid: Grid, context: Context) -> None:
     check_target(settings.output)
     _wait_for_nodes(grid, settings)
     plan, trie = settings.plan, Trie()
+    one_round = _secure_round if settings.secure else _open_round
     while not is_over(trie, plan.rules):
-        nodes = sorted(grid.get_node_ids())
-        messages = [_question(node, trie, settings) for node in nodes]
-        replies = list(grid.send_and_receive(messages, timeout=settings.patience))
-        answers = [(reply.metadata.src_node_id, _sums(reply)) for reply in replies]
-        trie, complaints = next_trie(trie, nodes, answers, plan.rules)
+        trie, complaints = one_round(grid, trie, settings, context.run_id)
         for complaint in complaints:
             log(WARNING, "voxpop: %s", complaint)
         log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
     alphabet = plan.mechanism.alphabet
     grams = canonical([gram_of(word, alphabet) for word in trie.words])
-    release = release_of(grams, plan, private=settings.seed is None, seen=SEEN)
+    added: Aggregation = "secure" if settings.secure else "open"
+    release = release_of(grams, plan, private=settings.seed is None, aggregation=added)
     release.save(settings.output)
     log(INFO, "voxpop: %s; saved to %s", release, settings.output)
 
 
-def _question(node: int, trie: Trie, settings: Settings) -> Message:
-    """The public trie, to one node; it expires with the server's patience."""
-    content = RecordDict({"round": ConfigRecord({"trie": write_trie(trie)})})
-    return Message(content, node, "query", ttl=settings.patience + 1, group_id=str(trie.rounds + 1))
+def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
+    """Ask every node for its sums and add them up: the server sees each node's."""
+    nodes = sorted(grid.get_node_ids())
+    told = {node: _question(trie, settings) for node in nodes}
+    answers = _asked(grid, "votes", told, trie.rounds, settings)
+    texts = [(node, answer.get("sums")) for node, answer in answers.items()]
+    return next_trie(trie, nodes, texts, settings.plan.rules)
 
 
-def _sums(reply: Message) -> object:
-    """What a node said, or None if it failed or said something else."""
-    if reply.has_error():
-        return None
+def _secure_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
+    """Add sums up in secret: the server sees their total only, or nothing where too few nodes stay."""
+    domain = Domain(trie, settings.plan.rules, settings.symbols)
+
+    def ask(stage: str, told: Mapping[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+        more = _question(trie, settings) if stage == "masked" else {}
+        content = {node: {**_plain(each), **more, "number": trie.rounds} for node, each in told.items()}
+        return {node: _numbered(answer) for node, answer in _asked(grid, stage, content, trie.rounds, settings).items()}
+
+    collector = Collector(f"{run}/{trie.rounds}", len(domain), ask)
     try:
-        return reply.content["votes"]["sums"]
-    except (KeyError, TypeError, IndexError):
-        return None
+        total = collector.total(sorted(grid.get_node_ids()))
+    except InputError:
+        for complaint in collector.complaints:
+            log(WARNING, "voxpop: round %s: %s", trie.rounds + 1, complaint)
+        raise
+    complaints = [f"round {trie.rounds + 1}: {complaint}" for complaint in collector.complaints]
+    return grow(trie, domain.votes(total), settings.plan.rules), complaints
+
+
+def _question(trie: Trie, settings: Settings) -> dict[str, Any]:
+    """Return what a node must know to vote: the public trie, and how its users vote."""
+    ballot = settings.plan.rules.ballot
+    return {"trie": write_trie(trie), "ballot": [ballot.rate, float(ballot.theta), ballot.again, ballot.further]}
+
+
+def _asked(
+    grid: Grid, stage: str, told: Mapping[int, dict[str, Any]], rounds: int, settings: Settings
+) -> dict[int, dict[str, Any]]:
+    """Ask nodes, and return what those say that answer in time: the first answer of each, nothing where it failed.
+
+    A message expires with the server's patience.
+    """
+    messages = [
+        Message(
+            RecordDict({"round": ConfigRecord({"stage": stage, **content})}),
+            node,
+            "query",
+            ttl=settings.patience + 1,
+            group_id=str(rounds + 1),
+        )
+        for node, content in told.items()
+    ]
+    answers: dict[int, dict[str, Any]] = {}
+    for reply in grid.send_and_receive(messages, timeout=settings.patience):
+        node = reply.metadata.src_node_id
+        if node in told and node not in answers:
+            record = None if reply.has_error() else reply.content.get("votes")
+            answers[node] = dict(record) if isinstance(record, ConfigRecord) else {}
+    return answers
+
+
+def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers of nodes as text: they do not fit the numbers of a message."""
+    return {name: [str(node) for node in value] if name == "nodes" else value for name, value in told.items()}
+
+
+def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]}
+    except (TypeError, ValueError):
+        return {}
 
 
 def _wait_for_nodes(grid: Grid, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""What a run is configured with, on the server and on every node alike: each makes the plan for itself."""
+"""What a run is configured with. The server plans; every node checks for itself that the plan keeps to the budget."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +6,18 @@ from functools import lru_cache
 from typing import Any, final
 
 from voxpop.errors import InputError, UnsoundError
+from voxpop.hitters.domain import public_symbols
 from voxpop.hitters.heavy_hitters import HeavyHitters
 from voxpop.hitters.plan import HittersPlan
+from voxpop.hitters.planning import certified_plan
+from voxpop.hitters.prefix import Symbol
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.trie.ballot import Ballot
 
-FIELDS = {"max-length": "max_length", "unit": "unit", "words": "words", "alphabet": "alphabet"}
+FIELDS = {"max-length": "max_length", "unit": "unit", "words": "words", "votes": "votes", "alphabet": "alphabet"}
 NO_SEED = -1
+LEAST_NODES = 3
 
 
 @final
@@ -21,18 +26,37 @@ class Settings:
     """One run.
 
     Attributes:
-        plan: the numbers that run.
+        mechanism: what runs.
+        budget: what may be spent.
         seed: of a run that is NOT private, or None.
         nodes: how many nodes to wait for before the first round.
-        patience: seconds to wait for them, and for the answers of a round.
+        patience: seconds to wait for them, and for the answers of a round or a stage of it.
         output: where the server saves the release.
+        secure: whether sums are added up in secret, so that the server sees their total only.
+        symbols: the public alphabet, if so.
     """
 
-    plan: HittersPlan
+    mechanism: HeavyHitters
+    budget: Budget
     seed: int | None
     nodes: int
     patience: float
     output: str
+    secure: bool
+    symbols: tuple[Symbol, ...]
+
+    @property
+    def plan(self) -> HittersPlan:
+        """What the server runs."""
+        return _plan(self.mechanism, self.budget)
+
+    def certified(self, ballot: Ballot) -> HittersPlan:
+        """Return the plan of a ballot that the server asks for, if it keeps to the budget.
+
+        Raises:
+            BudgetError: if it does not.
+        """
+        return _certified(self.mechanism, self.budget, ballot)
 
     def secret(self) -> Secret:
         """Return the secret of a node for one round: its own and fresh, unless the run has a seed."""
@@ -43,8 +67,8 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     """Return the settings of a Flower run.
 
     Args:
-        config: its run config: epsilon and delta, and if wanted max-length, unit, words, alphabet, seed, nodes,
-            patience and output.
+        config: its run config: epsilon and delta, and if wanted max-length, unit, words, votes, alphabet, secure,
+            symbols, seed, nodes, patience and output.
 
     Raises:
         InputError: where something is missing or out of range.
@@ -54,20 +78,33 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
             raise InputError(f"the run config has no {name}; set it in pyproject.toml or with flwr run --run-config.")
     if config.get("sampling", "bernoulli") != "bernoulli":
         raise UnsoundError("batches of fixed size have no proof and are not run on devices; leave `sampling` out.")
-    seed = int(config.get("seed", NO_SEED))
+    seed, secure = int(config.get("seed", NO_SEED)), config.get("secure", True)
+    nodes = int(config.get("nodes", LEAST_NODES))
+    if type(secure) is not bool:
+        raise InputError(f"`secure` must be true or false, got {type(secure).__name__}.")
+    if secure and nodes < LEAST_NODES:
+        raise InputError(
+            f"sums of {nodes} nodes cannot be added up in secret: `nodes` must be at least {LEAST_NODES}, or `secure` "
+            "false, and then the server sees the sums of each node."
+        )
+    mechanism = HeavyHitters(**{FIELDS[name]: config[name] for name in FIELDS if name in config})
     return Settings(
-        _plan(
-            tuple((FIELDS[name], config[name]) for name in FIELDS if name in config),
-            float(config["epsilon"]),
-            float(config["delta"]),
-        ),
+        mechanism,
+        Budget(float(config["epsilon"]), float(config["delta"])),
         None if seed == NO_SEED else seed,
-        int(config.get("nodes", 1)),
+        nodes,
         float(config.get("patience", 60.0)),
         str(config.get("output", "hitters")),
+        secure,
+        public_symbols(mechanism.alphabet, str(config.get("symbols", "")) or None) if secure else (),
     )
 
 
 @lru_cache(maxsize=8)
-def _plan(fields: tuple[tuple[str, Any], ...], epsilon: float, delta: float) -> HittersPlan:
-    return HeavyHitters(**dict(fields)).plan(Budget(epsilon, delta))
+def _plan(mechanism: HeavyHitters, budget: Budget) -> HittersPlan:
+    return mechanism.plan(budget)
+
+
+@lru_cache(maxsize=8)
+def _certified(mechanism: HeavyHitters, budget: Budget, ballot: Ballot) -> HittersPlan:
+    return certified_plan(mechanism, budget, ballot)

@@ -1,4 +1,4 @@
-"""The exact accountant of a trie grown by Bernoulli sampling and a threshold.
+"""The exact accountant of a trie grown by votes of sampled users and a threshold.
 
 One user is added. Reveal every other user's choice of word: given these choices, votes for different prefixes come
 from different users and are independent, so in each round the two data sets differ in the survival of a single
@@ -26,6 +26,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from voxpop.errors import BudgetError
+from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.curve import Chances, chances
 from voxpop.privacy.trie.grid import Grid, Shift, Table
 
@@ -36,15 +37,12 @@ ROUNDING = 1 + 1e-7
 PER_ROUND = 1e-15
 
 
-def trie_delta(
-    epsilon: float, rate: float, theta: int, rounds: int, words: Words = "one", *, nodes: int = NODES
-) -> float:
+def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one", *, nodes: int = NODES) -> float:
     """A certified upper bound of delta, for one user added or removed.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
-        rate: The probability that a user is sampled in a round.
-        theta: Votes that a prefix needs to survive.
+        ballot: How users vote in every round, and the threshold.
         rounds: How many rounds there are.
         words: `one` if a user votes for the same word in every round, `many` if for any.
         nodes: How fine to compute; more is tighter, none is wrong.
@@ -56,11 +54,11 @@ def trie_delta(
         BudgetError: A value is out of range.
 
     Example:
-        >>> trie_delta(0.978, 0.2, 16, 10) < 1 / 65_876_900
+        >>> trie_delta(0.978, Ballot(0.2, 16), 10) < 1 / 65_876_900
         True
     """
-    _check(epsilon, rate, theta, rounds, words)
-    corners = chances(rate, theta)
+    _check(epsilon, rounds, words)
+    corners, rate = chances(ballot), ballot.rate
     worst = direction_delta(epsilon, corners, rate, rounds, words, True, nodes)
     reverse = direction_delta(epsilon, corners, rate, rounds, words, False, nodes // 4)
     if reverse > worst:  # it nearly always is far smaller, and a coarse bound of it is enough
@@ -68,13 +66,12 @@ def trie_delta(
     return min(1.0, worst * ROUNDING + PER_ROUND * rounds)
 
 
-def trie_epsilon(delta: float, rate: float, theta: int, rounds: int, words: Words = "one") -> float:
+def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one") -> float:
     """The least epsilon that goes with a delta, from above and within 1e-4 of itself.
 
     Args:
         delta: The delta of the guarantee.
-        rate: The probability that a user is sampled in a round.
-        theta: Votes that a prefix needs to survive.
+        ballot: How users vote in every round, and the threshold.
         rounds: How many rounds there are.
         words: `one` or `many`.
 
@@ -85,16 +82,16 @@ def trie_epsilon(delta: float, rate: float, theta: int, rounds: int, words: Word
         BudgetError: A value is out of range.
 
     Example:
-        >>> round(trie_epsilon(1 / 65_876_900, 0.2, 16, 10), 2)
+        >>> round(trie_epsilon(1 / 65_876_900, Ballot(0.2, 16), 10), 2)
         0.98
     """
     low, high = 1e-6, 64.0
-    if trie_delta(high, rate, theta, rounds, words) > delta:
+    if trie_delta(high, ballot, rounds, words) > delta:
         return float("inf")
     for nodes, width in ((150, 1.03), (800, 1 + 1e-4)):  # coarse values are above, so they only bring `high` down
         while high / low > width:
             middle = (low * high) ** 0.5
-            enough = trie_delta(middle, rate, theta, rounds, words, nodes=nodes) <= delta
+            enough = trie_delta(middle, ballot, rounds, words, nodes=nodes) <= delta
             low, high = (low, middle) if enough else (middle, high)
         low /= 1.1
     return high
@@ -115,7 +112,7 @@ def direction_delta(
     Args:
         epsilon: The epsilon of the guarantee.
         corners: The worst cases of a round.
-        rate: The probability that a user is sampled in a round.
+        rate: The probability that a user is asked in a round.
         rounds: How many rounds there are.
         words: `one` or `many`.
         added: Whether the law with the user is held against the one without, or the other way round.
@@ -145,12 +142,10 @@ def direction_delta(
     return table.value_at(float(np.exp(epsilon)), grid)
 
 
-def _check(epsilon: float, rate: float, theta: int, rounds: int, words: str) -> None:
+def _check(epsilon: float, rounds: int, words: str) -> None:
     if not 0 < epsilon < 700:
         raise BudgetError(f"`epsilon` must be more than 0 and less than 700, got {epsilon}.")
-    if not 0 < rate < 1:
-        raise BudgetError(f"`rate` must lie strictly between 0 and 1, got {rate}. It is the share of users sampled.")
-    if theta < 2 or rounds < 1:
-        raise BudgetError(f"`theta` must be at least 2 and `rounds` at least 1, got {theta} and {rounds}.")
+    if rounds < 1:
+        raise BudgetError(f"`rounds` must be at least 1, got {rounds}.")
     if words not in get_args(Words):
         raise BudgetError(f"`words` must be 'one' or 'many', got {words!r}.")

@@ -1,19 +1,25 @@
-"""The sampling rate and the threshold at which a word needs the fewest holders.
+"""The sampling rate and the threshold at which a word needs the fewest holders, and how users vote several times.
 
-For each threshold the largest sampling rate that keeps to the budget is best: more votes, nothing else changes. So
-there is one curve of holders by threshold, with one valley, and its bottom is the plan.
+**One vote each.** For each threshold the largest sampling rate that keeps to the budget is best: more votes, nothing
+else changes. So there is one curve of holders by threshold, with one valley, and its bottom is the plan. Where users
+may vote several times, `several.py` goes on from there.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
 
 from scipy.special import betainc
 
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.accountant import PER_ROUND, ROUNDING, Words, direction_delta, trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.curve import chances
 from voxpop.privacy.trie.discovery import holders_needed
+
+Votes = Literal["one", "several"]
 
 TARGET = 0.9
 _COARSE_NODES = 240
@@ -27,33 +33,33 @@ class Sampling:
     """What runs in every round.
 
     Args:
-        rate: The probability that a user is sampled.
-        theta: Votes that a prefix needs to survive.
+        ballot: How users vote, and the threshold.
         delta: What it costs at the budget's epsilon, certified.
     """
 
-    rate: float
-    theta: int
+    ballot: Ballot
     delta: float
 
 
-def best_sampling(budget: Budget, rounds: int, words: Words = "one") -> Sampling:
-    """The rate and threshold that need the fewest holders for a discovery with probability 0.9.
+@lru_cache(maxsize=64)
+def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Votes = "several") -> Sampling:
+    """The ballot that needs the fewest holders for a discovery with probability 0.9.
 
     Args:
         budget: What may be spent; delta more than 0.
         rounds: How many rounds there are.
         words: `one` if a user votes for the same word in every round, `many` if for any.
+        votes: `one` if a user who is asked votes once, `several` if now and then more often.
 
     Returns:
-        A rate of three significant digits, a threshold, and the delta they cost.
+        A ballot of three significant digits, and the delta it costs.
 
     Raises:
         BudgetError: The budget is too small to be met with certainty.
 
     Example:
-        >>> found = best_sampling(Budget(1, 1 / 65_876_900), rounds=10)
-        >>> holders_needed(0.9, found.rate, found.theta, 10) <= 128
+        >>> found = best_sampling(Budget(1, 1 / 65_876_900), rounds=3)
+        >>> holders_needed(0.9, found.ballot, 3) <= 55
         True
     """
     if not 1 <= rounds <= _MOST_ROUNDS:
@@ -65,8 +71,14 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one") -> Sampling
         )
     estimates = _estimates(budget, rounds, words)
     close = sorted(estimates, key=lambda theta: estimates[theta][1])[:_CANDIDATES]
-    settled = [_settled(budget, rounds, words, theta, estimates[theta][0]) for theta in close]
-    return min(settled, key=lambda each: (holders_needed(TARGET, each.rate, each.theta, rounds), each.rate))
+    settled = [settle(budget, rounds, words, Ballot(estimates[theta][0], theta)) for theta in close]
+    if votes == "several":
+        from voxpop.privacy.trie.several import several_votes
+
+        settled += [
+            settle(budget, rounds, words, each) for each in several_votes(settled[0].ballot, budget, rounds, words)
+        ]
+    return min(settled, key=lambda each: (holders_needed(TARGET, each.ballot, rounds), each.ballot.rate))
 
 
 def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[float, float]]:
@@ -96,7 +108,7 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
 
     def excess(log_odds: float) -> float:
         rate = 1 / (1 + math.exp(-log_odds))
-        corners = chances(rate, theta, negligible=1e-3 * budget.delta / rounds, spacing=_COARSE_SPACING)
+        corners = chances(Ballot(rate, theta), negligible=1e-3 * budget.delta / rounds, spacing=_COARSE_SPACING)
         delta = direction_delta(budget.epsilon, corners, rate, rounds, words, True, _COARSE_NODES, nested=False)
         return math.log(max(delta, 1e-300) * ROUNDING / budget.delta)
 
@@ -124,19 +136,32 @@ def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
     return high
 
 
-def _settled(budget: Budget, rounds: int, words: Words, theta: int, rate: float) -> Sampling:
-    """The largest rate of three digits near an estimate whose certified delta keeps to the budget."""
-    digits = 2 - math.floor(math.log10(rate))
-    units, low, high, spent = math.floor(rate * 10**digits), 0, 10**digits, 1.0
+def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
+    """The largest rate of three digits near an estimate whose certified delta keeps to the budget.
+
+    Args:
+        budget: What may be spent.
+        rounds: How many rounds there are.
+        words: `one` or `many`.
+        near: The estimate.
+
+    Returns:
+        The ballot with that rate, and its delta.
+
+    Raises:
+        BudgetError: No rate keeps to the budget.
+    """
+    digits = 2 - math.floor(math.log10(near.rate))
+    units, low, high, spent = math.floor(near.rate * 10**digits), 0, 10**digits, 1.0
     while high - low > 1:
         units = min(max(units, low + 1), high - 1)
-        delta = trie_delta(budget.epsilon, round(units / 10**digits, digits), theta, rounds, words)
+        delta = trie_delta(budget.epsilon, replace(near, rate=round(units / 10**digits, digits)), rounds, words)
         low, high, spent = (units, high, delta) if delta <= budget.delta else (low, units, spent)
         # Delta grows about as s^theta, so this is where it should meet the budget.
-        units = math.floor(units * (budget.delta / delta) ** (1 / theta) + 0.5)
+        units = math.floor(units * (budget.delta / delta) ** (1 / near.theta) + 0.5)
     if low == 0:
         raise BudgetError(
             f"no sampling rate keeps to epsilon {budget.epsilon:g} and delta {budget.delta:g} in {rounds} rounds; "
             "raise either, or use fewer rounds."
         )
-    return Sampling(round(low / 10**digits, digits), theta, spent)
+    return Sampling(replace(near, rate=round(low / 10**digits, digits)), spent)

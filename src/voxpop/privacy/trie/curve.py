@@ -1,11 +1,12 @@
 """How likely a prefix survives one round, with the extra user's vote and without.
 
-Let k other users vote for a prefix if they are sampled. Each is sampled with probability s, independently, and the
-prefix survives with theta votes: p(k) = P(Bin(k, s) >= theta) without the extra user, q(k) = p(k + 1) with it. All
+Let k other users vote for a prefix if they are asked. Their numbers of votes are independent, and the prefix survives
+with theta votes: p(k) = P(X_1 + ... + X_k >= theta) without the extra user, q(k) = p(k + 1) with it (`ballot.py`). All
 that accounting needs to know about a round is the set of points (p(k), q(k)).
 
-**Fewer points.** What is maximised over them is jointly convex in p and q, so its supremum over a set is the one over
-the corners of any polygon around it. The steps p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
+**Fewer points**, for users of one vote at most. What is maximised over them is jointly convex in p and q, so its
+supremum over a set is the one over the corners of any polygon around it. The steps
+p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
 
     (q(k + 1) - q(k)) / (p(k + 1) - p(k)) = (1 - s) (k + 1) / (k + 2 - theta),
 
@@ -29,6 +30,7 @@ from scipy.special import betainc, betaincc, gammaln
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.search import least_whole
+from voxpop.privacy.trie.ballot import Ballot, survival
 
 Floats = NDArray[np.float64]
 
@@ -59,14 +61,13 @@ class Chances:
     group: NDArray[np.int64]
 
 
-def chances(rate: float, theta: int, *, negligible: float = NEGLIGIBLE, spacing: float = SPACING) -> Chances:
+def chances(ballot: Ballot, *, negligible: float = NEGLIGIBLE, spacing: float = SPACING) -> Chances:
     """Corners around every point at which the extra user can make a difference.
 
     Args:
-        rate: The probability that a user is sampled.
-        theta: Votes that a prefix needs.
+        ballot: How users vote, and the threshold.
         negligible: Numbers of holders are left out where q or 1 - p is below.
-        spacing: How far apart points may be, as a share of k.
+        spacing: How far apart points may be, as a share of k; where users cast several votes, none is left out.
 
     Returns:
         The corners.
@@ -75,10 +76,13 @@ def chances(rate: float, theta: int, *, negligible: float = NEGLIGIBLE, spacing:
         BudgetError: The rate is so small that there are too many points to look at.
 
     Example:
-        >>> corners = chances(0.5, 2)
+        >>> corners = chances(Ballot(0.5, 2))
         >>> corners.without[:3].tolist(), corners.joined[:3].tolist()
         ([0.0, 0.25, 0.5], [0.25, 0.5, 0.6875])
     """
+    if ballot.again > 0.0:
+        return _every(ballot, negligible)
+    rate, theta = ballot.rate, ballot.theta
     first = max(theta - 1, _boundary(lambda k: betainc(theta, k - theta + 1, rate) < negligible, theta) - 1)
     last = _boundary(lambda k: betaincc(theta, k - theta + 1, rate) > negligible, theta)
     if last - first > _MOST_POINTS:
@@ -87,30 +91,28 @@ def chances(rate: float, theta: int, *, negligible: float = NEGLIGIBLE, spacing:
             f"{last:,} holders. Raise `epsilon`, or use fewer rounds."
         )
     holders = np.arange(first, max(last, first + 1) + 1)
-    survives, lost = survival(rate, theta, holders)
+    survives, lost = survival(ballot, holders)
     if len(holders) <= _ALL:
         return Chances(survives[:-1], lost[:-1], survives[1:], lost[1:], np.arange(len(holders) - 1))
     return _thinned(rate, theta, spacing, holders, survives, lost)
 
 
-def survival(rate: float, theta: int, holders: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """The probability that a prefix with so many holders survives a round.
-
-    Args:
-        rate: The probability that a user is sampled.
-        theta: Votes that a prefix needs.
-        holders: How many users vote for it if they are sampled.
-
-    Returns:
-        The probabilities and their complements, each to a relative 1e-11.
-
-    Example:
-        >>> survival(0.5, 2, np.array([1, 2, 3]))[0].tolist()
-        [0.0, 0.25, 0.5]
-    """
-    spare = np.maximum(holders - theta + 1, 1).astype(np.float64)
-    enough = holders >= theta
-    return np.where(enough, betainc(theta, spare, rate), 0.0), np.where(enough, betaincc(theta, spare, rate), 1.0)
+def _every(ballot: Ballot, negligible: float) -> Chances:
+    """Every point whose q and 1 - p are not negligible."""
+    reach = 64
+    while survival(ballot, np.array([reach]))[1][0] > negligible:
+        reach *= 2
+    survives, lost = survival(ballot, np.arange(reach + 2))
+    kept = (survives[1:] >= negligible) & (lost[:-1] >= negligible)
+    kept[np.argmax(survives[1:] >= negligible)] = True
+    places = np.flatnonzero(kept)
+    return Chances(
+        survives[:-1][places],
+        lost[:-1][places],
+        survives[1:][places],
+        lost[1:][places],
+        np.arange(len(places)),
+    )
 
 
 def _boundary(before: Callable[[int], bool], theta: int) -> int:

@@ -25,6 +25,8 @@ def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "rounds": plan["rounds"],
             "max_length": plan["max_length"],
             "alphabet": plan["alphabet"],
+            "trust": plan.get("trust", ""),
+            "again": plain(100 * plan["again"], 3) if plan["again"] else "",
         },
         needed=Grid(
             "Voters that a word needs",
@@ -36,7 +38,7 @@ def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves=[
             {
                 "name": "full length",
-                "points": curve(voting_chance(plan["sampling_rate"], plan["theta"], plan["rounds"])),
+                "points": curve(voting_chance(plan)),
             }
         ],
         curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
@@ -50,7 +52,9 @@ def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
                         f"{plain(100 * plan['sampling_rate'], 4)} %",
                         whole(plan["theta"]),
                         whole(plan["rounds"]),
-                        plain(plan["unit"]),
+                        plain(plan["unit"])
+                        if plan["unit"] == plan["first_unit"]
+                        else f"{plan['first_unit']}, then {plan['unit']}",
                     ]
                 ],
             )

@@ -64,11 +64,13 @@ def optimal_chance(epsilon: float, delta: float) -> Chance:
     return lambda holders: float(selection_probability(epsilon, exact, np.array([holders]))[0][0])
 
 
-def voting_chance(rate: float, theta: int, rounds: int) -> Chance:
-    """Return the chance that heavy hitters find a word of full length that shares no prefix."""
+def voting_chance(plan: Mapping[str, Any]) -> Chance:
+    """Return the chance that heavy hitters of a plan find a word of full length that shares no prefix."""
+    from voxpop.privacy.trie.ballot import Ballot
     from voxpop.privacy.trie.discovery import discovery_rate
 
-    return lambda holders: discovery_rate(holders, rate, theta, rounds)
+    ballot = Ballot(plan["sampling_rate"], plan["theta"], plan["again"], plan["further"])
+    return lambda holders: discovery_rate(holders, ballot, plan["rounds"])
 
 
 def users_for(chance: Chance, probability: float) -> int | None:

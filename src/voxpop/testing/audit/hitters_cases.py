@@ -57,13 +57,10 @@ def crowd(plan: HittersPlan, holders: int, copies: int) -> Corpus:
 
 
 def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], int]]:
-    from scipy.stats import binom
+    from voxpop.privacy.trie.discovery import discovery_rate
 
     for others in range(MOST_HOLDERS):
-        one, other = (
-            float(binom.sf(plan.theta - 1, holders, plan.sampling_rate)) ** plan.rounds
-            for holders in (others + 1, others)
-        )
+        one, other = (discovery_rate(holders, plan.rules.ballot, plan.rounds) for holders in (others + 1, others))
         counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
         yield epsilon_shown(counts, plan.budget.delta), (one, other), others
 

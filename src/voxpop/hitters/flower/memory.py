@@ -1,0 +1,65 @@
+"""What a node keeps of a run, and of a secure round between its stages: in Flower's state, which stays on the node."""
+
+from flwr.app import ConfigRecord, Context
+
+from voxpop.errors import InputError
+from voxpop.hitters.masking.member import Member
+from voxpop.privacy.trie.ballot import Ballot
+
+PLACE = "voxpop-secret"
+BALLOT = "voxpop-ballot"
+
+
+def remember(context: Context, member: Member) -> None:
+    """Keep a member until the next stage."""
+    context.state[PLACE] = ConfigRecord(
+        {
+            "session": member.session,
+            "number": str(member.number),
+            "secrets": list(member.secrets),
+            "peers": [str(peer) for peer in member.peers],
+            "keys": [key for pair in member.peers.values() for key in pair],
+            "senders": [str(sender) for sender in member.letters],
+            "letters": list(member.letters.values()),
+            "said": member.said,
+        }
+    )
+
+
+def recall(context: Context) -> Member:
+    """Return the member of the stage before.
+
+    Raises:
+        InputError: if there is none.
+    """
+    kept = context.state.get(PLACE)
+    if not isinstance(kept, ConfigRecord):
+        raise InputError("a stage was asked for before the round's first one.")
+    keys = kept["keys"]
+    first, second, third = kept["secrets"]
+    return Member(
+        str(kept["session"]),
+        int(str(kept["number"])),
+        (first, second, third),
+        {int(peer): (keys[2 * place], keys[2 * place + 1]) for place, peer in enumerate(kept["peers"])},
+        dict(zip(map(int, kept["senders"]), kept["letters"], strict=True)),
+        int(kept["said"]),
+    )
+
+
+def forget(context: Context) -> None:
+    """Drop the secrets of a round that is over."""
+    context.state.pop(PLACE, None)
+
+
+def hold_to(context: Context, ballot: Ballot) -> None:
+    """Remember how users vote in this run: what was accounted for is the same ballot in every round.
+
+    Raises:
+        InputError: if an earlier round had another.
+    """
+    asked = [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
+    before = context.state.get(BALLOT)
+    if before is not None and list(before["numbers"]) != asked:
+        raise InputError("the server asks for other votes than in an earlier round of this run; nothing is answered.")
+    context.state[BALLOT] = ConfigRecord({"numbers": asked})

@@ -1,0 +1,142 @@
+"""The server through the four stages of a round: it relays keys and letters, adds masked sums, and unmasks the total.
+
+It holds public keys, encrypted letters, masked vectors and, in the end, one share of each secret from each node: of a
+node whose sums came only of its own mask, of one that was lost only of its key. Where too few nodes stay, it stops.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+import numpy as np
+from flwr.common.secure_aggregation.crypto.shamir import combine_shares
+
+from voxpop.errors import InputError
+from voxpop.hitters.masking.keys import Sums, committed, mask, public_of
+from voxpop.hitters.masking.member import LEAST_NODES, is_key, least_of, pair_mask
+
+Ask = Callable[[str, Mapping[int, dict[str, Any]]], Mapping[int, dict[str, Any]]]
+"""From a stage and what each node is told to what each node that answers says."""
+
+
+@final
+class Collector:
+    """One round of secure aggregation.
+
+    Attributes:
+        complaints: one line for each node that is missing from the total.
+    """
+
+    def __init__(self, session: str, length: int, ask: Ask):
+        """Prepare a round.
+
+        Args:
+            session: names run and round.
+            length: of the vectors.
+            ask: the transport.
+        """
+        self.session, self.length, self.ask = session, length, ask
+        self.complaints: list[str] = []
+        self.keys: dict[int, tuple[bytes, bytes, bytes]] = {}
+        self.masked: dict[int, Sums] = {}
+        self.least = LEAST_NODES
+
+    def total(self, nodes: list[int]) -> Sums:
+        """Return the sum of the vectors of the nodes that stay until the end.
+
+        Args:
+            nodes: who is asked.
+
+        Raises:
+            InputError: where too few stay, or what they tell does not fit together. Then nothing is released.
+        """
+        self.keys = self._keys(nodes)
+        self.least = least_of(len(self.keys))
+        letters = self._letters()
+        self.masked = self._masked(letters)
+        told = self._unmasking(sorted(letters))
+        total: Sums = np.zeros(self.length, np.uint32)
+        for vector in self.masked.values():
+            total = total + vector
+        for node in sorted(letters):
+            secret = self._secret(node, told)
+            if node in self.masked:
+                total = total - mask(secret, f"own/{self.session}", self.length)
+            else:
+                total = self._without_pairs(total, node, secret)
+        return total
+
+    def _keys(self, nodes: list[int]) -> dict[int, tuple[bytes, bytes, bytes]]:
+        answers = self.ask("keys", {node: {} for node in nodes})
+        keys = {}
+        for node, answer in sorted(answers.items()):
+            parts = tuple(answer.get("keys", ()))
+            if len(parts) == 3 and all(map(is_key, parts)):
+                keys[node] = (parts[0], parts[1], parts[2])
+        return self._left(keys, nodes, max(LEAST_NODES, least_of(len(nodes))))
+
+    def _letters(self) -> dict[int, dict[int, bytes]]:
+        told = {"nodes": list(self.keys), "masks": [k[0] for k in self.keys.values()]}
+        told["letters"] = [k[1] for k in self.keys.values()]
+        answers = self.ask("shares", dict.fromkeys(self.keys, told))
+        letters = {}
+        for node, answer in sorted(answers.items()):
+            sent = dict(zip(answer.get("nodes", ()), answer.get("letters", ()), strict=False))
+            if set(sent) == set(self.keys) - {node}:
+                letters[node] = sent
+        return self._left(letters, list(self.keys), self.least)
+
+    def _masked(self, letters: Mapping[int, Mapping[int, bytes]]) -> dict[int, Sums]:
+        told = {}
+        for node in letters:
+            senders = [sender for sender in letters if sender != node]
+            told[node] = {"nodes": senders, "letters": [letters[sender][node] for sender in senders]}
+        answers = self.ask("masked", told)
+        masked = {}
+        for node, answer in sorted(answers.items()):
+            vector = answer.get("sums")
+            if isinstance(vector, bytes) and len(vector) == 4 * self.length:
+                masked[node] = np.frombuffer(vector, np.dtype("<u4")).astype(np.uint32)
+        return self._left(masked, list(letters), self.least)
+
+    def _unmasking(self, shared: list[int]) -> dict[int, list[bytes]]:
+        """Return for each node the shares that were told of it."""
+        answers = self.ask("unmasking", {node: {"nodes": list(self.masked)} for node in self.masked})
+        complete = {}
+        for node, answer in sorted(answers.items()):
+            shares = dict(zip(answer.get("nodes", ()), answer.get("shares", ()), strict=False))
+            if set(shares) == set(shared):
+                complete[node] = shares
+        kept = self._left(complete, list(self.masked), self.least, counted=True)
+        return {node: [shares[node] for shares in kept.values()] for node in shared}
+
+    def _secret(self, node: int, told: Mapping[int, list[bytes]]) -> bytes:
+        """Return a node's key or seed from its shares, checked against what it said at first."""
+        try:
+            secret: bytes = combine_shares(told[node][: self.least])
+            came = node in self.masked
+            right = (committed(secret) == self.keys[node][2]) if came else (public_of(secret) == self.keys[node][0])
+        except (ValueError, IndexError):
+            right = False
+        if not right:
+            raise InputError(
+                f"the shares of node {node} do not fit what it said at first: it or another node lies. The round is "
+                "given up and nothing is released; start a new run without the node."
+            )
+        return secret
+
+    def _without_pairs(self, total: Sums, lost: int, secret: bytes) -> Sums:
+        """Return the total without what the others added for a node that was lost after it had sent its letters."""
+        for other in self.masked:
+            total = total + pair_mask(secret, self.keys[other][0], lost, other, self.session, self.length)
+        return total
+
+    def _left(self, answers: dict[int, Any], asked: list[int], least: int, *, counted: bool = False) -> dict[int, Any]:
+        lost = [node for node in asked if node not in answers]
+        what = "counted, but did not help to unmask" if counted else "is left out: lost, late or malformed"
+        self.complaints += [f"node {node} {what}" for node in lost]
+        if len(answers) < least:
+            raise InputError(
+                f"{len(answers)} of {len(asked)} nodes are left and {least} are needed to unmask the total. The round "
+                "is given up and nothing is released; start a new run when the nodes are back."
+            )
+        return answers

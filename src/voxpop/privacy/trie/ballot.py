@@ -1,0 +1,139 @@
+"""How many votes a user casts in a round, and how likely a prefix of so many holders survives it.
+
+A user is asked with probability `rate`. Who is asked votes once; with probability `again` a second time, and after the
+second vote once more with probability `further`, and again, up to theta votes. All its votes of a round name one
+prefix. So the number X of votes has the tails
+
+    P(X >= 1) = rate,    P(X >= x) = rate * again * further^(x - 2)   for x from 2 to theta.
+
+With `again` 0 it is a plain coin: TrieHH's protocol. The others make a prefix survive more gently as its holders
+become more: the chance of many votes at once falls geometrically, as the noise of an optimal selection does, but only
+users who hold the prefix add to it, so what nobody holds never grows.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincc
+
+from voxpop.errors import BudgetError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MOST_STEPS = 60_000  # numbers of holders, at most
+_BLOCK = 64  # numbers of holders that are computed together, a power of two
+_SURE = 1e-20  # a prefix is lost with less than this: more holders change nothing that counts
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """The public law of a user's votes in a round, and the threshold.
+
+    Args:
+        rate: The probability that a user is asked.
+        theta: Votes that a prefix needs to survive; also the most votes of one user.
+        again: The probability of a second vote after the first.
+        further: The probability of one more vote after the second and every later one.
+
+    Raises:
+        BudgetError: A value is out of range.
+
+    Example:
+        >>> Ballot(0.5, 3, again=0.25, further=0.5).tails
+        (0.5, 0.125, 0.0625)
+    """
+
+    rate: float
+    theta: int
+    again: float = 0.0
+    further: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        if not 0 < self.rate < 1:
+            raise BudgetError(
+                f"`rate` must lie strictly between 0 and 1, got {self.rate}. It is the share of users sampled."
+            )
+        if self.theta < 2:
+            raise BudgetError(f"`theta` must be at least 2, got {self.theta}.")
+        if not (0 <= self.again < 1 and 0 <= self.further < 1):
+            raise BudgetError(
+                f"`again` and `further` must be at least 0 and below 1, got {self.again}, {self.further}."
+            )
+
+    @property
+    def tails(self) -> tuple[float, ...]:
+        """The probability of at least 1, 2, ... votes: doubles, rounded down to 128 bits, as a draw has; none is 0."""
+        tails = [self.rate]
+        after = self.rate * self.again
+        while _as_drawn(after) > 0.0 and len(tails) < self.theta:
+            tails.append(_as_drawn(after))
+            after *= self.further
+        return tuple(tails)
+
+
+def _as_drawn(tail: float) -> float:
+    """The multiple of 2^-128 at or below: of a double from 2^-75 on, the double itself."""
+    return math.ldexp(float(math.floor(math.ldexp(tail, 128))), -128)
+
+
+def survival(ballot: Ballot, holders: Integers) -> tuple[Floats, Floats]:
+    """The probability that a prefix with so many holders survives a round.
+
+    Args:
+        ballot: How its holders vote.
+        holders: How many users vote for it.
+
+    Returns:
+        The probabilities and their complements, each to a relative 1e-10; a complement below 1e-20 may be larger than
+        the truth by as much.
+
+    Example:
+        >>> survival(Ballot(0.5, 2), np.array([1, 2, 3]))[0].tolist()
+        [0.0, 0.25, 0.5]
+    """
+    if ballot.again > 0.0:
+        survives, lost = _by_holders(ballot)
+        place = np.minimum(holders, len(survives) - 1)
+        return survives[place], lost[place]
+    spare = np.maximum(holders - ballot.theta + 1, 1).astype(np.float64)
+    enough = holders >= ballot.theta
+    return (
+        np.where(enough, betainc(ballot.theta, spare, ballot.rate), 0.0),
+        np.where(enough, betaincc(ballot.theta, spare, ballot.rate), 1.0),
+    )
+
+
+@lru_cache(maxsize=64)
+def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
+    """Survival and loss by number of holders from 0, until loss is negligible: sums of positive terms throughout."""
+    theta = ballot.theta
+    tails = np.zeros(theta + 1)
+    tails[0] = 1.0
+    tails[1 : len(ballot.tails) + 1] = ballot.tails
+    chance = tails[:-1] - tails[1:]  # of 0, 1, ..., theta - 1 votes
+    step = np.zeros((theta, theta))
+    for votes in range(theta):
+        step[votes, votes:] = chance[: theta - votes]
+    enough = tails[theta:0:-1]  # of so many votes as are missing from each number below theta
+    below = np.eye(1, theta)  # a row for each number of holders, a column for each number of votes below theta
+    while len(below) < _BLOCK:
+        below, step = np.concatenate([below, below @ step]), step @ step
+    gained: list[Floats] = []
+    lost: list[Floats] = []
+    while not lost or lost[-1][-1] > _SURE:
+        if len(lost) * _BLOCK > _MOST_STEPS:
+            raise BudgetError(
+                f"a sampling rate of {ballot.rate:.3g} is too small for users with several votes; let each cast one."
+            )
+        gained.append(below @ enough)
+        lost.append(below.sum(axis=1))
+        below = below @ step
+    remains = np.concatenate(lost)
+    last = int(np.argmax(remains <= _SURE)) + 1
+    survives = np.concatenate([[0.0], np.cumsum(np.concatenate(gained))[: last - 1]])
+    return np.minimum(survives, 1.0), remains[:last]

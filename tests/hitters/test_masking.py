@@ -1,0 +1,188 @@
+"""Secure aggregation without a network: totals, dropouts at every stage, lies, and what the server holds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxpop.errors import InputError
+
+pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
+
+from voxpop.hitters.masking.collector import Collector
+from voxpop.hitters.masking.keys import committed, mask, opened, public_of, sealed
+from voxpop.hitters.masking.member import Member, least_of, pair_mask
+
+STAGES = ("keys", "shares", "masked", "unmasking")
+LENGTH = 50
+
+
+class Nodes:
+    """Members with vectors of their own; some are lost from a stage on, and all that the server is told is kept."""
+
+    def __init__(self, count, lost=None, lies=None):
+        rng = np.random.default_rng(count)
+        self.vectors = {7 * n + 3: rng.integers(0, 1000, LENGTH).astype(np.uint32) for n in range(count)}
+        self.members = {number: Member("run/0", number) for number in self.vectors}
+        self.lost, self.lies, self.told = lost or {}, lies, []
+
+    def ask(self, stage, content):
+        answers = {}
+        for number, told in content.items():
+            if STAGES.index(stage) >= STAGES.index(self.lost.get(number, "unmasking")) and number in self.lost:
+                continue
+            answer = self.answer(self.members[number], stage, told)
+            answers[number] = self.lies(stage, number, answer) if self.lies else answer
+        self.told.append((stage, answers))
+        return answers
+
+    def answer(self, member, stage, told):
+        if stage == "keys":
+            return {"keys": list(member.keys())}
+        if stage == "shares":
+            letters = member.shares(
+                dict(zip(told["nodes"], zip(told["masks"], told["letters"], strict=True), strict=True))
+            )
+            return {"nodes": list(letters), "letters": list(letters.values())}
+        if stage == "masked":
+            vector = self.vectors[member.number]
+            masked = member.masked(dict(zip(told["nodes"], told["letters"], strict=True)), vector)
+            return {"sums": masked.astype("<u4").tobytes()}
+        shares = member.unmasking(told["nodes"])
+        return {"nodes": list(shares), "shares": list(shares.values())}
+
+    def total(self):
+        self.collector = Collector("run/0", LENGTH, self.ask)
+        return self.collector.total(list(self.vectors))
+
+
+@pytest.mark.parametrize("count", [3, 4, 10])
+def test_the_total_is_the_sum(count):
+    """Of all nodes, exactly."""
+    nodes = Nodes(count)
+    assert nodes.total().tolist() == sum(nodes.vectors.values()).tolist()
+    assert nodes.collector.complaints == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(4, 9), st.data())
+def test_whoever_is_lost_at_any_stage_is_left_out_or_the_round_fails_closed(count, data):
+    """Against the plain sum of those whose sums came; too few and there is no total."""
+    lost = data.draw(st.dictionaries(st.sampled_from([7 * n + 3 for n in range(count)]), st.sampled_from(STAGES)))
+    nodes = Nodes(count, lost)
+    left = {
+        stage: sum(STAGES.index(lost[n]) > place for n in lost) + len(nodes.vectors) - len(lost)
+        for place, stage in enumerate(STAGES)
+    }
+    least = least_of(left["keys"])
+    enough = left["keys"] >= max(3, least_of(count)) and min(left.values()) >= least
+    if not enough:
+        with pytest.raises(InputError, match="given up and nothing is released"):
+            nodes.total()
+        return
+    kept = [v for number, v in nodes.vectors.items() if lost.get(number, "unmasking") == "unmasking"]
+    assert nodes.total().tolist() == sum(kept).tolist()
+    assert len(nodes.collector.complaints) == len(lost)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_one_of_four_may_be_lost_at_each_stage(stage):
+    """Three of four are enough, whenever the fourth goes; two are not."""
+    nodes = Nodes(4, {3: stage})
+    kept = [vector for number, vector in nodes.vectors.items() if number != 3 or stage == "unmasking"]
+    assert nodes.total().tolist() == sum(kept).tolist()
+    with pytest.raises(InputError, match="nothing is released"):
+        Nodes(4, {3: stage, 10: stage}).total()
+
+
+def test_the_server_holds_masked_sums_only():
+    """All that it was told and all that it keeps: no vector of a node, and none without one of its two masks."""
+    nodes = Nodes(5, {10: "masked"})
+    nodes.total()
+    seen = repr(nodes.told) + repr(vars(nodes.collector))
+    for number, vector in nodes.vectors.items():
+        member = nodes.members[number]
+        assert repr(vector.astype("<u4").tobytes())[2:-1] not in seen
+        assert all(repr(secret)[2:-1] not in seen for secret in member.secrets)
+    masked = dict(nodes.told[2][1].items())
+    for number, answer in masked.items():
+        own = mask(nodes.members[number].secrets[2], "own/run/0", LENGTH)
+        rest = np.frombuffer(answer["sums"], "<u4") - own - nodes.vectors[number]
+        assert np.count_nonzero(rest) > LENGTH // 2  # with the node's own mask known, those with others remain
+
+
+def test_a_node_tells_one_of_two_shares_and_each_stage_once():
+    """The server asks again, or out of order, or for both shares: it is refused."""
+    nodes = Nodes(4)
+    nodes.total()
+    member = nodes.members[3]
+    for again in (member.keys, lambda: member.shares(member.peers), lambda: member.unmasking(list(nodes.vectors)[1:])):
+        with pytest.raises(InputError, match="answers each stage once"):
+            again()
+    fresh = Nodes(4)
+    told = {number: each.keys() for number, each in fresh.members.items()}
+    peers = {number: keys[:2] for number, keys in told.items()}
+    with pytest.raises(InputError, match="after stage 1"):
+        fresh.members[3].masked({}, np.zeros(LENGTH, np.uint32))
+    sent = {number: each.shares(peers) for number, each in fresh.members.items()}
+    letters = {number: letter[3] for number, letter in sent.items() if number != 3}
+    fresh.members[3].masked(letters, fresh.vectors[3])
+    with pytest.raises(InputError, match="nothing more is said"):
+        fresh.members[3].unmasking([3, 10])
+
+
+@pytest.mark.parametrize("count", [3, 7, 30])
+def test_no_node_can_be_unmasked_in_two_ways(count):
+    """Both secrets of a node take more shares than there are nodes, as each tells one: 2 least > count."""
+    assert 2 * least_of(count) > count
+
+
+def change(text):
+    return bytes([text[0] ^ 1]) + text[1:]
+
+
+@pytest.mark.parametrize("stage", ["shares", "unmasking"])
+def test_a_node_that_lies_about_shares_is_caught(stage):
+    """A changed letter is refused by its reader; a changed share does not fit what was said at first."""
+
+    def lies(now, number, answer):
+        if now != stage or number != 3:
+            return answer
+        name = "letters" if stage == "shares" else "shares"
+        return {**answer, name: [change(each[-16:]) if stage == "unmasking" else change(each) for each in answer[name]]}
+
+    with pytest.raises(InputError):
+        Nodes(3, lies=lies).total()
+
+
+def test_malformed_answers_are_left_out():
+    """Sums of the wrong length, keys that are none: the others go on."""
+
+    def lies(now, number, answer):
+        return {"keys": [b"short"], "sums": b"123"} if number == 3 and now == "masked" else answer
+
+    nodes = Nodes(4, lies=lies)
+    assert nodes.total().tolist() == sum(v for n, v in nodes.vectors.items() if n != 3).tolist()
+    assert nodes.collector.complaints[0] == "node 3 is left out: lost, late or malformed"
+
+
+def test_letters_are_bound_to_sender_reader_and_session():
+    """An encrypted share opens with its key and context alone."""
+    key = bytes(32)
+    cipher = sealed(key, b"share", "run/1/2")
+    assert opened(key, cipher, "run/1/2") == b"share"
+    for wrong in ((bytes(31) + b"1", cipher, "run/1/2"), (key, change(cipher), "run/1/2"), (key, cipher, "run/2/1")):
+        with pytest.raises(InputError, match="changed on its way"):
+            opened(*wrong)
+
+
+def test_masks_of_a_pair_cancel_and_look_random():
+    """Opposite to each other; another session or pair gives another. Mean of 10^5 bytes: false alarm below 1e-9."""
+    one, two = Member("s", 1), Member("s", 2)
+    ours = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "s", 25_000)
+    theirs = pair_mask(two.secrets[0], public_of(one.secrets[0]), 2, 1, "s", 25_000)
+    assert not np.any(ours + theirs)
+    other = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "t", 25_000)
+    assert np.count_nonzero(ours == other) < 10
+    assert abs(ours.view(np.uint8).mean() - 127.5) < 6.2 * 73.9 / 100_000**0.5
+    assert committed(one.secrets[2]) != committed(two.secrets[2])
