@@ -26,7 +26,7 @@ def test_releases_and_saves(voxpop, posts, tmp_path):
     """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
     code, out, err = voxpop("items", *CALL, "-o", "words")
     assert (code, err) == (0, "")
-    assert list(vp.load(tmp_path / "words")) == [("milk",), ("tea",)]
+    assert list(vp.load(tmp_path / "words")) == ["milk", "tea"]
     assert "Released 2 items." in out
     assert "milk, tea" in out
     assert "(4, 1e-06)-DP, one user added or removed" in out
@@ -85,7 +85,7 @@ def test_several_sources_and_other_columns(voxpop, tmp_path):
             "items", "part0.parquet", "part1.parquet", "--user", "who", column, "what", *BUDGET, "-o", "out", "--json"
         ).json
         assert content["released"] == 2
-        assert list(vp.load(tmp_path / "out")) == [("Tea",), ("milk, oat",)]
+        assert list(vp.load(tmp_path / "out")) == ["Tea", "milk, oat"]
 
 
 @pytest.mark.parametrize(

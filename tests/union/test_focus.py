@@ -93,7 +93,7 @@ def crowd_and_stranger(novel):
 def novel_runs(plan, novel, runs):
     """Return in how many of the releases something of the stranger came out."""
     corpus = crowd_and_stranger(novel)
-    return sum(any(gram.startswith("own") for (gram,) in plan.release(corpus, seed=seed)) for seed in range(runs))
+    return sum(any(gram.startswith("own") for gram in plan.release(corpus, seed=seed)) for seed in range(runs))
 
 
 WIDE = vp.Budget(epsilon=1.0, delta=0.2)

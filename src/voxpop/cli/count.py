@@ -13,6 +13,7 @@ from voxpop.cli.options import (
     Items,
     Json,
     LedgerFile,
+    Overwrite,
     Saved,
     Seed,
     Sequence,
@@ -54,6 +55,7 @@ def count(
     tokenizer: Tokenizer = "words",
     ledger: LedgerFile = None,
     dataset: Dataset = None,
+    overwrite: Overwrite = False,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -67,16 +69,16 @@ def count(
     from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
     from voxpop.counts.counts import Counts
-    from voxpop.release.loading import load
-    from voxpop.release.saving import check_target
+    from voxpop.release.loading import load_release
+    from voxpop.release.tally_files import check_counts_target
 
     # All that can be wrong with the call comes before the data, and the data before the budget is spent.
     budget = budget_of(epsilon, delta)
     limits = numbers_of("--limit", limit, int)
-    release = load(folder)
+    release = load_release(folder)
     plan = Counts(limits[0] if len(limits) == 1 else limits).plan(budget, release)
     if save:
-        check_target(folder)
+        check_counts_target(folder, overwrite=overwrite)
     account = account_of(ledger, dataset, seed)
     if account is not None:
         account.check(plan.guarantee)
@@ -89,14 +91,14 @@ def count(
     with stage("Counting"):
         tally = run(plan, corpus, seed, account)
     if save:
-        tally.save(folder)
+        tally.save(folder, overwrite=overwrite)
     _report(tally, folder if save else None, first, as_json=json)
 
 
 def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -> None:
     from voxpop.cli.report import json_line, printable, promise, promised
 
-    rows = list(islice(tally, first))
+    rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
     if as_json:
         content = {
             "counted": len(tally),
@@ -105,7 +107,7 @@ def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -
             "with_release": promised(tally.together),
             "plan": tally.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
-            "first": [{"gram": list(gram), "users": users} for gram, users in rows],
+            "first": [{"gram": gram, "users": users} for gram, users in rows],
         }
         typer.echo(json_line(content))
         return

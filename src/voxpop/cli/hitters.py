@@ -13,6 +13,7 @@ from voxpop.cli.options import (
     LedgerFile,
     Memory,
     Output,
+    Overwrite,
     Seed,
     Sequence,
     Sources,
@@ -56,6 +57,7 @@ def hitters(
     dataset: Dataset = None,
     memory: Memory = None,
     work_folder: WorkFolder = None,
+    overwrite: Overwrite = False,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -76,6 +78,7 @@ def hitters(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        overwrite=overwrite,
         ledger=ledger,
         dataset=dataset,
         memory=memory,

@@ -16,6 +16,7 @@ from voxpop.cli.options import (
     Memory,
     Noise,
     Output,
+    Overwrite,
     Rounds,
     Seed,
     Sequence,
@@ -57,6 +58,7 @@ def items(
     work_folder: WorkFolder = None,
     engine: Engine = "local",
     master: Master = None,
+    overwrite: Overwrite = False,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -83,6 +85,7 @@ def items(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        overwrite=overwrite,
         ledger=ledger,
         dataset=dataset,
         memory=memory,

@@ -21,6 +21,7 @@ from voxpop.cli.options import (
     Measurement,
     Memory,
     Output,
+    Overwrite,
     Pruning,
     Seed,
     Sequence,
@@ -70,6 +71,7 @@ def ngrams(
     work_folder: WorkFolder = None,
     engine: Engine = "local",
     master: Master = None,
+    overwrite: Overwrite = False,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -89,6 +91,7 @@ def ngrams(
         tokenizer=tokenizer,
         seed=seed,
         json=json,
+        overwrite=overwrite,
         ledger=ledger,
         dataset=dataset,
         memory=memory,

@@ -87,6 +87,7 @@ LedgerFile = Annotated[
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="Data set of the ledger that the source is.", show_default=False)
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]
 
 

@@ -19,6 +19,7 @@ def release_and_report(
     dataset: str | None = None,
     engine: str = "local",
     master: str | None = None,
+    overwrite: bool = False,
     **reading: Any,
 ) -> None:
     """Check, plan, read, release, save and report.
@@ -38,6 +39,7 @@ def release_and_report(
         dataset: its data set.
         engine: where to run.
         master: the address of Spark.
+        overwrite: replace a release that is there.
         reading: further arguments of `voxpop.read`.
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
@@ -48,7 +50,7 @@ def release_and_report(
     from voxpop.release.saving import check_target
 
     check_engine(engine, master)
-    folder = check_target(output)
+    folder = check_target(output, overwrite=overwrite)
     plan = planned()
     account = account_of(ledger, dataset, seed)
     if account is not None:
@@ -58,5 +60,5 @@ def release_and_report(
     corpus = read_with(engine, master, source, columns, tokenizer=cut, **reading)
     with stage("Releasing"):
         release = run(plan, corpus, seed, account)
-    release.save(folder)
+    release.save(folder, overwrite=overwrite)
     report(release, folder, as_json=json)

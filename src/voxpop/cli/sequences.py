@@ -13,6 +13,7 @@ from voxpop.cli.options import (
     LedgerFile,
     Memory,
     Output,
+    Overwrite,
     Seed,
     Sequence,
     Sources,
@@ -64,6 +65,7 @@ def sequences(
     work_folder: WorkFolder = None,
     engine: Engine = "local",
     master: Master = None,
+    overwrite: Overwrite = False,
     seed: Seed = None,
     json: Json = False,
 ) -> None:
@@ -82,7 +84,7 @@ def sequences(
     # All that can be wrong with the call comes before the data, and the data before the budget is spent.
     check_engine(engine, master)
     budget = _budget(epsilon)
-    folder = check_model_target(output)
+    folder = check_model_target(output, overwrite=overwrite)
     symbols, spent = alphabet_of(alphabet)
     fields: dict[str, Any] = {"combine": combine, "consistency": consistency, "alphabet": symbols}
     plan = Sequences(max_length=max_length, max_gram=max_gram, **fields).plan(budget)
@@ -98,7 +100,7 @@ def sequences(
     if synthesize and model.tree.counts.sum():
         with stage("Drawing"):
             extra["synthetic.parquet"] = _parquet_of(model, synthesize, seed)
-    save_model(model, folder, extra)
+    save_model(model, folder, extra, overwrite=overwrite)
     _report(model, folder, spent, as_json=json, synthetic=synthesize if extra else 0)
 
 
@@ -112,9 +114,9 @@ def alphabet_of(given: str | None) -> tuple[Any, Any]:
         return None, None
     path = Path(given)
     if path.is_dir():
-        from voxpop.release.loading import load
+        from voxpop.release.loading import load_release
 
-        release = load(path)
+        release = load_release(path)
         return release, release
     if path.is_file():
         try:

@@ -17,6 +17,7 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
 from voxpop.corpus.files import quieten
 from voxpop.corpus.interner import WordInterner
+from voxpop.corpus.keyed import KeyedRows, column_names
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.sentences import each_sentence
 from voxpop.corpus.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, Batches, is_spark, open_source
@@ -24,7 +25,7 @@ from voxpop.corpus.spilling import Encode, read_within
 from voxpop.corpus.stretches import Rows, Stretch
 from voxpop.corpus.tokenisers import Tokenise, list_tokeniser, tokeniser_name
 from voxpop.corpus.users import encode_users
-from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.errors import ColumnError, InputError, InternalError, SourceError
 from voxpop.kernels.group import lay_documents
 from voxpop.progress import track
 
@@ -35,10 +36,10 @@ Encoded = tuple[list[Piece], list[pa.Array]]
 def read(
     source: Any,
     *,
-    user: str,
+    user: str | list[str],
     text: str | None = None,
     tokens: str | None = None,
-    items: str | None = None,
+    items: str | list[str] | None = None,
     sequence: str | None = None,
     tokenizer: Any = "words",
     sentences: bool = False,
@@ -53,10 +54,13 @@ def read(
     Args:
         source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
             such, or a polars, pandas or pyarrow table. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
-        user: name of the column that says whose row it is: whole numbers or strings, never null.
+        user: name of the column that says whose row it is, never null, or a list of several that say it together:
+            whole numbers, strings, UUIDs, dates, whatever has equality.
         text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
         tokens: name of a column of lists of tokens, in order.
-        items: name of a column of items without order: one per row, or a list; nulls are left out.
+        items: name of a column of items without order: one per row, or a list; nulls are left out. Strings, whole
+            numbers, truth values, dates, times, decimals, bytes; or a list of columns whose values together are one
+            item. Releases give columns and types back.
         sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings.
         tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes),
             "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to a list of
@@ -83,22 +87,25 @@ def read(
         >>> vp.read(posts, user="author", text="body")
         Corpus(kind='text', private)
     """
-    kind, column = _content(text=text, tokens=tokens, items=items, sequence=sequence)
+    kind, given = _content(text=text, tokens=tokens, items=items, sequence=sequence)
+    several = column_names(kind, given) if kind == "items" else [str(given)]
+    keyed = KeyedRows(column_names("user", user), several, typed=kind == "items")
     as_lists = list_tokeniser(tokenizer)
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
     if is_spark(source):
         spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
-        columns = {"user": user, "kind": kind, "column": column}
+        columns = {"users": column_names("user", user), "kind": kind, "columns": several}
         if memory is not None:
             raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
         corpus: Corpus = spark.read_spark(source, tokenizer=tokenizer, sentences=sentences, **columns)
         return corpus
     wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
+    column = keyed.content
     dictionary = column if kind == "items" else None
-    batches = open_source(source, [user, column], wide, dictionary=dictionary, small=limit is not None)
-    rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column)
+    batches = keyed.rows(open_source(source, keyed.wanted, wide, dictionary=dictionary, small=limit is not None))
+    rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), keyed.user, column)
 
     def encode(stretch: Stretch) -> Encoded:
         if kind == "text":
@@ -108,7 +115,7 @@ def read(
     read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
     if read_corpus is None:
         raise SourceError("the source holds no rows; check that it is the one you meant.")
-    return replace(read_corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
+    return replace(read_corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind, keys=keyed.keys)
 
 
 def _read_at_once(rows: Rows, encode: Encode, kind: str) -> Corpus | None:
@@ -118,7 +125,7 @@ def _read_at_once(rows: Rows, encode: Encode, kind: str) -> Corpus | None:
     return build_corpus(pieces, words, encode_users(stretch.users), kind) if stretch.users else None
 
 
-def _content(**columns: str | None) -> tuple[str, str]:
+def _content(**columns: Any) -> tuple[str, Any]:
     """Return which of the four columns was given, and its name."""
     given = [(kind, name) for kind, name in columns.items() if name is not None]
     if len(given) != 1:
@@ -155,7 +162,7 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
     if _is_string(ids.type):
         return _valid_text(ids, where, name)
-    raise ColumnError(f'{where}: the column "{name}" must hold whole numbers or strings, got {ids.type}.')
+    raise InternalError("users must be whole numbers or strings by now; please report the call.")
 
 
 def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:

@@ -15,6 +15,7 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.memory import MemoryLimit
 from voxpop.corpus.pages import forget_pages
 from voxpop.errors import SourceError
+from voxpop.keys import Keys
 from voxpop.release.folder import folder_to_read, replace_folder_by, sync_folder
 
 VERSION = 1
@@ -74,7 +75,12 @@ def _write(corpus: Corpus, folder: Path) -> None:
             for begin in range(0, array.size, AT_ONCE):
                 file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
                 forget_pages(array, begin, begin + AT_ONCE)
-    _write_words(corpus.vocabulary, {"kind": corpus.kind, "reading": corpus.reading}, folder)
+    _write_words(corpus.vocabulary, _notes(corpus), folder)
+
+
+def _notes(corpus: Corpus) -> dict[str, Any]:
+    notes: dict[str, Any] = {"kind": corpus.kind, "reading": corpus.reading}
+    return notes | ({"keys": corpus.keys.to_list()} if corpus.keys.columns else {})
 
 
 def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
@@ -99,7 +105,7 @@ def _write_header(file: Any, size: int, kind: Any) -> None:
     np.lib.format.write_array_header_1_0(file, header)
 
 
-def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, str], folder: Path) -> None:
+def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, Any], folder: Path) -> None:
     table = pa.table({"token": vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
@@ -151,7 +157,11 @@ def load_corpus(
     except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
-    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, limit=limit)
+    try:
+        keys = Keys.from_list(meta.get("keys", []))
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(path) from None
+    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, keys=keys, limit=limit)
     if not _fits(corpus):
         raise _damaged(path)
     return corpus

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
+from voxpop.keys import Keys
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.grams import table_of_lists
@@ -23,10 +24,12 @@ def release_hitters(plan: "HittersPlan", corpus: "Corpus", seed: int | None) -> 
     electorate = Electorate.of(spelling, corpus.user_key, plan.rules)
     found = simulate(spelling, electorate, plan.rules, secret)
     grams = grams_of(found, spelling, corpus.vocabulary)
-    return release_of(grams, plan, private=secret.private, reading=corpus.reading)
+    return release_of(grams, plan, private=secret.private, reading=corpus.reading, keys=corpus.keys)
 
 
-def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "") -> Release:
+def release_of(
+    grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "", keys: Keys | None = None
+) -> Release:
     """Return the release of grams in canonical order.
 
     Args:
@@ -34,5 +37,7 @@ def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, re
         plan: the plan that ran.
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
+        keys: the columns that the words came from, if they did; documents of several tokens have none.
     """
-    return Release(table_of_lists(grams), plan, plan.promise(private=private), reading)
+    single = None if plan.mechanism.alphabet == "tokens" else keys or Keys()
+    return Release(table_of_lists(grams), plan, plan.promise(private=private), reading, single)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 from voxpop.corpus.sources import check_columns
 from voxpop.corpus.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
+from voxpop.keys import WORDS, KeyColumn, Keys
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
 from voxpop.spark.tasks import encode
+from voxpop.spelling import family, plain_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,9 +22,9 @@ PLACEMENT = 0x766F78706F70
 def read_spark(
     frame: "DataFrame",
     *,
-    user: str,
+    users: list[str],
     kind: str,
-    column: str,
+    columns: list[str],
     tokenizer: Any,
     sentences: bool,
 ) -> SparkCorpus:
@@ -33,31 +35,35 @@ def read_spark(
 
     Args:
         frame: a table of Spark, classic or Connect; reading it again must give the same rows in the same order.
-        user: column of users.
+        users: columns that together say whose a row is.
         kind: "text", "tokens", "items" or "sequence".
-        column: that column.
+        columns: that column; of items there may be several.
         tokenizer: as in `voxpop.read`.
         sentences: as in `voxpop.read`.
 
     Raises:
-        ColumnError: where a column is missing, or users are neither whole numbers nor strings.
+        ColumnError: where a column is missing, or of a type that has no equality.
     """
     from pyspark.sql import functions as sql
 
-    check_columns([user, column], frame.columns, "the table")
-    _check_user(frame, user)
+    check_columns([*users, *columns], frame.columns, "the table")
+    for name in users:
+        _check_user(frame, name)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     # (user, content, place): places are those of the rows, so that a user's documents keep their order.
     rows = frame.select(
-        _exact(frame, user).alias("user"),
-        _exact(frame, column).alias("content"),
+        *(_exact(frame, name).alias(f"user{number}") for number, name in enumerate(users)),
+        *(_exact(frame, name).alias(f"content{number}") for number, name in enumerate(columns)),
         sql.monotonically_increasing_id().alias("place"),
     )
-    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), "user"))
-    ordered = placed.sortWithinPartitions("place").select("user", "content")
-    work = partial(encode, user=user, kind=kind, column=column, tokenizer=tokenizer, sentences=sentences)
+    owners = [f"user{number}" for number in range(len(users))]
+    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners))
+    ordered = placed.sortWithinPartitions("place").drop("place")
+    work = partial(encode, users=users, kind=kind, columns=columns, tokenizer=tokenizer, sentences=sentences)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
-    return SparkCorpus(ordered.mapInArrow(work, STATE), kind, reading)
+    return SparkCorpus(
+        ordered.mapInArrow(work, STATE), kind, reading, _keys(frame, columns) if kind == "items" else WORDS
+    )
 
 
 def _exact(frame: "DataFrame", name: str) -> "Column":
@@ -69,9 +75,23 @@ def _exact(frame: "DataFrame", name: str) -> "Column":
     return column.cast(StringType()) if isinstance(frame.schema[name].dataType, StringType) else column
 
 
-def _check_user(frame: "DataFrame", user: str) -> None:
-    from pyspark.sql.types import IntegralType, StringType
+def _keys(frame: "DataFrame", columns: list[str]) -> Keys:
+    """Return the columns of items with the types that their values have in Arrow."""
+    return Keys(tuple(KeyColumn(name, str(plain_type(_arrow_type(frame, name)))) for name in columns))
 
-    kind = frame.schema[user].dataType
-    if not isinstance(kind, IntegralType | StringType):
-        raise ColumnError(f'the column "{user}" must hold whole numbers or strings, got {kind.simpleString()}.')
+
+def _arrow_type(frame: "DataFrame", name: str) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import ArrayType
+
+    kind = frame.schema[name].dataType
+    return to_arrow_type(kind.elementType if isinstance(kind, ArrayType) else kind)
+
+
+def _check_user(frame: "DataFrame", user: str) -> None:
+    if family(_arrow_type(frame, user)) is None:
+        kind = frame.schema[user].dataType
+        raise ColumnError(
+            f'the column "{user}" must hold whole numbers, strings or others that have equality, got '
+            f"{kind.simpleString()}."
+        )

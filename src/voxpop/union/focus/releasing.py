@@ -41,7 +41,7 @@ def release_focused(plan: "FocusPlan", corpus: "Corpus", seed: int | None) -> Re
         _add_round(plan, number, bounded, secret, undecided, evidence, found)
     items = corpus.vocabulary.take(int64_array(np.flatnonzero(found)))
     guarantee = replace(plan.guarantee, private=secret.private)
-    return Release.from_items(items, plan, guarantee, corpus.reading)
+    return Release.from_items(items, plan, guarantee, corpus.reading, corpus.keys)
 
 
 def _add_round(
