@@ -1,8 +1,9 @@
 """Released keys as SQL, run by a real PostgreSQL."""
 
-import postgres
 import pyarrow as pa
 import pytest
+
+import postgres
 from exports.test_sql import NASTY, TYPED, keys_of, words_of
 
 adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for PostgreSQL is not installed: make exports")

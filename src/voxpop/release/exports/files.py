@@ -61,7 +61,7 @@ def as_csv(release: "Release") -> bytes:
         table = keys.table(released_items(release))
         columns |= {name: _cells(table[name]) for name in keys.names}
     sink = io.StringIO(newline="")
-    rows = csv.writer(sink, lineterminator="\n")
+    rows = csv.writer(sink, lineterminator="\r\n")  # either alone is then quoted, and begins no row of its own
     rows.writerow([guarded(name) for name in columns])
     cells = ([guarded(cell) if isinstance(cell, str) else cell for cell in each] for each in columns.values())
     rows.writerows(zip(*cells, strict=True))
