@@ -28,6 +28,16 @@ KINDS = (
     (Real, "fractions"),
 )
 LISTS = "lists"
+QUICK: dict[type, str | None] = {
+    type(None): None,
+    bool: "truth values",
+    int: "whole numbers",
+    str: "strings",
+    date: "dates",
+    Decimal: "decimals",
+    bytes: "bytes",
+}
+"""Types that say all there is to know of a value, which a million of them are asked for in no time."""
 
 
 def array_of_objects(values: Iterable[Any], column: str) -> pa.Array:
@@ -41,7 +51,9 @@ def array_of_objects(values: Iterable[Any], column: str) -> pa.Array:
         ColumnError: where they are of several types, or of one that is no key; it names types, never a value.
     """
     rows = list(values)
-    kinds = {_kind(each) for each in rows} - {None}
+    types = set(map(type, rows))
+    kinds = {QUICK[each] for each in types} if types <= QUICK.keys() else {_kind(each) for each in rows}
+    kinds -= {None}
     if len(kinds) > 1:
         raise ColumnError(f'the column "{column}" holds {" and ".join(sorted(map(str, kinds)))}; give it one type.')
     kind = next(iter(kinds), None)

@@ -46,6 +46,7 @@ def read(
     progress: bool | None = None,
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
+    connection: Any = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
 
@@ -53,7 +54,9 @@ def read(
 
     Args:
         source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
-            such, or a polars, pandas or pyarrow table. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
+            such, or an address of one (s3://, https://); a polars, pandas or pyarrow table, or anything else that
+            speaks Arrow; an iterator of tables; a list of dictionaries; a dictionary of columns; a cursor; or a query,
+            with `connection`. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
         user: name of the column that says whose row it is, never null, or a list of several that say it together:
             whole numbers, strings, UUIDs, dates, whatever has equality.
         text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
@@ -70,6 +73,8 @@ def read(
         memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
             to work files. By default as much as it takes. The result is the same.
         work_folder: where work files are made; by default the system's folder for temporary files.
+        connection: where `source` is SQL, the database: an address (postgresql://, sqlite:///, duckdb:///) or an open
+            connection.
 
     Returns:
         The corpus: private, held in memory or in work files; `Corpus.save` keeps it. Of a Spark DataFrame a
@@ -104,7 +109,9 @@ def read(
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
     column = keyed.content
     dictionary = column if kind == "items" else None
-    batches = keyed.rows(open_source(source, keyed.wanted, wide, dictionary=dictionary, small=limit is not None))
+    batches = keyed.rows(
+        open_source(source, keyed.wanted, wide, dictionary=dictionary, small=limit is not None, connection=connection)
+    )
     rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), keyed.user, column)
 
     def encode(stretch: Stretch) -> Encoded:
