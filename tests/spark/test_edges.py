@@ -86,9 +86,9 @@ def test_wrong_columns_are_refused_at_once(spark):
     with pytest.raises(InputError, match="exactly one"):
         vp.read(frame, user="what")
     with pytest.raises(InputError, match="tokenizer"):
-        vp.read(frame, user="what", text="what", tokenizer="wurds")
+        vp.read(frame, user="who", text="what", tokenizer="wurds")
     with pytest.raises(InputError, match="sentences"):
-        vp.read(frame, user="what", tokens="what", sentences=True)
+        vp.read(frame, user="who", tokens="what", sentences=True)
 
 
 def test_what_a_cluster_cannot_do_is_said(spark):

@@ -13,10 +13,12 @@ from voxpop.cli.options import (
     Items,
     Json,
     LedgerFile,
+    Order,
     Overwrite,
     Saved,
     Seed,
     Sequence,
+    Session,
     Sources,
     Text,
     Tokenizer,
@@ -24,6 +26,7 @@ from voxpop.cli.options import (
     User,
     budget_of,
     numbers_of,
+    paused,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ def count(
     tokens: Tokens = None,
     items: Items = None,
     sequence: Sequence = None,
+    order: Order = None,
+    session: Session = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     limit: FullFor = "100",
@@ -87,7 +92,7 @@ def count(
     with stage("Reading"):
         from voxpop.corpus.read import read
 
-        corpus = read(source, tokenizer=cut, **columns)
+        corpus = read(source, tokenizer=cut, order=order, session=paused(session), **columns)
     with stage("Counting"):
         tally = run(plan, corpus, seed, account)
     if save:

@@ -12,10 +12,12 @@ from voxpop.cli.options import (
     Json,
     LedgerFile,
     Memory,
+    Order,
     Output,
     Overwrite,
     Seed,
     Sequence,
+    Session,
     Sources,
     Text,
     Tokenizer,
@@ -23,6 +25,7 @@ from voxpop.cli.options import (
     User,
     WorkFolder,
     budget_of,
+    paused,
 )
 from voxpop.cli.releasing import release_and_report
 
@@ -44,6 +47,8 @@ def hitters(
     tokens: Tokens = None,
     items: Items = None,
     sequence: Sequence = None,
+    order: Order = None,
+    session: Session = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     max_length: MaxLength = 10,
@@ -79,6 +84,8 @@ def hitters(
         seed=seed,
         json=json,
         overwrite=overwrite,
+        order=order,
+        session=paused(session),
         ledger=ledger,
         dataset=dataset,
         memory=memory,

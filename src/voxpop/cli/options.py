@@ -67,6 +67,18 @@ Items = Annotated[
 Sequence = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
 ]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="COLUMN",
+        help="Column of times: rows are events, --sequence one of them.",
+        show_default=False,
+    ),
+]
+Session = Annotated[
+    str | None, typer.Option(metavar="PAUSE", help="Longest pause in a sequence, such as 30min.", show_default=False)
+]
 Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
 Memory = Annotated[
     str | None,
@@ -148,3 +160,11 @@ def set_union_of(**fields: Any) -> "SetUnion":
     from voxpop.union.set_union import SetUnion
 
     return SetUnion(**fields)
+
+
+def paused(session: str | None) -> str | float | None:
+    """Return the longest pause of a session: a length of time as it is, or a number in the unit of the order."""
+    try:
+        return None if session is None else float(session)
+    except ValueError:
+        return session

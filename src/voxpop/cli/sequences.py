@@ -12,16 +12,19 @@ from voxpop.cli.options import (
     Json,
     LedgerFile,
     Memory,
+    Order,
     Output,
     Overwrite,
     Seed,
     Sequence,
+    Session,
     Sources,
     Text,
     Tokenizer,
     Tokens,
     User,
     WorkFolder,
+    paused,
 )
 from voxpop.errors import InputError
 
@@ -49,6 +52,8 @@ def sequences(
     output: Output,
     user: User = None,
     sequence: Sequence = None,
+    order: Order = None,
+    session: Session = None,
     text: Text = None,
     tokens: Tokens = None,
     epsilon: Epsilon = None,
@@ -93,7 +98,17 @@ def sequences(
         account.check(plan.guarantee)
     columns = chosen_columns(source, user, sequence=sequence, text=text, tokens=tokens)
     cut = tokenizer_of(tokenizer)
-    corpus = read_with(engine, master, source, columns, tokenizer=cut, memory=memory, work_folder=work_folder)
+    corpus = read_with(
+        engine,
+        master,
+        source,
+        columns,
+        tokenizer=cut,
+        memory=memory,
+        work_folder=work_folder,
+        order=order,
+        session=paused(session),
+    )
     with stage("Releasing"):
         model = run(plan, corpus, seed, account)
     extra = {}

@@ -37,9 +37,8 @@ def query_batches(query: str, connection: Any, columns: list[str], rows: int) ->
         InputError: where the address is of no known kind, or its driver is not installed.
         SourceError: where the database refuses; its message is not passed on, for it may quote rows.
     """
-    with _opened(connection) as opened:
-        with closing(_execute(opened, query)) as cursor:
-            yield from cursor_batches(cursor, columns, rows)
+    with _opened(connection) as opened, closing(_execute(opened, query)) as cursor:
+        yield from cursor_batches(cursor, columns, rows)
 
 
 @contextmanager

@@ -37,41 +37,48 @@ class KeyedRows:
     """Rows on their way, and what their keys are.
 
     Attributes:
+        left_out: how many items were null.
         user: what the column of users is called from here on.
         content: and that of what they hold.
     """
 
-    __slots__ = ("_contents", "_kinds", "_user_families", "_users", "content", "user")
+    __slots__ = ("_contents", "_kinds", "_order", "_user_families", "_users", "content", "left_out", "user")
 
-    def __init__(self, users: Sequence[str], contents: Sequence[str], *, typed: bool) -> None:
+    def __init__(self, users: Sequence[str], contents: Sequence[str], *, typed: bool, order: str | None = None) -> None:
         """Take the names of the columns.
 
         Args:
             users: together they say whose a row is.
             contents: what it holds; several columns are one item.
             typed: whether contents are items, whose types are kept.
+            order: a column that goes by as it is.
 
         Raises:
             InputError: where a column is to be both.
         """
+        self._order = [] if order is None else [order]
+        if {order} & {*users, *contents}:
+            raise InputError(f'"{order}" is named for the order and for something else; name another column.')
         if both := set(users) & set(contents):
             raise InputError(f'"{min(both)}" is named both for users and for what they hold; name two columns.')
         self._users, self._contents = list(users), list(contents)
         self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
         self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if typed else None
+        self.left_out = 0
         self._user_families: list[set[str]] = [set() for _ in users]
 
     @property
     def wanted(self) -> list[str]:
         """The columns to read."""
-        return [*self._users, *self._contents]
+        return [*self._users, *self._contents, *self._order]
 
     def rows(self, batches: Batches) -> Batches:
-        """Yield batches of two columns: users, and what they hold."""
+        """Yield batches of two columns: users, and what they hold; behind them the order, if there is one."""
         for where, batch in batches:
             users = self._one_user(batch)
             contents = self._one_content(batch)
-            yield where, pa.RecordBatch.from_arrays([users, contents], [self.user, self.content])
+            others = [batch.column(name) for name in self._order]
+            yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
 
     @property
     def keys(self) -> Keys:
@@ -102,9 +109,12 @@ class KeyedRows:
             if not pa.types.is_null(each.type):
                 kinds.add(plain_type(each.type))
         if len(plain) == 1 and _is_read_as_it_is(plain[0].type):
+            self.left_out += plain[0].null_count
             return columns[0]
         texts = [spelled(each, name) for each, name in zip(plain, self._contents, strict=True)]
-        return _as_before(columns[0], texts[0]) if len(texts) == 1 else joined_texts(texts)
+        whole = texts[0] if len(texts) == 1 else joined_texts(texts)
+        self.left_out += whole.null_count
+        return _as_before(columns[0], whole) if len(texts) == 1 else whole
 
 
 def _is_read_as_it_is(kind: pa.DataType) -> bool:

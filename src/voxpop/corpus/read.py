@@ -1,7 +1,7 @@
 """Read a table of who wrote what."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from queue import SimpleQueue
@@ -15,6 +15,7 @@ from voxpop.arrow import int_codes, numbers_of, plain, string_array
 from voxpop.corpus.bound import THREADS, in_order
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.encode import Piece, build_corpus
+from voxpop.corpus.events import Events, events_of
 from voxpop.corpus.files import quieten
 from voxpop.corpus.interner import WordInterner
 from voxpop.corpus.keyed import KeyedRows, column_names
@@ -27,7 +28,7 @@ from voxpop.corpus.tokenisers import Tokenise, list_tokeniser, tokeniser_name
 from voxpop.corpus.users import encode_users
 from voxpop.errors import ColumnError, InputError, InternalError, SourceError
 from voxpop.kernels.group import lay_documents
-from voxpop.progress import track
+from voxpop.progress import tell, track
 
 Texts = Iterable[tuple[str, pa.Array]]
 Encoded = tuple[list[Piece], list[pa.Array]]
@@ -47,6 +48,8 @@ def read(
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
     connection: Any = None,
+    order: str | None = None,
+    session: Any = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
 
@@ -64,15 +67,22 @@ def read(
         items: name of a column of items without order: one per row, or a list; nulls are left out. Strings, whole
             numbers, truth values, dates, times, decimals, bytes; or a list of columns whose values together are one
             item. Releases give columns and types back.
-        sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings.
+        sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings. With
+            `order`, of single events.
         tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes),
             "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to a list of
             lists of strings. For `text` only.
         sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
-        progress: whether to show progress on standard error; by default only on a terminal.
+        progress: whether to show progress on standard error; by default only on a terminal. What was left out is told
+            there, unless False.
         memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
             to work files. By default as much as it takes. The result is the same.
         work_folder: where work files are made; by default the system's folder for temporary files.
+        order: name of a column of times, dates or numbers: then each row is one event, `sequence` says what happened,
+            and a user's events in this order are the user's sequence. Events of the same time come in order of their
+            bytes; events without anything that happened are left out.
+        session: the longest pause within a sequence, such as "30min" or, where `order` holds numbers, a number of the
+            same unit; a longer one begins a new sequence.
         connection: where `source` is SQL, the database: an address (postgresql://, sqlite:///, duckdb:///) or an open
             connection.
 
@@ -94,7 +104,8 @@ def read(
     """
     kind, given = _content(text=text, tokens=tokens, items=items, sequence=sequence)
     several = column_names(kind, given) if kind == "items" else [str(given)]
-    keyed = KeyedRows(column_names("user", user), several, typed=kind == "items")
+    events = events_of(kind, order, session)
+    keyed = KeyedRows(column_names("user", user), several, typed=kind == "items", order=order)
     as_lists = list_tokeniser(tokenizer)
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
@@ -103,16 +114,21 @@ def read(
         columns = {"users": column_names("user", user), "kind": kind, "columns": several}
         if memory is not None:
             raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
-        corpus: Corpus = spark.read_spark(source, tokenizer=tokenizer, sentences=sentences, **columns)
+        corpus: Corpus = spark.read_spark(
+            source, tokenizer=tokenizer, sentences=sentences, order=order, session=session, **columns
+        )
         return corpus
     wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
+    if events is not None:
+        events.limit = limit
     column = keyed.content
     dictionary = column if kind == "items" else None
     batches = keyed.rows(
         open_source(source, keyed.wanted, wide, dictionary=dictionary, small=limit is not None, connection=connection)
     )
-    rows = _with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), keyed.user, column)
+    batches = track(batches, "reading", lambda each: each[1].num_rows, progress)
+    rows = _with_users(batches, keyed.user, column, events)
 
     def encode(stretch: Stretch) -> Encoded:
         if kind == "text":
@@ -122,6 +138,9 @@ def read(
     read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
     if read_corpus is None:
         raise SourceError("the source holds no rows; check that it is the one you meant.")
+    left_out = keyed.left_out + (0 if events is None else events.left_out)
+    if left_out:
+        tell(f'{left_out:,} of the values in "{column}" are null, and were left out.', progress)
     return replace(read_corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind, keys=keyed.keys)
 
 
@@ -141,8 +160,15 @@ def _content(**columns: Any) -> tuple[str, Any]:
     return given[0]
 
 
-def _with_users(batches: Batches, user: str, column: str) -> Rows:
-    """Pass on the users and the contents of each batch."""
+def _with_users(batches: Batches, user: str, column: str, events: Events | None = None) -> Rows:
+    """Pass on the users and the contents of each batch; of events their sequences."""
+    rows = _checked_users(batches, user)
+    for where, first, batch in rows if events is None else events.sequences(rows, user, column):
+        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", batch.column(user), batch.column(column)
+
+
+def _checked_users(batches: Batches, user: str) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """Pass on batches whose users are of one type and never null, and how many rows of the same source went before."""
     seen: dict[str, int] = {}
     kinds: set[str] = set()
     for where, batch in batches:
@@ -152,7 +178,7 @@ def _with_users(batches: Batches, user: str, column: str) -> Rows:
         seen[where] = first + batch.num_rows
         users = _user_column(batch.column(user), where, user, first)
         _check_kinds(users, kinds, user)
-        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", users, batch.column(column)
+        yield where, first, batch.set_column(batch.schema.get_field_index(user), user, users)
 
 
 def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from voxpop.corpus.sources import check_columns
 from voxpop.corpus.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
@@ -27,6 +29,8 @@ def read_spark(
     columns: list[str],
     tokenizer: Any,
     sentences: bool,
+    order: str | None = None,
+    session: Any = None,
 ) -> SparkCorpus:
     """Encode a DataFrame on its executors; see `voxpop.read`.
 
@@ -40,13 +44,16 @@ def read_spark(
         columns: that column; of items there may be several.
         tokenizer: as in `voxpop.read`.
         sentences: as in `voxpop.read`.
+        order: as in `voxpop.read`.
+        session: as in `voxpop.read`.
 
     Raises:
         ColumnError: where a column is missing, or of a type that has no equality.
     """
     from pyspark.sql import functions as sql
 
-    check_columns([*users, *columns], frame.columns, "the table")
+    times = [] if order is None else [order]
+    check_columns([*users, *columns, *times], frame.columns, "the table")
     for name in users:
         _check_user(frame, name)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
@@ -54,12 +61,14 @@ def read_spark(
     rows = frame.select(
         *(_exact(frame, name).alias(f"user{number}") for number, name in enumerate(users)),
         *(_exact(frame, name).alias(f"content{number}") for number, name in enumerate(columns)),
+        *(_exact(frame, name).alias("time") for name in times),
         sql.monotonically_increasing_id().alias("place"),
     )
     owners = [f"user{number}" for number in range(len(users))]
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners))
     ordered = placed.sortWithinPartitions("place").drop("place")
-    work = partial(encode, users=users, kind=kind, columns=columns, tokenizer=tokenizer, sentences=sentences)
+    cut = {"tokenizer": tokenizer, "sentences": sentences, "order": order, "session": session}
+    work = partial(encode, users=users, kind=kind, columns=columns, cut=cut)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
     return SparkCorpus(
         ordered.mapInArrow(work, STATE), kind, reading, _keys(frame, columns) if kind == "items" else WORDS
@@ -82,10 +91,11 @@ def _keys(frame: "DataFrame", columns: list[str]) -> Keys:
 
 def _arrow_type(frame: "DataFrame", name: str) -> Any:
     from pyspark.sql.pandas.types import to_arrow_type
-    from pyspark.sql.types import ArrayType
+    from pyspark.sql.types import ArrayType, TimestampType
 
-    kind = frame.schema[name].dataType
-    return to_arrow_type(kind.elementType if isinstance(kind, ArrayType) else kind)
+    whole = frame.schema[name].dataType
+    kind = whole.elementType if isinstance(whole, ArrayType) else whole
+    return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
 
 
 def _check_user(frame: "DataFrame", user: str) -> None:
