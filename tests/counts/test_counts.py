@@ -166,9 +166,9 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
     tally = release.count(corpus_of([[["a"]]] * 9), BUDGET)
     release.save(tmp_path / "words")
     tally.save(tmp_path / "words")
-    with pytest.raises(vp.errors.ReleaseError, match="counts that was paid for"):
+    with pytest.raises(vp.errors.ReleaseError, match="already holds counts, which budget"):
         release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
-    with pytest.raises(vp.errors.ReleaseError, match="noisy counts that were paid for"):
+    with pytest.raises(vp.errors.ReleaseError, match="a release and noisy counts, which"):
         other.save(tmp_path / "words")
     tally.save(tmp_path / "words", overwrite=True)
     other.save(tmp_path / "words", overwrite=True)

@@ -105,7 +105,7 @@ def test_replaces_an_earlier_release(saved, release_of):
 def test_replaces_nothing_unasked(saved, release_of):
     """Another release is not written over one that was paid for."""
     before = contents(saved)
-    with pytest.raises(ReleaseError, match=r"already holds a release that was paid for.*overwrite=True"):
+    with pytest.raises(ReleaseError, match=r"already holds a release, which budget was spent on.*overwrite=True"):
         release_of("oat").save(saved)
     assert contents(saved) == before
 

@@ -75,8 +75,10 @@ class KeyedRows:
     def rows(self, batches: Batches) -> Batches:
         """Yield batches of two columns: users, and what they hold; behind them the order, if there is one."""
         for where, batch in batches:
-            users = self._one_user(batch)
-            contents = self._one_content(batch)
+            try:
+                users, contents = self._one_user(batch), self._one_content(batch)
+            except ColumnError as error:
+                raise ColumnError(f"{where}: {error}") from None
             others = [batch.column(name) for name in self._order]
             yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
 

@@ -83,9 +83,9 @@ def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Pat
 
 def already_there(folder: str | PathLike[str], what: str, *, counted: bool = False) -> ReleaseError:
     """Return the refusal to replace what somebody has spent budget on."""
-    lost = f"{what}, and noisy counts that were paid for" if counted else f"{what} that was paid for"
+    lost = f"{what} and noisy counts" if counted else what
     return ReleaseError(
-        f"{folder} already holds {lost}: nothing is replaced unasked. Give a new folder, or say overwrite=True "
+        f"{folder} already holds {lost}, which budget was spent on: nothing is replaced unasked. Give a new folder, or say overwrite=True "
         "(--overwrite)."
     )
 
