@@ -85,8 +85,8 @@ def already_there(folder: str | PathLike[str], what: str, *, counted: bool = Fal
     """Return the refusal to replace what somebody has spent budget on."""
     lost = f"{what} and noisy counts" if counted else what
     return ReleaseError(
-        f"{folder} already holds {lost}, which budget was spent on: nothing is replaced unasked. Give a new folder, or say overwrite=True "
-        "(--overwrite)."
+        f"{folder} already holds {lost}, which budget was spent on: nothing is replaced unasked. Give a new folder, or "
+        "say overwrite=True (--overwrite)."
     )
 
 
