@@ -5,6 +5,7 @@ import os
 import sqlite3
 import threading
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -149,17 +150,51 @@ def test_a_reader_that_fails_is_not_quoted():
     assert caught.value.__cause__ is None
 
 
+class Ranges(http.server.SimpleHTTPRequestHandler):
+    """Files, and parts of them, as every web server gives them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+    def do_GET(self):  # noqa: N802
+        path, wanted = Path(self.translate_path(self.path)), self.headers.get("Range")
+        if wanted is None or not path.is_file():
+            return super().do_GET()
+        data = path.read_bytes()
+        first, _, last = wanted.removeprefix("bytes=").partition("-")
+        begin = int(first) if first else max(0, len(data) - int(last))
+        part = data[begin : int(last) + 1 if first and last else None]
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {begin}-{begin + len(part) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        return self.wfile.write(part)
+
+
 @pytest.fixture
 def served(tmp_path, table):
     """Serve files on loopback."""
     table.write_parquet(tmp_path / "t.parquet")
     table.select("who", "body").write_csv(tmp_path / "t.csv")
     table.write_ndjson(tmp_path / "t.jsonl")
-    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=str(tmp_path))) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Ranges, directory=str(tmp_path))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+def test_https(served, reads_alike, table):
+    """Parquet, CSV and JSON lines behind an address; on loopback without the s."""
+    reads_alike(lambda: f"{served}/t.parquet")
+    wanted = vp.read(table, user="who", text="body")
+    for name in ("t.csv", "t.jsonl"):
+        corpus = vp.read(f"{served}/{name}", user="who", text="body")
+        assert corpus.vocabulary.equals(wanted.vocabulary)
+        assert corpus.tokens.size == wanted.tokens.size
+    with pytest.raises(SourceError, match="polars failed"):
+        vp.read(f"{served}/nowhere.parquet", user="who", text="body")
 
 
 def test_s3(table, reads_alike, tmp_path, monkeypatch):
