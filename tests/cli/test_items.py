@@ -81,9 +81,8 @@ def test_several_sources_and_other_columns(voxpop, tmp_path):
         frame = pl.DataFrame({"who": users, "what": [["Tea", "milk, oat"]] * 300})
         frame.write_parquet(tmp_path / f"part{number}.parquet")
     for column in ("--items", "--tokens"):
-        content = voxpop(
-            "items", "part0.parquet", "part1.parquet", "--user", "who", column, "what", *BUDGET, "-o", "out", "--json"
-        ).json
+        files, into = ["part0.parquet", "part1.parquet"], ["-o", "out", "--overwrite", "--json"]
+        content = voxpop("items", *files, "--user", "who", column, "what", *BUDGET, *into).json
         assert content["released"] == 2
         assert list(vp.load(tmp_path / "out")) == ["Tea", "milk, oat"]
 

@@ -158,7 +158,7 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_):
         """Say nothing."""
 
-    def do_GET(self):  # noqa: N802
+    def do_GET(self):
         path, wanted = Path(self.translate_path(self.path)), self.headers.get("Range")
         if wanted is None or not path.is_file():
             return super().do_GET()
