@@ -79,6 +79,10 @@ class Keys:
         """Return names and types, ready for JSON."""
         return [{"name": each.name, "type": each.kind} for each in self.columns]
 
+    def without_types(self) -> "Keys":
+        """Return the same columns as strings."""
+        return Keys(tuple(KeyColumn(each.name, "string") for each in self.columns))
+
     @property
     def names(self) -> list[str]:
         """The names of the columns."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.corpus.csv_text import delimiter_of
+from voxpop.corpus.csv_text import FollowedQuotes, delimiter_of
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.quotes import MODE, QUOTED, follow_quotes
 
@@ -37,6 +37,22 @@ def test_quotes_are_followed_as_a_strict_reader_follows_them(text, cut):
         follow_quotes(np.frombuffer(each, np.uint8), np.uint8(ord(",")), state) for each in (data[:cut], data[cut:])
     )
     assert (fine and state[MODE] != QUOTED) == is_well_quoted(text)
+
+
+@given(blocks=st.lists(st.text('ab",\n', max_size=5), max_size=6))
+def test_blocks_without_quotes_take_a_short_way_to_the_same(blocks):
+    """The row in which a quote is opened is the same, however the file is cut."""
+
+    def outcome(parts):
+        stream = FollowedQuotes(io.BytesIO(), ",", "t.csv")
+        try:
+            for each in [*(part.encode() for part in parts if part), b""]:
+                stream._follow(each)
+        except SourceError as error:
+            return str(error)
+        return None
+
+    assert outcome(blocks) == outcome(["".join(blocks)]) == outcome(list("".join(blocks)))
 
 
 def write(folder, text, name="t.csv"):

@@ -185,3 +185,21 @@ def test_floats_and_two_families_are_refused(tmp_path):
         vp.read(pl.DataFrame({"who": [1]}), user="who", items="who")
     with pytest.raises(ColumnError, match="years"):
         vp.read(pa.table({"who": [1], "key": pa.array([10**7], pa.int32()).cast(pa.date32())}), user="who", items="key")
+
+
+def test_nothing_released_says_nothing_of_types(tmp_path):
+    """One user's row may have decided the type of a column of Python's own values; the release is the same without."""
+    plan = vp.SetUnion(limit=1).plan(vp.Budget(1, 1e-8))
+    rows = [{"who": number, "day": None} for number in range(9)]
+    one, other = (
+        plan.release(vp.read(each, user="who", items="day", progress=False), seed=1)
+        for each in ([*rows, {"who": 9, "day": DAY}], rows)
+    )
+    assert len(one) == 0
+    assert one == other
+    for number, release in enumerate((one, other)):
+        release.save(tmp_path / str(number))
+    first, second = ((tmp_path / number / "release.json").read_bytes() for number in "01")
+    assert first == second
+    assert one.filter(pl.DataFrame({"day": [DAY]})).height == 0
+    assert one.with_other(pl.DataFrame({"day": [DAY]}), other=None)["day"].to_list() == [None]

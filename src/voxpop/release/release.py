@@ -53,7 +53,8 @@ class Release:
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: what the release guarantees, or that it is not private.
         reading: how tokens were made: the tokeniser of texts, or "items", "tokens", "sequence"; "" if not known.
-        keys: the columns that items came from, none for words; None for a release of grams.
+        keys: the columns that items came from, none for words; None for a release of grams. Their types are those of
+            the table, and strings where nothing was released.
 
     Example:
         >>> import pyarrow as pa
@@ -78,6 +79,9 @@ class Release:
     def __post_init__(self) -> None:
         """Refuse a table in any form but the canonical one."""
         check_canonical(self.grams)
+        if self.keys is not None and not len(self):
+            # Where values decide a type, one row may have decided it: so types go with what is released.
+            object.__setattr__(self, "keys", self.keys.without_types())
 
     @staticmethod
     def from_items(

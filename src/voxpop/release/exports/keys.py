@@ -89,14 +89,18 @@ def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str])
     plain = [joined(each) for each in keys]
     if _is_list(plain[0].type):
         return _released_lists(release, plain[0], names[0])
+    if not len(release):
+        return _nothing(len(plain[0]))
     for each, name, wanted in zip(plain, names, wanted_types(release), strict=True):
         check_type(each.type, wanted, name)
     items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or WORDS).spell(plain)
-    return pc.is_in(items, value_set=released_items(release)) if len(release) else _nothing(len(items))
+    return pc.is_in(items, value_set=released_items(release))
 
 
 def wanted_types(release: "Release") -> list[Any]:
-    """Return the type of each column of a key; strings for words."""
+    """Return the type of each column of a key; strings for words, and null where nothing was released."""
+    if not len(release):
+        return [pa.null()] * max(1, 0 if release.keys is None else len(release.keys.columns))
     if release.keys is None or not release.keys.columns:
         return [pa.string()]
     return [each.type for each in release.keys.columns]
@@ -105,7 +109,7 @@ def wanted_types(release: "Release") -> list[Any]:
 def check_type(kind: Any, wanted: Any, name: str) -> None:
     """Refuse to compare what is spelled alike and is not the same; strings may stand for any type."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if pa.types.is_null(kind):
+    if pa.types.is_null(kind) or pa.types.is_null(wanted):
         return
     mine, theirs = family(kind), family(wanted)
     by_spelling = (mine == "strings", theirs == "strings" and mine in ("whole numbers", "UUIDs"))

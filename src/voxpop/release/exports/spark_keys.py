@@ -67,7 +67,7 @@ def _condition(release: "Release", table: Any, names: list[str], *, marked: bool
     condition = None
     for number, (name, kind) in enumerate(zip(names, wanted, strict=True)):
         check_type(_type(kinds[name]), kind, name)
-        left = table[name].cast("string") if kind == pa.string() else table[name]
+        left = table[name].cast("string") if kind in (pa.string(), pa.null()) else table[name]
         equal = left == keys[f"{KEY}{number}"]
         condition = equal if condition is None else condition & equal
     return condition, keys
@@ -75,6 +75,8 @@ def _condition(release: "Release", table: Any, names: list[str], *, marked: bool
 
 def _spark_type(kind: pa.DataType) -> str:
     """Return the type of Spark that holds the values of an Arrow type."""
+    if pa.types.is_null(kind):
+        return "string"
     names = {"strings": "string", "truth values": "boolean", "dates": "date", "times": "timestamp_ntz"}
     names |= {"times with a zone": "timestamp", "bytes": "binary", "times of day": "time(6)"}
     if family(kind) == "whole numbers":
