@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.corpus.csv_text import FollowedQuotes, delimiter_of
+from voxpop.corpus.reading.csv_text import FollowedQuotes, delimiter_of
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.quotes import MODE, QUOTED, follow_quotes
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.corpus import events, memory
+from voxpop.corpus.limited import memory
+from voxpop.corpus.reading import events
 from voxpop.errors import ColumnError, InputError, SourceError
 
 START = dt.datetime(2026, 11, 22, 6, 0)

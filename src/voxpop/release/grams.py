@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from voxpop.arrow import array_of, int64_array, joined, string_array
+from voxpop.arrow import array_of, joined, lists_of, string_array
 from voxpop.errors import InternalError
 from voxpop.keys import Keys
 
@@ -45,12 +45,6 @@ def table_of_lists(grams: Sequence[Sequence[str]]) -> pa.Table:
 
 def _table(tokens: pa.Array, sizes: NDArray[np.int32]) -> pa.Table:
     return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
-
-
-def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
-    """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
-    ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
-    return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
 
 
 def check_canonical(table: pa.Table) -> None:

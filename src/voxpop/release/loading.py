@@ -1,5 +1,6 @@
 """Load a saved release, checking that it is whole."""
 
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,9 +8,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from voxpop.errors import ColumnError, InternalError, ReleaseError
+from voxpop.files.folder import folder_to_read
 from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.folder import folder_to_read
 from voxpop.release.grams import from_parquet
 from voxpop.release.record import DAMAGED, MODEL_RECORD, RECORD, TABLE, Record, checksum, read_record
 from voxpop.release.release import Release
@@ -47,9 +48,8 @@ def load(folder: str | PathLike[str]) -> "Release | SequenceModel":
     """
     if (folder_to_read(Path(folder)) / MODEL_RECORD).is_file():
         # By the public face: this package knows no mechanism.
-        import voxpop
-
-        return voxpop.SequenceModel.load(folder)
+        model: SequenceModel = import_module("voxpop").SequenceModel.load(folder)
+        return model
     return load_release(folder)
 
 

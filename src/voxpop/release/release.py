@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
 
-    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.charging import Account
     from voxpop.release.completing import Completer, Completion
@@ -120,9 +120,7 @@ class Release:
         """Return a polars table with the columns `gram` (list of str) and `length` (i32), and keys as `to_arrow`."""
         import polars as pl
 
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a pandas table with the columns `gram` (list of str) and `length`, and keys; needs pandas."""
@@ -236,7 +234,7 @@ class Release:
 
     def count(
         self,
-        corpus: "Corpus",
+        corpus: "Engine",
         budget: "Budget",
         limit: "int | Sequence[int]" = 100,
         seed: int | None = None,

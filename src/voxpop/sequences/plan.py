@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -12,7 +11,7 @@ from voxpop.sequences.alphabet import MISSING
 from voxpop.sequences.ledger import Ledger
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.sequences.exploring import Limits
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
@@ -99,7 +98,7 @@ class SequencePlan:
             balanced=mechanism.consistency == "balanced",
         )
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "SequenceModel":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "SequenceModel":
         """Run the plan on a corpus; see `Sequences.release`.
 
         Raises:
@@ -107,7 +106,6 @@ class SequencePlan:
         """
         from voxpop.sequences.releasing import release_sequences
 
-        check_corpus(corpus)
         return release_sequences(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from voxpop.corpus.engine import Engine, check_engine
 from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
@@ -9,18 +10,18 @@ from voxpop.sequences.exploring import explore_counts
 from voxpop.sequences.model import SequenceModel
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.sequences.plan import SequencePlan
 
 
-def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) -> SequenceModel:
+def release_sequences(plan: "SequencePlan", corpus: Engine, seed: int | None) -> SequenceModel:
     """Cut, explore and wrap; see `Sequences.release`."""
+    check_engine(corpus)
     if corpus.kind == "items":
         raise InputError(
             "sequences need an order, and this corpus was read with items=, which have none. "
             "Read the column with sequence= (lists) or text= (words)."
         )
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     mechanism = plan.mechanism
     counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
     tree = explore_counts(plan.limits, counting, secret)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from voxpop.arrow import array_of, numbers_of, plain, string_array
+from voxpop.arrow import array_of, lists_of, numbers_of, plain, string_array
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.folder import folder_to_read, replace_folder
-from voxpop.release.grams import lists_of, read_parquet, write_parquet
+from voxpop.release.grams import read_parquet, write_parquet
 from voxpop.release.record import DAMAGED, MODEL_RECORD, checksum
 from voxpop.release.saving import already_there, may_write
 from voxpop.release.stored_plan import StoredPlan
@@ -84,7 +84,7 @@ def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) 
     return target
 
 
-def load_model(folder: str | PathLike[str]) -> "SequenceModel":
+def load_model(folder: str | PathLike[str], make: "type[SequenceModel]") -> "SequenceModel":
     """Read the files of a model; see `SequenceModel.load`."""
     source = folder_to_read(Path(folder))
     record = _parsed(_read(source, RECORD, folder), folder)
@@ -93,13 +93,12 @@ def load_model(folder: str | PathLike[str]) -> "SequenceModel":
         if checksum(content) != record.get("checksums", {}).get(name):
             raise ReleaseError(f"{folder}: {name} is not the file that was saved, its checksum differs. {DAMAGED}")
     try:
-        return _model(record, contents)
+        return _model(record, contents, make)
     except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
         raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
 
 
-def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel":
-    from voxpop.sequences.model import SequenceModel
+def _model(record: dict[str, Any], contents: dict[str, bytes], make: "type[SequenceModel]") -> "SequenceModel":
     from voxpop.sequences.table import tree_of
 
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
@@ -116,7 +115,7 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel
         bool(record["balanced"]),
     )
     guarantee = Guarantee.from_dict(record["guarantee"])
-    return SequenceModel(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
+    return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
 
 
 def _grams(model: "SequenceModel") -> bytes:
@@ -138,12 +137,12 @@ def _alphabet(model: "SequenceModel") -> bytes:
 
 
 def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
-    import voxpop
+    from voxpop.version import installed_version
 
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "voxpop_version": voxpop.__version__,
+        "voxpop_version": installed_version(),
         "statement": str(model.guarantee),
         "guarantee": model.guarantee.to_dict(),
         "max_length": model.max_length,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from voxpop.corpus.sources import check_columns
-from voxpop.corpus.tokenisers import tokeniser_name
+from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
 from voxpop.keys import WORDS, KeyColumn, Keys
 from voxpop.spark.corpus import SparkCorpus
@@ -35,10 +35,11 @@ def read_spark(
     """Encode a DataFrame on its executors; see `voxpop.read`.
 
     Users are placed by a hash of their ids into `spark.sql.shuffle.partitions` partitions, which is the one shuffle of
-    rows. Nothing runs before the first release.
+    rows. Each user's documents come in the order of their contents, a function of the user's own rows alone, wherever
+    they lie in the table. Nothing runs before the first release.
 
     Args:
-        frame: a table of Spark, classic or Connect; reading it again must give the same rows in the same order.
+        frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
         users: columns that together say whose a row is.
         kind: "text", "tokens", "items" or "sequence".
         columns: that column; of items there may be several.
@@ -57,16 +58,17 @@ def read_spark(
     for name in users:
         _check_user(frame, name)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    # (user, content, place): places are those of the rows, so that a user's documents keep their order.
-    rows = frame.select(
-        *(_exact(frame, name).alias(f"user{number}") for number, name in enumerate(users)),
-        *(_exact(frame, name).alias(f"content{number}") for number, name in enumerate(columns)),
-        *(_exact(frame, name).alias("time") for name in times),
-        sql.monotonically_increasing_id().alias("place"),
-    )
     owners = [f"user{number}" for number in range(len(users))]
+    contents = [f"content{number}" for number in range(len(columns))]
+    rows = frame.select(
+        *(_exact(frame, name).alias(alias) for name, alias in zip(users, owners, strict=True)),
+        *(_exact(frame, name).alias(alias) for name, alias in zip(columns, contents, strict=True)),
+        *(_exact(frame, name).alias("time") for name in times),
+    )
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners))
-    ordered = placed.sortWithinPartitions("place").drop("place")
+    # By what rows hold and not by where they lie: places follow the sizes of files, which are everybody's.
+    sortable = [alias for alias, name in zip(contents, columns, strict=True) if _has_order(frame, name)]
+    ordered = placed.sortWithinPartitions(*owners, *sortable)
     cut = {"tokenizer": tokenizer, "sentences": sentences, "order": order, "session": session}
     work = partial(encode, users=users, kind=kind, columns=columns, cut=cut)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
@@ -82,6 +84,16 @@ def _exact(frame: "DataFrame", name: str) -> "Column":
 
     column = sql.col("`" + name.replace("`", "``") + "`")
     return column.cast(StringType()) if isinstance(frame.schema[name].dataType, StringType) else column
+
+
+def _has_order(frame: "DataFrame", name: str) -> bool:
+    """Say whether a column is of a type that tasks read; others have no order in Spark, and tasks say what is wrong."""
+    from pyspark.sql import types
+
+    whole = frame.schema[name].dataType
+    kind = whole.elementType if isinstance(whole, types.ArrayType) else whole
+    exact = types.IntegralType | types.DecimalType | types.StringType | types.BinaryType | types.BooleanType
+    return isinstance(kind, exact | types.DateType | types.TimestampType | types.TimestampNTZType | types.NullType)
 
 
 def _keys(frame: "DataFrame", columns: list[str]) -> Keys:
