@@ -154,7 +154,7 @@ class _Parts:
     __slots__ = ("_file", "_held", "_most", "_schema", "_waiting", "_written")
 
     def __init__(self, limit: MemoryLimit | None) -> None:
-        self._most = None if limit is None else limit.room // SHARE_WAITING
+        self._most = 0 if limit is None else limit.room // SHARE_WAITING
         self._file: WorkFile | None = None if limit is None else limit.file()
         self._waiting: list[list[pa.RecordBatch]] = [[] for _ in range(PARTS)]
         self._written: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
@@ -173,30 +173,30 @@ class _Parts:
         for number in np.flatnonzero(np.diff(ends)).tolist():
             self._waiting[number].append(dealt.slice(int(ends[number]), int(ends[number + 1] - ends[number])))
         self._held += dealt.nbytes
-        if self._most is not None and self._held > self._most:
-            self._write()
+        if self._file is not None and self._held > self._most:
+            self._write(self._file)
 
     def parts(self) -> Iterator[pa.Table]:
         """Yield the rows of each part that has any."""
-        if any(self._written):
-            self._write()
+        if self._file is not None and any(self._written):
+            self._write(self._file)
         for waiting, written in zip(self._waiting, self._written, strict=True):
-            batches = [*(self._read(*place) for place in written), *waiting]
+            batches = [*self._read(written), *waiting]
             waiting.clear()
             if batches:
                 yield pa.Table.from_batches(batches)
 
-    def _write(self) -> None:
-        assert self._file is not None
+    def _write(self, file: WorkFile) -> None:
         for waiting, written in zip(self._waiting, self._written, strict=True):
             if waiting:
                 batch = pa.Table.from_batches(waiting).combine_chunks().to_batches()[0]
                 self._schema = batch.schema
                 content = np.frombuffer(batch.serialize(), np.uint8)
-                written.append((self._file.append(content), content.size))
+                written.append((file.append(content), content.size))
                 waiting.clear()
         self._held = 0
 
-    def _read(self, begin: int, size: int) -> pa.RecordBatch:
-        assert self._file is not None
-        return pa.ipc.read_record_batch(pa.py_buffer(self._file.read(begin, size, np.uint8)), self._schema)
+    def _read(self, written: list[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
+        if self._file is not None:
+            for begin, size in written:
+                yield pa.ipc.read_record_batch(pa.py_buffer(self._file.read(begin, size, np.uint8)), self._schema)

@@ -38,15 +38,13 @@ WHOLE |= {f"U{name}" for name in WHOLE}
 
 def joined_rows(release: "Release", table: Any, names: list[str]) -> Any:
     """Return a relation of the rows whose key was released, on the relation's own connection."""
-    condition, keys = _condition(release, table, names)
-    assert keys is not None  # DuckDB finds the table by its name, here
+    condition, keys = _condition(release, table, names)  # noqa: RUF059  # DuckDB finds the table by its name, here
     return table.query(ROW, f"SELECT {ROW}.* FROM {ROW} SEMI JOIN keys {KEYS} ON {condition}")
 
 
 def rows_or_other(release: "Release", table: Any, names: list[str], others: Sequence[Any]) -> Any:
     """Return a relation of all rows in which keys that were not released are others."""
-    condition, keys = _condition(release, table, names)
-    assert keys is not None
+    condition, keys = _condition(release, table, names)  # noqa: RUF059  # as above
     kinds = dict(zip(table.columns, map(str, table.types), strict=True))
     swaps = ", ".join(
         f"CASE WHEN {KEYS}.{MARK} THEN {ROW}.{_quoted(name)} ELSE CAST({_literal(other)} AS {kinds[name]}) END "
