@@ -286,7 +286,7 @@ class Release:
             >>> words.filter(pl.DataFrame({"word": ["tea", "oat", "tea"]}), "word")["word"].to_list()
             ['tea', 'tea']
         """
-        from voxpop.release.exports.keys import released_only
+        from voxpop.release.exports.filtering import released_only
 
         return released_only(self, table, columns)
 

@@ -1,7 +1,6 @@
-"""The rows of a table whose key was released: what is left of a group-by, so that its groups betray nobody.
+"""Which rows of a table have a released key; every verb on tables asks here.
 
-Every kind of table keeps its own kind. Keys are compared as `voxpop.spelling` spells them, lists as grams, and null is
-never released.
+Keys are compared as `voxpop.spelling` spells them, lists as grams, and null is never released.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,26 +21,6 @@ if TYPE_CHECKING:
 
 DUCKDB = ("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation")
 Columns = str | Sequence[str] | None
-
-
-def released_only(release: "Release", table: Any, columns: Columns) -> Any:
-    """Return the rows whose key was released; see `Release.filter`."""
-    names, kind = key_names(release, columns), kind_of(table)
-    if kind in DUCKDB:
-        from voxpop.release.exports.duckdb_keys import joined_rows
-
-        return joined_rows(release, table, names)
-    if kind == "pyspark.DataFrame":
-        from voxpop.release.exports.spark_keys import joined_frame
-
-        return joined_frame(release, table, names)
-    if kind in ("polars.DataFrame", "polars.LazyFrame"):
-        return table.filter(polars_mask(release, table, names))
-    if kind == "pandas.DataFrame":
-        return table[pandas_mask(release, table, names)]
-    if isinstance(table, pa.Table | pa.RecordBatch):
-        return table.filter(arrow_mask(release, table, names))
-    raise not_a_table("filter", table)
 
 
 def not_a_table(verb: str, table: Any) -> InputError:
