@@ -46,7 +46,7 @@ def test_every_command_has_help(voxpop, command):
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--limit", "many"], "--limit"),
         (
             ["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--noise", "white"],
-            "adaptive rounds are proved for Gaussian noise",
+            "`noise` must be",
         ),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--weighting", "x"], "`weighting` must be"),
         (

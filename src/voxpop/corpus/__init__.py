@@ -14,6 +14,7 @@
 | `widths.py` | how much numbers of 32 bits can tell apart |
 | `pool_batches.py` | the pools of users, some hundred thousand items at a time |
 | `pools.py` | adaptive rounds over what users hold |
+| `pool_users.py` | the users' side of adaptive rounds |
 """
 
 from voxpop.corpus.corpus import Corpus

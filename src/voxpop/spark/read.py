@@ -72,9 +72,8 @@ def read_spark(
     cut = {"tokenizer": tokenizer, "sentences": sentences, "order": order, "session": session}
     work = partial(encode, users=users, kind=kind, columns=columns, cut=cut)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
-    return SparkCorpus(
-        ordered.mapInArrow(work, STATE), kind, reading, _keys(frame, columns) if kind == "items" else WORDS
-    )
+    keys = _keys(frame, columns) if kind == "items" else WORDS
+    return SparkCorpus(ordered.mapInArrow(work, STATE), count, kind, reading, keys)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Column":
