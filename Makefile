@@ -59,8 +59,8 @@ $(VENV)/.installed-exports: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --group exports
 	touch $@
 
-exports: $(VENV)/.installed-exports  ## exports against the real libraries: scikit-learn, tokenizers, spaCy, gensim, DuckDB
-	$(BIN)/python -m pytest -q -m "not slow" tests/exports
+exports: $(VENV)/.installed-exports  ## what goes in and out against the real libraries, databases and servers
+	$(BIN)/python -m pytest -q -m "not slow" tests/exports tests/doors
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
 	for name in dpsu_table2 dpsu_table3 dpsu_figure12 dpsu_figures set_union_field set_union_limits dpne_table4 dpne_text dpne_figures \

@@ -65,7 +65,7 @@ def naive_of(corpus: vp.Corpus) -> NaiveEngine:
             else:
                 documents[-1].append(words[token])
         users[key] = documents if corpus.kind == "items" else documents[:-1]
-    return NaiveEngine(users, corpus.kind, corpus.reading)
+    return NaiveEngine(users, corpus.kind, corpus.reading, corpus.keys)
 
 
 def shown(released) -> object:
@@ -73,7 +73,7 @@ def shown(released) -> object:
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
         return [each.tolist() for each in (tree.parents, tree.symbols, tree.counts)]
-    return list(released), released.plan.to_dict(), released.guarantee
+    return released.to_arrow(), released.plan.to_dict(), released.guarantee
 
 
 def release_of(grams) -> vp.Release:

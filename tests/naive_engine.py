@@ -12,6 +12,7 @@ import pyarrow as pa
 from corpora import corpus_of
 from naive_ngrams import Documents
 from voxpop.corpus.engine import no_order
+from voxpop.keys import WORDS, Keys
 
 Name = str | int
 
@@ -23,6 +24,7 @@ class NaiveEngine:
     users: dict[int, Documents]
     kind: str = "tokens"
     reading: str = "tokens"
+    keys: Keys = WORDS
 
     def remaining(self):
         return NaiveRounds(self)

@@ -79,3 +79,9 @@ def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """Return one array without the chunks and offsets that its making left behind."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
+
+
+def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
+    """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
+    ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
+    return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)

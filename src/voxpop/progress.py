@@ -34,6 +34,12 @@ def track(
         yield from _with_lines(things, stage, size_of, unit)
 
 
+def tell(message: str, shown: bool | None) -> None:
+    """Tell the operator something about the input on standard error, unless told not to."""
+    if shown is not False:
+        print(f"voxpop: {message}", file=sys.stderr)  # noqa: T201
+
+
 def _with_bar(things: Iterable[Thing], stage: str, size_of: Callable[[Thing], int], unit: str) -> Iterator[Thing]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

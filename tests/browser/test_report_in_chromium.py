@@ -23,7 +23,7 @@ def test_everything_released_is_listed(opened, reports):
     report = opened("phrases")
     release = vp.load(reports["phrases"].parent)
     assert count(report) == f"{len(release)} phrases"
-    assert report.rows()[:5] == [" ".join(gram) for gram in release][:5]
+    assert report.rows()[:5] == [" ".join(gram) for gram in release.each_gram()][:5]
     assert report.page.inner_text("h1").startswith(f"{len(release)} phrases")
 
 
@@ -80,7 +80,7 @@ def test_sorting(opened, reports):
 def test_downloads(opened, reports, tmp_path):
     """What is shown is saved: CSV that spreadsheets do not compute, JSON and text to the letter."""
     report = opened("items")
-    items = [gram[0] for gram in vp.load(reports["items"].parent)]
+    items = vp.load(reports["items"].parent).to_list()
     saved = {}
     for name in ("csv", "json", "text"):
         with report.page.expect_download() as download:

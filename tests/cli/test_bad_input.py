@@ -109,7 +109,7 @@ def test_nothing_to_release(voxpop, posts, command, number):
     assert "word" not in out
     other = posts / "lonely.parquet"
     pl.read_parquet(other).head(3).write_parquet(other)
-    assert voxpop(*call(command, "lonely.parquet")).out == out
+    assert voxpop(*call(command, "lonely.parquet"), "--overwrite").out == out
 
 
 @pytest.mark.parametrize("source", ["empty.parquet", "empty.csv"])
@@ -238,7 +238,7 @@ def test_counting_from_the_shell(voxpop, words):
     assert content["counted"] == 2
     assert {tuple(row["gram"]) for row in content["first"]} == {("tea",), ("milk",)}
     assert vp.Tally.load(words).error == content["error"]
-    assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid).out
+    assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--no-save").out
     (dataset,) = voxpop("ledger", "show", "team.json", "--json").json["datasets"]
     assert [entry["label"] for entry in dataset["entries"]] == ["counts", "counts"]
     assert "% used" in voxpop("ledger", "show", "team.json").out

@@ -1,5 +1,6 @@
 """`voxpop export`."""
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -23,6 +24,25 @@ def test_the_command_writes(voxpop, phrases, tmp_path):
     assert voxpop("export", "words", "-o", "a.txt").out == "Wrote 3 grams to a.txt\n"
     assert voxpop("export", "words", "-o", "b", "--format", "text").code == 0
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_nothing_is_replaced_unasked(voxpop, phrases, tmp_path):
+    """Neither a file nor a release, unless the call says so."""
+    phrases.save(tmp_path / "words")
+    (tmp_path / "a.txt").write_text("mine")
+    assert "is there already" in voxpop("export", "words", "-o", "a.txt").complaint
+    assert (tmp_path / "a.txt").read_text() == "mine"
+    assert voxpop("export", "words", "-o", "a.txt", "--overwrite").code == 0
+
+
+def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
+    """It is refused before the data is read, and done where the call says so."""
+    pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
+    phrases.save(tmp_path / "words")
+    call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]
+    assert "already holds a release" in voxpop(*call, "nowhere.parquet").complaint
+    assert voxpop(*call, "t.parquet", "--overwrite").code == 0
+    assert vp.load(tmp_path / "words").to_list() == ["tea"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_releases_and_saves(voxpop, tmp_path):
     """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
     code, out, err = voxpop("hitters", *CALL, "-o", "words")
     assert (code, err) == (0, "")
-    assert list(vp.load(tmp_path / "words")) == [("tea",)]
+    assert list(vp.load(tmp_path / "words")) == ["tea"]
     assert "Released 1 item." in out
     assert "(1, 1e-08)-DP, one user added or removed" in out
     assert "unheard" not in out

@@ -26,7 +26,7 @@ def test_releases_and_saves(voxpop, posts, tmp_path):
     """What many share is released, printed with its guarantee, and saved; what one user holds is not."""
     code, out, err = voxpop("items", *CALL, "-o", "words")
     assert (code, err) == (0, "")
-    assert list(vp.load(tmp_path / "words")) == [("milk",), ("tea",)]
+    assert list(vp.load(tmp_path / "words")) == ["milk", "tea"]
     assert "Released 2 items." in out
     assert "milk, tea" in out
     assert "(4, 1e-06)-DP, one user added or removed" in out
@@ -81,11 +81,10 @@ def test_several_sources_and_other_columns(voxpop, tmp_path):
         frame = pl.DataFrame({"who": users, "what": [["Tea", "milk, oat"]] * 300})
         frame.write_parquet(tmp_path / f"part{number}.parquet")
     for column in ("--items", "--tokens"):
-        content = voxpop(
-            "items", "part0.parquet", "part1.parquet", "--user", "who", column, "what", *BUDGET, "-o", "out", "--json"
-        ).json
+        files, into = ["part0.parquet", "part1.parquet"], ["-o", "out", "--overwrite", "--json"]
+        content = voxpop("items", *files, "--user", "who", column, "what", *BUDGET, *into).json
         assert content["released"] == 2
-        assert list(vp.load(tmp_path / "out")) == [("Tea",), ("milk, oat",)]
+        assert list(vp.load(tmp_path / "out")) == ["Tea", "milk, oat"]
 
 
 @pytest.mark.parametrize(

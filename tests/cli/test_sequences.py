@@ -31,7 +31,7 @@ def test_releases_saves_and_draws(voxpop, visits, tmp_path):
     drawn = pl.read_parquet(tmp_path / "model" / "synthetic.parquet")
     assert drawn.shape == (50, 2)
     vp.read(drawn, user="user", sequence="sequence")
-    assert voxpop("sequences", *CALL, *BUDGET, *LETTERS, "-o", "model").code == 0
+    assert voxpop("sequences", *CALL, *BUDGET, *LETTERS, "-o", "model", "--overwrite").code == 0
     assert not (tmp_path / "model" / "synthetic.parquet").exists()
 
 
@@ -55,7 +55,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
     assert voxpop("items", *items).code == 0
     content = voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--json").json
     assert content["with_alphabet"]["statement"] == "(6, 1e-06)-DP, one user added or removed"
-    assert "(6, 1e-06)-DP" in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two").out
+    assert "(6, 1e-06)-DP" in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--overwrite").out
 
 
 def test_a_seed_is_marked(voxpop, visits, tmp_path):

@@ -1,5 +1,6 @@
 """`voxpop show` and `voxpop plan`."""
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -51,7 +52,7 @@ def test_show_for_machines(voxpop, saved):
 def test_show_marks_a_seeded_release(voxpop, saved):
     """A release made with a seed is shown as not private."""
     release = vp.load(saved)
-    vp.Release(release.grams, PLAN, vp.Guarantee(4, 1e-7, private=False)).save(saved)
+    vp.Release(release.grams, PLAN, vp.Guarantee(4, 1e-7, private=False)).save(saved, overwrite=True)
     out = voxpop("show", saved).out
     assert "NOT PRIVATE" in out
     assert "54.6 times" not in out
@@ -66,6 +67,24 @@ def test_show_longer_grams_and_escapes(voxpop, tmp_path):
     assert "2 grams of up to 2 tokens" in out
     assert "  a\\x1b[2J\n  a b\n" in out
     assert "\x1b" not in out
+
+
+def test_show_a_model(voxpop, tmp_path):
+    """A saved model is shown as a release is, with its noisy counts."""
+    visits = pl.DataFrame({"who": range(900), "pages": [["home", "news"], ["home"], ["news"]] * 300})
+    corpus = vp.read(visits, user="who", sequence="pages")
+    model = vp.Sequences(max_length=3, max_gram=2, alphabet=["home", "news"]).release(corpus, vp.Budget(1))
+    model.save(tmp_path / "model")
+    assert vp.load(tmp_path / "model") == model
+    shown = voxpop("show", "model", "--first", 2)
+    assert shown.code == 0
+    assert f"A model of {len(model)} grams" in shown.out
+    assert "home\n" in shown.out
+    assert "Guarantee: (1, 0)-DP" in shown.out
+    content = voxpop("show", "model", "--json").json
+    assert content["released"] == len(model)
+    assert content["first"][0]["gram"] == ["home"]
+    assert pl.DataFrame(model).equals(model.to_polars())
 
 
 def test_show_nothing(voxpop, tmp_path):

@@ -128,7 +128,7 @@ def test_a_weighting_from_outside_releases(crowd_of_tea):
     """An object in place of a name: planned by its own least weight, released like the others."""
     union = vp.SetUnion(limit=4, weighting=Half())
     release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
-    assert list(release) == [("milk",), ("tea",)]
+    assert list(release) == ["milk", "tea"]
     assert union.plan(vp.Budget(3, 1e-6)).to_dict()["weighting"] == "Half"
 
 

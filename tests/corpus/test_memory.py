@@ -229,7 +229,7 @@ rows = pl.DataFrame({"who": [f"user {who}" for who in range(2000)], "text": ["Te
 rows.write_parquet(sys.argv[1])
 corpus = vp.read(sys.argv[1], user="who", text="text", memory="896MiB")
 for mechanism in (vp.SetUnion(10), vp.NGrams(max_length=2), vp.HeavyHitters(alphabet="tokens")):
-    mechanism.release(corpus, vp.Budget(20, 1e-3)).save(sys.argv[2])
+    mechanism.release(corpus, vp.Budget(20, 1e-3)).save(sys.argv[2], overwrite=True)
     assert len(vp.load(sys.argv[2]).to_polars())
 model = vp.Sequences(alphabet=("tea", "über")).release(corpus, vp.Budget(4))
 model.save(sys.argv[3])

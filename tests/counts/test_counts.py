@@ -157,6 +157,21 @@ def test_saved_beside_the_release(release_of, tmp_path):
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
         tally.save(tmp_path / "other")
     release.save(tmp_path / "words")
+    assert vp.Tally.load(tmp_path / "words").users.tolist() == tally.users.tolist()
+
+
+def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
+    """Neither by other counts, nor with the release that they count, unless somebody says so."""
+    release, other = release_of([("a",), ("b",)]), release_of([("c",)])
+    tally = release.count(corpus_of([[["a"]]] * 9), BUDGET)
+    release.save(tmp_path / "words")
+    tally.save(tmp_path / "words")
+    with pytest.raises(vp.errors.ReleaseError, match="already holds counts, which budget"):
+        release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
+    with pytest.raises(vp.errors.ReleaseError, match="a release and noisy counts, which"):
+        other.save(tmp_path / "words")
+    tally.save(tmp_path / "words", overwrite=True)
+    other.save(tmp_path / "words", overwrite=True)
     with pytest.raises(vp.errors.ReleaseError, match="holds no counts"):
         vp.Tally.load(tmp_path / "words")
 

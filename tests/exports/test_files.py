@@ -1,7 +1,9 @@
 """Files of a release, and `voxpop export`."""
 
 import csv
+import datetime as dt
 import json
+import re
 
 import polars as pl
 import pyarrow.feather as feather
@@ -30,6 +32,39 @@ def test_csv(released, tmp_path):
     release.write(tmp_path / "words.csv")
     with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
         assert list(csv.reader(file)) == [["gram", "length"], ['a,"b"', "1"], ["c", "1"], ["c c", "2"]]
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "'=1", "''=1"]
+
+
+def test_csv_is_no_formula(released, tmp_path):
+    """No cell begins like one, what did can be had back, and numbers stay numbers."""
+    words = sorted([*FORMULAS, "'tis", "'", "tea"], key=str.encode)
+    released([(word,) for word in words]).write(tmp_path / "words.csv")
+    with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
+        cells = [row[0] for row in csv.reader(file)][1:]
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝")) for cell in cells)
+    assert [re.sub(r"^'(?='*[=+\-@＝\t\r])", "", cell) for cell in cells] == words
+
+
+def test_files_of_keys_hold_their_columns(tmp_path):
+    """With types in Parquet and Arrow, and as they are spelled in CSV."""
+    table = pl.DataFrame({"who": range(600), "shop": [-7, 8] * 300, "day": [dt.date(2026, 11, 22)] * 600})
+    corpus = vp.read(table, user="who", items=["shop", "day"])
+    keys = vp.SetUnion(limit=1).release(corpus, vp.Budget(20, 1e-3))
+    for name in ("keys.csv", "keys.parquet", "keys.arrow"):
+        keys.write(tmp_path / name)
+    assert (tmp_path / "keys.csv").read_text().splitlines()[1] == "'-7|2026-11-22,1,-7,2026-11-22"
+    assert pl.read_parquet(tmp_path / "keys.parquet").schema["day"] == pl.Date
+    assert pl.read_ipc(tmp_path / "keys.arrow").equals(keys.to_polars())
+
+
+def test_files_are_not_replaced_unasked(phrases, tmp_path):
+    """Only where the call says so."""
+    phrases.write(tmp_path / "words.txt")
+    with pytest.raises(vp.errors.ReleaseError, match="is there already"):
+        phrases.write(tmp_path / "words.txt")
+    phrases.write(tmp_path / "words.txt", overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["words.arrow", "words.feather", "words.parquet"])

@@ -38,7 +38,7 @@ def save_releases(folder: Path, ready: Path) -> None:
     kept = [release_of(name) for name in RELEASES]
     ready.touch()
     for release in itertools.cycle(kept):
-        release.save(folder)
+        release.save(folder, overwrite=True)
 
 
 def save_corpora(folder: Path, ready: Path) -> None:
@@ -65,7 +65,7 @@ def crowd(folder: Path, ready: Path) -> None:
     ready.touch()
     release = release_of("old" if os.getpid() % 2 else "new")
     for _ in range(10):
-        release.save(folder)
+        release.save(folder, overwrite=True)
 
 
 def serve() -> None:

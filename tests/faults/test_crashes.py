@@ -84,7 +84,7 @@ def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, recor
     for _ in range(KILLS):
         server.kill("save_releases", folder, moments.uniform(0, 0.03))
         assert vp.load(folder) in wanted
-    wanted[0].save(folder)
+    wanted[0].save(folder, overwrite=True)
     assert os.listdir(folder.parent) == ["r"]
     record_property("figure", f"{KILLS} kills while a release is saved")
 
@@ -120,6 +120,6 @@ def test_several_runs_into_one_folder(server, tmp_path):
     runs = [server.start("crowd", folder) for _ in range(4)]
     for run in runs:
         wait_until(lambda run=run: gone(run))
-    crashes.release_of("old").save(folder)
+    crashes.release_of("old").save(folder, overwrite=True)
     assert vp.load(folder) in [crashes.release_of(name) for name in crashes.RELEASES]
     assert os.listdir(folder.parent) == ["r"]

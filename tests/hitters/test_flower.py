@@ -288,7 +288,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert not any(pattern.hex() in log.read_text() for log in tmp_path.glob("*.log") for pattern in patterns[:3])
     release = vp.load(tmp_path / "found")
     whole = vp.HeavyHitters(max_length=4).release(vp.read(paths, user="who", items="what"), vp.Budget(1, 1e-6), seed=11)
-    assert list(release) == list(whole) == [("sua",), ("sub",), ("suc",), ("sud",)]
+    assert list(release) == list(whole) == ["sua", "sub", "suc", "sud"]
     assert "of no node its own sums" in release.guarantee.seen
     assert "not against the server" in release.plan.to_dict()["trust"]
     # The server reads no table, so it cannot say how it was read.
@@ -303,7 +303,7 @@ def test_whom_secure_rounds_can_lose(federation, tmp_path):
     nodes = [federation.node(path.stem, path, "masked" if number == 3 else "well") for number, path in enumerate(paths)]
     federation.run(app, config(tmp_path, 120, 4))
     federation.wait_for(lambda: (tmp_path / "found" / "release.json").exists(), 480)
-    assert list(vp.load(tmp_path / "found")) == [("sua",), ("sub",), ("suc",), ("sud",)]
+    assert list(vp.load(tmp_path / "found")) == ["sua", "sub", "suc", "sud"]
     assert "is left out: lost, late or malformed" in (tmp_path / "run1.log").read_text()
     os.killpg(nodes[0].pid, signal.SIGKILL)
     federation.run(app, config(tmp_path, 60, 3, output="second"))
@@ -337,6 +337,6 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(federation, 
     for _ in range(2):
         votes += node_votes(once, "characters", Trie(), rules, Secret.from_seed(11))
     expected = {prefix.symbols for prefix, count in votes.items() if count >= rules.theta and prefix.ended}
-    assert {tuple(word) for (word,) in vp.load(tmp_path / "found")} == expected
+    assert {tuple(word) for word in vp.load(tmp_path / "found")} == expected
     assert tuple("zoo") in expected
     assert "sums of votes of every node" in vp.load(tmp_path / "found").guarantee.seen

@@ -28,10 +28,22 @@ def table_of(rows):
     return pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
 
 
-def test_yields_tuples_in_order(words):
-    """A release iterates over tuples of tokens in the order of their bytes."""
-    assert list(words) == [("Zoo",), ("milk",), ("tea",), ("été",), ("𝔘nicode",)]
+def test_yields_items_in_order(words):
+    """A release of words iterates over words in the order of their bytes; as grams they are tuples of one."""
+    assert list(words) == words.to_list() == ["Zoo", "milk", "tea", "été", "𝔘nicode"]
+    assert list(words.each_gram()) == [(word,) for word in words]
     assert len(words) == 5
+
+
+def test_yields_tuples_where_grams_were_asked_for():
+    """Also where only single tokens were released: what iteration yields depends on the question, not on the answer."""
+    assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
+
+
+def test_speaks_arrow(words):
+    """Whatever takes an Arrow stream takes a release."""
+    assert pl.DataFrame(words).equals(words.to_polars())
+    assert pa.table(words).equals(words.to_arrow())
 
 
 @pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
@@ -53,7 +65,7 @@ def test_tables_have_the_promised_columns(words):
     assert words.to_arrow().schema.equals(SCHEMA)
     pandas = words.to_pandas()
     assert pandas["length"].dtype == np.int32
-    assert frame["gram"].to_list() == pandas["gram"].tolist() == [list(gram) for gram in words]
+    assert frame["gram"].to_list() == pandas["gram"].tolist() == [[word] for word in words]
 
 
 def test_is_frozen(words):
@@ -64,8 +76,8 @@ def test_is_frozen(words):
 
 def test_repr_counts_and_promises(words, release_of):
     """The representation shows the size and the guarantee, and none of the grams."""
-    assert repr(words) == "Release(5 grams, (4, 1e-07)-DP, one user added or removed)"
-    assert repr(release_of("tea")).startswith("Release(1 gram,")
+    assert repr(words) == "Release(5 items, (4, 1e-07)-DP, one user added or removed)"
+    assert repr(release_of("tea")).startswith("Release(1 item,")
 
 
 def test_repr_marks_a_seeded_release(release_of):
@@ -75,7 +87,8 @@ def test_repr_marks_a_seeded_release(release_of):
 
 def test_equality_is_about_the_set_the_numbers_and_the_promise(words, release_of):
     """Equal grams, numbers and guarantees are equal releases; any difference is not."""
-    assert words == Release(words.grams, StoredPlan(words.plan.to_dict()), words.guarantee)
+    assert words == Release.from_items(pa.array(words.to_list()), StoredPlan(words.plan.to_dict()), words.guarantee)
+    assert words != Release(words.grams, words.plan, words.guarantee)
     assert words != release_of("tea")
     assert words != Release(words.grams, PLAN, words.guarantee)
     assert words != Release(words.grams, words.plan, Guarantee(4, 1e-8))

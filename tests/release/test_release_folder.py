@@ -104,7 +104,7 @@ def test_a_failed_save_is_an_error_and_changes_nothing(words, release_of, tmp_pa
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ReleaseError, match="No space left on device"):
-        release_of("oat").save(tmp_path / "words")
+        release_of("oat").save(tmp_path / "words", overwrite=True)
     assert load(tmp_path / "words") == words
     assert os.listdir(tmp_path) == ["words"]
 

@@ -47,7 +47,7 @@ def test_round_trip_of_any_strings(tmp_path_factory, items):
     folder = tmp_path_factory.mktemp("any") / "words"
     in_order = sorted(items, key=str.encode)
     Release.from_items(pa.array(in_order, pa.string()), StoredPlan({}), Guarantee(1, 0.0)).save(folder)
-    assert [gram for (gram,) in load(folder)] == in_order
+    assert load(folder).to_list() == in_order
 
 
 def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
@@ -71,6 +71,7 @@ def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
         "statement",
         "guarantee",
         "plan",
+        "keys",
         "checksums",
     }
     assert record["voxpop_version"] == voxpop.__version__
@@ -96,9 +97,17 @@ def test_seeded_release_is_marked(release_of, tmp_path):
 
 def test_replaces_an_earlier_release(saved, release_of):
     """Saving over a release replaces it as a whole."""
-    release_of("oat").save(saved)
-    assert list(load(saved)) == [("oat",)]
+    release_of("oat").save(saved, overwrite=True)
+    assert list(load(saved)) == ["oat"]
     assert os.listdir(saved.parent) == ["words"]
+
+
+def test_replaces_nothing_unasked(saved, release_of):
+    """Another release is not written over one that was paid for."""
+    before = contents(saved)
+    with pytest.raises(ReleaseError, match=r"already holds a release, which budget was spent on.*overwrite=True"):
+        release_of("oat").save(saved)
+    assert contents(saved) == before
 
 
 def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
@@ -112,9 +121,9 @@ def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
 def test_follows_links(saved, release_of, tmp_path):
     """Saving to a link replaces what it points to, and keeps the link."""
     (tmp_path / "link").symlink_to(saved)
-    release_of("oat").save(tmp_path / "link")
+    release_of("oat").save(tmp_path / "link", overwrite=True)
     assert (tmp_path / "link").is_symlink()
-    assert list(load(saved)) == [("oat",)]
+    assert list(load(saved)) == ["oat"]
 
 
 def test_never_replaces_what_is_not_a_release(words, tmp_path):
@@ -240,11 +249,11 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
         content = plain(source, name, folder)
         reads.append(name)
         if len(reads) == 1:
-            release_of("oat").save(saved)
+            release_of("oat").save(saved, overwrite=True)
         return content
 
     monkeypatch.setattr(loading, "_read", read_and_disturb)
-    assert list(load(saved)) == [("oat",)]
+    assert list(load(saved)) == ["oat"]
     assert len(reads) == 6
 
 

@@ -39,7 +39,7 @@ from voxpop.weighting.sharing import BoundShares, Setting
 import numpy as np
 
 rows = pa.record_batch({"u": pa.array(range(5)), "c": pa.array([["a", "b", "c", "d", "a", "b"]] * 5)})
-reading = {"user": "u", "kind": "sequence", "column": "c", "tokenizer": "words", "sentences": False}
+reading = {"users": ["u"], "kind": "sequence", "columns": ["c"], "cut": {}}
 levels, shares = PlacedLevels([list(tasks.encode([rows], **reading))]), BoundShares(Weighted(), Setting(2, 2, 40, 0))
 words = sorted(levels.weigh(shares, 2, Secret.from_seed(1), "length 1"))
 levels.keep(words)

@@ -39,11 +39,11 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     """Words that were released; after that grades and measurements, which are noisy; not one weight."""
     _, spread = read_both(talk)
     release = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(spread, BUDGET, seed=2)
-    released = {token for gram in release for token in gram}
+    released = {token for gram in release.each_gram() for token in gram}
     words = [name.decode() for name in collected[0]["name"].to_pylist()]
     assert set(words) == released
     assert not any("number" in word and word != "number" for word in words)
-    sizes = {length: sum(len(gram) == length for gram in release) for length in (1, 2, 3)}
+    sizes = {length: sum(len(gram) == length for gram in release.each_gram()) for length in (1, 2, 3)}
     answers = [(table.column_names, table.num_rows) for table in collected[1:]]
     graded = [rows for names, rows in answers if names == ["name", "grade"]]
     assert len(graded) == 2

@@ -177,7 +177,7 @@ def test_a_partition_without_users_answers_nothing():
     secret = Secret.from_seed(1)
     ballot = lent_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     settings_of = {"length": 1, "single": False}
-    assert not list(tasks.encode([], user="a", kind="text", column="b", tokenizer="words", sentences=False))
+    assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}))
     assert not list(tasks.weigh_remaining([], ballot=ballot))
     assert not list(tasks.weigh_words([], ballot=ballot))
     assert not list(tasks.keep_words([], order=None))

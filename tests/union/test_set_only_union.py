@@ -22,7 +22,7 @@ def set_only(**fields):
 def test_it_releases_common_items_and_no_rare_ones(crowd, budget, fields):
     """The most common items are released, items of one user never, in the order of their bytes, within the budget."""
     union = set_only(**fields)
-    items = [gram for (gram,) in union.release(crowd, budget, seed=1)]
+    items = union.release(crowd, budget, seed=1).to_list()
     assert "item 0000" in items
     assert items == sorted(set(items))
     assert len(items) < 1000

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from voxpop.arguments import check_choice
 from voxpop.cli.options import Json
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def audit(
     from voxpop.testing.audit import MECHANISMS
     from voxpop.testing.audit import audit as run
     from voxpop.testing.search import search_all
+
+    check_choice("MECHANISM", mechanism, (*MECHANISMS, "all"))
 
     failed = 0
     for name in MECHANISMS if mechanism == "all" else [mechanism]:

@@ -14,9 +14,12 @@ from voxpop.cli.options import (
     Json,
     LedgerFile,
     Memory,
+    Order,
     Output,
+    Overwrite,
     Seed,
     Sequence,
+    Session,
     Sources,
     Text,
     Tokenizer,
@@ -24,6 +27,7 @@ from voxpop.cli.options import (
     User,
     WorkFolder,
     budget_of,
+    paused,
 )
 from voxpop.errors import InputError
 
@@ -60,13 +64,21 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 @dataclass(frozen=True)
 class Where:
-    """What is read, and within which memory."""
+    """What is read, what makes events sequences, and within which memory."""
 
     source: Sources
     user: User = None
+    order: Order = None
+    session: Session = None
     tokenizer: Tokenizer = "words"
     memory: Memory = None
     work_folder: WorkFolder = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Further arguments of `voxpop.read`."""
+        pause = paused(self.session)
+        return {"order": self.order, "session": pause, "memory": self.memory, "work_folder": self.work_folder}
 
 
 @dataclass(frozen=True)
@@ -155,6 +167,7 @@ class Result:
     """What becomes of it."""
 
     output: Output
+    overwrite: Overwrite = False
     json: Json = False
 
 

@@ -16,9 +16,9 @@ def complete(folder: Saved, prompt: Typed = "", limit: Most = 10, json: Json = F
     voxpop complete phrases "thank you for"
     """
     from voxpop.cli import report
-    from voxpop.release.loading import load
+    from voxpop.release.loading import load_release
 
-    release = load(folder)
+    release = load_release(folder)
     found = release.complete(prompt, limit)
     if json:
         rows = [{"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found]

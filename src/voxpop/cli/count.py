@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
-from voxpop.cli.options import Json, Saved, numbers_of
+from voxpop.cli.options import Json, Overwrite, Saved, numbers_of
 from voxpop.cli.releasing import released
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class Options:
     def planned(self, budget: "Budget") -> "CountsPlan":
         """Return the plan; the grams are those of a saved release."""
         from voxpop.counts.counts import Counts
-        from voxpop.release.loading import load
+        from voxpop.release.loading import load_release
 
         limits = numbers_of("--limit", self.limit, int)
-        return Counts(limits[0] if len(limits) == 1 else limits).plan(budget, load(self.folder))
+        return Counts(limits[0] if len(limits) == 1 else limits).plan(budget, load_release(self.folder))
 
 
 @bundled
@@ -54,6 +54,7 @@ def count(
     place: Place,
     first: First = 20,
     save: Save = True,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Count, with noise, how many users hold each gram of a saved release.
@@ -62,12 +63,12 @@ def count(
 
     voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8
     """
-    from voxpop.release.saving import check_target
+    from voxpop.release.tally_files import check_counts_target
 
     budget = spend.budget
     folder = options.folder if save else None
     _, tally = released(
-        lambda: check_target(options.folder) if save else None,
+        lambda: check_counts_target(options.folder, overwrite=overwrite) if save else None,
         lambda: options.planned(budget),
         where,
         columns,
@@ -76,14 +77,14 @@ def count(
         "Counting",
     )
     if folder is not None:
-        tally.save(folder)
+        tally.save(folder, overwrite=overwrite)
     _report(tally, folder, first, as_json=json)
 
 
 def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -> None:
     from voxpop.cli.report import json_line, printable, promise, promised
 
-    rows = list(islice(tally, first))
+    rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
     if as_json:
         content = {
             "counted": len(tally),
@@ -92,7 +93,7 @@ def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -
             "with_release": promised(tally.together),
             "plan": tally.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
-            "first": [{"gram": list(gram), "users": users} for gram, users in rows],
+            "first": [{"gram": gram, "users": users} for gram, users in rows],
         }
         typer.echo(json_line(content))
         return

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from voxpop.cli.options import Json
+from voxpop.cli.options import Json, Overwrite
 
 EPSILON, DELTA, LIMIT = 4.0, 1e-5, 300
 
@@ -14,7 +14,7 @@ Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Fol
 DATA = "the docstrings and comments of Python's own standard library, one module = one user"
 
 
-def demo(output: Output = Path("demo-vocabulary"), json: Json = False) -> None:
+def demo(output: Output = Path("demo-vocabulary"), overwrite: Overwrite = False, json: Json = False) -> None:
     """Release a vocabulary from Python's own library.
 
     The data are its docstrings and comments, and one module plays the part of one user.
@@ -26,7 +26,7 @@ def demo(output: Output = Path("demo-vocabulary"), json: Json = False) -> None:
     from voxpop.release.saving import check_target
     from voxpop.union.set_union import SetUnion
 
-    folder = check_target(output)
+    folder = check_target(output, overwrite=overwrite)
     plan = SetUnion(limit=LIMIT).plan(Budget(EPSILON, DELTA))
     if not json:
         typer.echo(f"Data: {DATA}.")
@@ -36,5 +36,5 @@ def demo(output: Output = Path("demo-vocabulary"), json: Json = False) -> None:
         corpus = read(standard_library(), user="module", text="text")
     with stage("Releasing"):
         release = plan.release(corpus)
-    release.save(folder)
+    release.save(folder, overwrite=overwrite)
     report(release, folder, as_json=json, user="module", data=DATA)

@@ -5,23 +5,31 @@ from typing import Annotated
 
 import typer
 
-from voxpop.cli.options import Saved, Tokenizer
+from voxpop.cli.options import Overwrite, Saved, Tokenizer
 
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="text, json, csv, arrow, parquet, vocabulary (scikit-learn), tokenizer (Hugging Face), spacy or gensim; "
-        "by default what the file's name says.",
+        help="text, json, csv, arrow, parquet, vocabulary (scikit-learn), tokenizer (Hugging Face), spacy, gensim or "
+        "sql; by default what the file's name says.",
         show_default=False,
     ),
 ]
-File = Annotated[
-    Path, typer.Option("-o", "--output", metavar="FILE", help="File to write; replaced.", show_default=False)
-]
+File = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.", show_default=False)]
 
 
-def export(folder: Saved, output: File, format: Format = None, tokenizer: Tokenizer = "words") -> None:
+Dialect = Annotated[str, typer.Option(help="Of SQL: duckdb, postgres, bigquery, snowflake, ...")]
+
+
+def export(
+    folder: Saved,
+    output: File,
+    format: Format = None,
+    tokenizer: Tokenizer = "words",
+    dialect: Dialect = "duckdb",
+    overwrite: Overwrite = False,
+) -> None:
     """Write a saved release as one file for other software.
 
     voxpop export words -o words.txt
@@ -29,9 +37,9 @@ def export(folder: Saved, output: File, format: Format = None, tokenizer: Tokeni
     voxpop export phrases --format tokenizer -o tokenizer.json
     """
     from voxpop.cli.columns import tokenizer_of
-    from voxpop.release.loading import load
+    from voxpop.release.loading import load_release
 
     cut = tokenizer_of(tokenizer)
-    release = load(folder)
-    release.write(output, format, cut)
+    release = load_release(folder)
+    release.write(output, format, cut, dialect=dialect, overwrite=overwrite)
     typer.echo(f"Wrote {len(release):,} gram{'' if len(release) == 1 else 's'} to {output}")

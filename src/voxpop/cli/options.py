@@ -79,6 +79,18 @@ Items = Annotated[
 Sequence = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
 ]
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="COLUMN",
+        help="Column of times: rows are events, --sequence one of them.",
+        show_default=False,
+    ),
+]
+Session = Annotated[
+    str | None, typer.Option(metavar="PAUSE", help="Longest pause in a sequence, such as 30min.", show_default=False)
+]
 Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
 Memory = Annotated[
     str | None,
@@ -99,6 +111,7 @@ LedgerFile = Annotated[
 Dataset = Annotated[
     str | None, typer.Option(metavar="NAME", help="Data set of the ledger that the source is.", show_default=False)
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]
 
 
@@ -134,3 +147,11 @@ def numbers_of(option: str, text: str, kind: type) -> list[Any]:
     except ValueError:
         also = "auto, equal, " if kind is float else ""
         raise InputError(f"{option} must be {also}a number, or numbers with commas between them; got {text}.") from None
+
+
+def paused(session: str | None) -> str | float | None:
+    """Return the longest pause of a session: a length of time as it is, or a number in the unit of the order."""
+    try:
+        return None if session is None else float(session)
+    except ValueError:
+        return session

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from voxpop.cli.bundles import Charge, Place, Where
+from voxpop.cli.bundles import Charge, Place, Result, Where
 
 Target = TypeVar("Target")
 
@@ -47,20 +47,33 @@ def released(
     if account is not None:
         account.check(plan.guarantee)
     chosen = chosen_columns(where.source, where.user, **vars(columns))
-    limits = {"memory": where.memory, "work_folder": where.work_folder}
     cut = tokenizer_of(where.tokenizer)
-    corpus = read_with(place.engine, place.master, where.source, chosen, tokenizer=cut, **limits, **reading)
+    corpus = read_with(place.engine, place.master, where.source, chosen, tokenizer=cut, **where.reading, **reading)
     with stage(stage_name):
         return target, run(plan, corpus, charge.seed, account)
 
 
 def release_and_report(
-    planned: Callable[[], Any], where: Where, columns: Any, charge: Charge, place: Place, result: Any, **reading: Any
+    planned: Callable[[], Any],
+    where: Where,
+    columns: Any,
+    charge: Charge,
+    place: Place,
+    result: Result,
+    **reading: Any,
 ) -> None:
     """Release grams, save and report them; see `released`."""
     from voxpop.cli.report import report
     from voxpop.release.saving import check_target
 
-    folder, release = released(lambda: check_target(result.output), planned, where, columns, charge, place, **reading)
-    release.save(folder)
+    folder, release = released(
+        lambda: check_target(result.output, overwrite=result.overwrite),
+        planned,
+        where,
+        columns,
+        charge,
+        place,
+        **reading,
+    )
+    release.save(folder, overwrite=result.overwrite)
     report(release, folder, as_json=result.json)

@@ -77,7 +77,7 @@ def sequences(
 
     budget = spend.budget
     folder, model = released(
-        lambda: check_model_target(result.output),
+        lambda: check_model_target(result.output, overwrite=result.overwrite),
         lambda: options.planned(budget),
         where,
         columns,
@@ -88,7 +88,7 @@ def sequences(
     if synthesize and model.tree.counts.sum():
         with stage("Drawing"):
             extra["synthetic.parquet"] = _parquet_of(model, synthesize, charge.seed)
-    save_model(model, folder, extra)
+    save_model(model, folder, extra, overwrite=result.overwrite)
     _report(model, folder, options.symbols[1], as_json=result.json, synthetic=synthesize if extra else 0)
 
 
@@ -102,9 +102,9 @@ def alphabet_of(given: str | None) -> tuple[Any, Any]:
         return None, None
     path = Path(given)
     if path.is_dir():
-        from voxpop.release.loading import load
+        from voxpop.release.loading import load_release
 
-        release = load(path)
+        release = load_release(path)
         return release, release
     if path.is_file():
         try:

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.keys import WORDS, Keys
+
 if TYPE_CHECKING:
     from voxpop.corpus.counting import Counting
     from voxpop.corpus.draws import Draws
@@ -32,6 +34,7 @@ class Corpus:
         kind: "text", "tokens", "items" or "sequence".
         reading: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
             "characters", "regex:PATTERN"), else the kind; "" where it is not known.
+        keys: the columns that items came from, which are public as the schema is; none for words.
         limit: how much memory the work on it may take; None for as much as it needs.
     """
 
@@ -41,6 +44,7 @@ class Corpus:
     vocabulary: pa.LargeStringArray
     kind: str
     reading: str = ""
+    keys: Keys = WORDS
     limit: "MemoryLimit | None" = None
 
     def within(self, limit: "MemoryLimit | None") -> "Corpus":

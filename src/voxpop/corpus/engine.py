@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.draws import Draws
 from voxpop.errors import InputError
+from voxpop.keys import Keys
 
 Bools = NDArray[np.bool_]
 Int32s = NDArray[np.int32]
@@ -316,6 +317,10 @@ class Arrays(Protocol):
     def reading(self) -> str:
         """How its tokens were made; see `Engine`."""
 
+    @property
+    def keys(self) -> Keys:
+        """The columns that items came from; see `Engine`."""
+
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
         """Refuse work that would go beyond a limit on memory, if there is one."""
 
@@ -331,6 +336,10 @@ class Engine(Protocol):
     @property
     def reading(self) -> str:
         """How its tokens were made, which is public; "" where it is not known."""
+
+    @property
+    def keys(self) -> Keys:
+        """The columns that items came from, which are public as the schema is; none for words."""
 
     def remaining(self) -> RoundWalk:
         """Return the items, to be released in one round or several."""

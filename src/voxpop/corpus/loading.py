@@ -13,6 +13,7 @@ from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.store import ARRAYS, META, VERSION, VOCABULARY
 from voxpop.errors import SourceError
 from voxpop.files.folder import folder_to_read
+from voxpop.keys import Keys
 
 TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
 
@@ -52,7 +53,11 @@ def load_corpus(
     except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
-    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, limit=limit)
+    try:
+        keys = Keys.from_list(meta.get("keys", []))
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(path) from None
+    corpus = Corpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, keys=keys, limit=limit)
     if not _fits(corpus):
         raise _damaged(path)
     return corpus

@@ -72,7 +72,12 @@ def _write(corpus: Arrays, folder: Path) -> None:
             for begin in range(0, array.size, AT_ONCE):
                 file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
                 forget_pages(array, begin, begin + AT_ONCE)
-    _write_words(corpus.vocabulary, {"kind": corpus.kind, "reading": corpus.reading}, folder)
+    _write_words(corpus.vocabulary, _notes(corpus), folder)
+
+
+def _notes(corpus: Arrays) -> dict[str, Any]:
+    notes: dict[str, Any] = {"kind": corpus.kind, "reading": corpus.reading}
+    return notes | ({"keys": corpus.keys.to_list()} if corpus.keys.columns else {})
 
 
 def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
@@ -97,7 +102,7 @@ def _write_header(file: Any, size: int, kind: Any) -> None:
     np.lib.format.write_array_header_1_0(file, header)
 
 
-def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, str], folder: Path) -> None:
+def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, Any], folder: Path) -> None:
     table = pa.table({"token": vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)

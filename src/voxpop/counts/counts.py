@@ -43,7 +43,7 @@ class Counts:
         >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> tally = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), limit=1)
         >>> [gram for gram, users in tally]
-        [('tea',), ('milk',)]
+        ['tea', 'milk']
     """
 
     limit: int | Sequence[int] = 100

@@ -79,7 +79,7 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
 def by_length(release: "Release", lengths: int) -> list[dict[Gram, None]]:
     """Return the grams of each length from 1 on, in canonical order."""
     found: list[dict[Gram, None]] = [{} for _ in range(lengths)]
-    for gram in release:
+    for gram in release.each_gram():
         found[len(gram) - 1][gram] = None
     return found
 

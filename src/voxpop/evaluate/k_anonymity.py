@@ -44,7 +44,7 @@ def private_coverage(corpus: "Corpus", release: "Release", ks: Sequence[int]) ->
     """
     counts = private_user_counts(corpus)
     words = pl.Series(values=corpus.vocabulary, dtype=pl.String)
-    released = words.is_in([gram for (gram,) in release]).to_numpy()
+    released = words.is_in([gram for (gram,) in release.each_gram()]).to_numpy()
     rows = []
     for k in ks:
         held = counts >= k

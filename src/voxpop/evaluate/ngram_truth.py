@@ -89,7 +89,7 @@ def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64
     """Return the ids of the released grams of a length that somebody holds."""
     corpus = grams.corpus
     place = {word: number for number, word in enumerate(corpus.vocabulary.to_pylist())}
-    wanted = [tuple(place[token] for token in gram) for gram in release if len(gram) == length]
+    wanted = [tuple(place[token] for token in gram) for gram in release.each_gram() if len(gram) == length]
     if length == 1:
         return np.array([token for (token,) in wanted], np.int64)
     ids = np.array(wanted, np.int64).reshape(-1, length)

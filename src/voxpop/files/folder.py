@@ -5,6 +5,7 @@ place in one step. Where the system cannot exchange two folders, the old one sta
 `.NAME.voxpop-old`; readers look there too, and the next write puts things right.
 """
 
+import errno
 import os
 import shutil
 import uuid
@@ -15,27 +16,31 @@ from pathlib import Path
 from voxpop.files.exchange import exchange
 
 
-def replace_folder(target: Path, files: Mapping[str, bytes]) -> None:
+def replace_folder(target: Path, files: Mapping[str, bytes], *, replace: bool = True) -> None:
     """Make `target` a folder of exactly these files, in one step.
 
     Args:
         target: absolute path of a folder that is absent, empty or may be replaced.
         files: contents by file name.
+        replace: whether a folder with files in it is replaced.
 
     Raises:
+        FileExistsError: if it is not, and there is one.
         OSError: if anything fails; the target is then as it was.
     """
-    replace_folder_by(target, lambda fresh: _write(fresh, files))
+    replace_folder_by(target, lambda fresh: _write(fresh, files), replace=replace)
 
 
-def replace_folder_by(target: Path, write: Callable[[Path], None]) -> None:
+def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: bool = True) -> None:
     """Make `target` a folder that a function writes, in one step.
 
     Args:
         target: absolute path of a folder that is absent, empty or may be replaced.
         write: makes the folder it is given, writes its files and syncs them.
+        replace: whether a folder with files in it is replaced.
 
     Raises:
+        FileExistsError: if it is not, and there is one.
         OSError: if anything fails; the target is then as it was.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +49,13 @@ def replace_folder_by(target: Path, write: Callable[[Path], None]) -> None:
         fresh = target.with_name(f"{fresh_prefix(target.name)}{uuid.uuid4().hex}")
         try:
             write(fresh)
-            _put(fresh, target)
+            if not replace:
+                with suppress(OSError):
+                    os.rmdir(target)  # which only an empty folder lets happen
+                if not _take_free_name(fresh, target):
+                    raise FileExistsError(errno.EEXIST, "it holds files", str(target))
+            else:
+                _put(fresh, target)
         finally:
             # After an exchange this is the old folder, after a failure the unfinished one.
             shutil.rmtree(fresh, ignore_errors=True)

@@ -62,7 +62,7 @@ class HeavyHitters:
         >>> table = pl.DataFrame({"who": range(1500), "what": ["tea", "milk", "oats"] * 500})
         >>> corpus = vp.read(table, user="who", items="what")
         >>> found = vp.HeavyHitters(max_length=6).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
-        >>> [gram for (gram,) in found]
+        >>> found.to_list()
         ['milk', 'oats', 'tea']
         >>> print(found.guarantee)
         (1, 1e-08)-DP, one user added or removed

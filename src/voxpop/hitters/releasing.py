@@ -8,6 +8,7 @@ from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
 from voxpop.hitters.trust import Aggregation
+from voxpop.keys import WORDS, Keys
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.grams import table_of_lists
@@ -27,7 +28,7 @@ def release_hitters(plan: "HittersPlan", corpus: Engine, seed: int | None) -> Re
     electorate = Electorate.of(spelling, held.user_key, plan.rules)
     found = simulate(spelling, electorate, plan.rules, secret)
     grams = grams_of(found, spelling, held.vocabulary)
-    return release_of(grams, plan, private=secret.private, reading=corpus.reading)
+    return release_of(grams, plan, private=secret.private, reading=corpus.reading, keys=corpus.keys)
 
 
 def release_of(
@@ -37,6 +38,7 @@ def release_of(
     private: bool,
     reading: str = "",
     aggregation: Aggregation = "",
+    keys: Keys = WORDS,
 ) -> Release:
     """Return the release of grams in canonical order.
 
@@ -46,6 +48,8 @@ def release_of(
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
         aggregation: how the sums of a federation's nodes were added up; the record says what its server saw.
+        keys: the columns that the words came from, if they did; documents of several tokens have none.
     """
     ran = replace(plan, aggregation=aggregation)
-    return Release(table_of_lists(grams), ran, ran.promise(private=private), reading)
+    single = None if plan.mechanism.alphabet == "tokens" else keys
+    return Release(table_of_lists(grams), ran, ran.promise(private=private), reading, single)

@@ -16,4 +16,5 @@
 | `words.py` | kernels that cut UTF-8 text into words and give every distinct word an id |
 | `pools.py` | kernels for pools |
 | `pouring.py` | kernels of the baselines |
+| `quotes.py` | the kernel that follows the quotes of a CSV file |
 """

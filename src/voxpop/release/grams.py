@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from voxpop.arrow import array_of, int64_array, joined, string_array
+from voxpop.arrow import array_of, joined, lists_of, string_array
 from voxpop.errors import InternalError
+from voxpop.keys import Keys
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
@@ -46,12 +47,6 @@ def _table(tokens: pa.Array, sizes: NDArray[np.int32]) -> pa.Table:
     return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
 
 
-def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
-    """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
-    ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
-    return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
-
-
 def check_canonical(table: pa.Table) -> None:
     """Refuse a table whose form could depend on more than the set it holds."""
     if not table.schema.equals(SCHEMA, check_metadata=True):
@@ -65,15 +60,37 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError("The grams of a release must be distinct and in canonical order.")
 
 
-def to_parquet(table: pa.Table) -> bytes:
+def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
+    """Return the table of a release with the columns that its items came from."""
+    if keys is None or not keys.columns:
+        return table
+    columns = keys.table(joined(table["gram"]).flatten())
+    ours = table.select([name for name in table.column_names if name not in columns.column_names])
+    for name in columns.column_names:
+        ours = ours.append_column(columns.schema.field(name), columns[name])
+    return ours
+
+
+def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
     """Return the bytes of a Parquet file that depend on the table's contents alone."""
-    return write_parquet(pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA))
+    canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
+    return write_parquet(with_keys(canonical, keys))
 
 
-def from_parquet(content: bytes) -> pa.Table:
-    """Return the table that `to_parquet` wrote."""
+def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
+    """Return the table that `to_parquet` wrote, of items from their own columns.
+
+    Raises:
+        ValueError: where it is not one; pyarrow's own errors are of this kind, too.
+    """
+    whole = read_parquet(content).replace_schema_metadata(None)
+    if keys is not None and keys.columns:
+        table = table_of_items(keys.spell([joined(whole[name]) for name in keys.names]))
+        if not with_keys(table, keys).equals(whole.cast(with_keys(table, keys).schema)):
+            raise ValueError("keys and grams differ")
+        return table
     # Parquet names the inner field its own way, which the cast undoes.
-    return read_parquet(content).replace_schema_metadata(None).cast(SCHEMA)
+    return whole.cast(SCHEMA)
 
 
 def write_parquet(table: pa.Table) -> bytes:

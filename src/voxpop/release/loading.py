@@ -1,32 +1,38 @@
 """Load a saved release, checking that it is whole."""
 
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from voxpop.errors import InternalError, ReleaseError
+from voxpop.errors import ColumnError, InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read
+from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.grams import from_parquet
-from voxpop.release.record import DAMAGED, RECORD, TABLE, Record, checksum, read_record
+from voxpop.release.record import DAMAGED, MODEL_RECORD, RECORD, TABLE, Record, checksum, read_record
 from voxpop.release.release import Release
 from voxpop.release.stored_plan import StoredPlan
+
+if TYPE_CHECKING:
+    from voxpop.sequences.model import SequenceModel
 
 TRIES = 8
 
 
-def load(folder: str | PathLike[str]) -> Release:
-    """Load a release that `Release.save` saved.
+def load(folder: str | PathLike[str]) -> "Release | SequenceModel":
+    """Load what `Release.save` or `SequenceModel.save` saved.
 
     Args:
         folder: where it was saved.
 
     Returns:
-        The release. Its plan shows the numbers that ran, and cannot run again.
+        The release or the model. Its plan shows the numbers that ran, and cannot run again.
 
     Raises:
-        ReleaseError: if the folder is not a release, is damaged, or was saved in a format this version cannot read.
+        ReleaseError: if the folder is neither, is damaged, or was saved in a format this version cannot read.
 
     Example:
         >>> import tempfile
@@ -40,6 +46,15 @@ def load(folder: str | PathLike[str]) -> Release:
         >>> again == words, again.plan.sigma
         (True, 1.2)
     """
+    if (folder_to_read(Path(folder)) / MODEL_RECORD).is_file():
+        # By the public face: this package knows no mechanism.
+        model: SequenceModel = import_module("voxpop").SequenceModel.load(folder)
+        return model
+    return load_release(folder)
+
+
+def load_release(folder: str | PathLike[str]) -> Release:
+    """Load a release, and nothing but a release; see `load`."""
     record_bytes, table_bytes = _read_together(Path(folder))
     record = read_record(record_bytes, str(Path(folder, RECORD)))
     if checksum(table_bytes) != record.checksum:
@@ -50,8 +65,9 @@ def load(folder: str | PathLike[str]) -> Release:
 def _release(record: Record, table: bytes, folder: str | PathLike[str]) -> Release:
     try:
         guarantee = Guarantee.from_dict(record.guarantee)
-        return Release(from_parquet(table), StoredPlan(record.plan), guarantee, record.reading)
-    except (KeyError, TypeError, ValueError, pa.ArrowException, InternalError) as error:
+        keys = None if record.keys is None else Keys.from_list(record.keys)
+        return Release(from_parquet(table, keys), StoredPlan(record.plan), guarantee, record.reading, keys)
+    except (KeyError, TypeError, ValueError, pa.ArrowException, ColumnError, InternalError) as error:
         raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
 
 

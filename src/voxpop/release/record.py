@@ -14,6 +14,7 @@ FORMAT = "voxpop release"
 FORMAT_VERSION = 1
 TABLE = "release.parquet"
 RECORD = "release.json"
+MODEL_RECORD = "model.json"
 COUNTS = "counts.parquet"
 COUNTS_RECORD = "counts.json"
 DAMAGED = "The folder is damaged: copy it again from where it came, or make the release again."
@@ -27,6 +28,7 @@ class Record:
     guarantee: dict[str, Any]
     checksum: str
     reading: str = ""
+    keys: list[dict[str, str]] | None = None
 
 
 def write_record(release: "Release", table: bytes) -> bytes:
@@ -41,6 +43,7 @@ def write_record(release: "Release", table: bytes) -> bytes:
         "guarantee": release.guarantee.to_dict(),
         "plan": release.plan.to_dict(),
         **({"reading": release.reading} if release.reading else {}),
+        **({} if release.keys is None else {"keys": release.keys.to_list()}),
         "checksums": {TABLE: checksum(table)},
     }
     return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -61,7 +64,7 @@ def read_record(content: bytes, where: str) -> Record:
         )
     try:
         numbers, promise, reading = dict(parsed["plan"]), dict(parsed["guarantee"]), str(parsed.get("reading", ""))
-        record = Record(numbers, promise, str(parsed["checksums"][TABLE]), reading)
+        record = Record(numbers, promise, str(parsed["checksums"][TABLE]), reading, parsed.get("keys"))
     except (KeyError, TypeError, ValueError) as error:
         raise ReleaseError(f"{where} is incomplete. {DAMAGED}") from error
     return record

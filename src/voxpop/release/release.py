@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import pyarrow as pa
 
+from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.grams import check_canonical, table_of_items
+from voxpop.release.grams import check_canonical, table_of_items, with_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     import polars as pl
     from gensim.models.phrases import FrozenPhrases
@@ -46,11 +45,16 @@ class Release:
     Everything here is public: the set, the plan and the guarantee. A gram is a tuple of tokens; an item is a gram of
     length 1. Rows come in canonical order, by length and then by bytes, so they depend on the set alone.
 
+    A release of items iterates over the items themselves: strings for words, and for keys of a table what their column
+    held (7, a date), or tuples of it for several columns. A release of grams iterates over tuples of tokens.
+
     Attributes:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: what the release guarantees, or that it is not private.
         reading: how tokens were made: the tokeniser of texts, or "items", "tokens", "sequence"; "" if not known.
+        keys: the columns that items came from, none for words; None for a release of grams. Their types are those of
+            the table, and strings where nothing was released.
 
     Example:
         >>> import pyarrow as pa
@@ -59,24 +63,30 @@ class Release:
         >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
         >>> words = vp.Release.from_items(pa.array(["milk", "tea"]), plan, vp.Guarantee(4, 1e-7))
         >>> words
-        Release(2 grams, (4, 1e-07)-DP, one user added or removed)
+        Release(2 items, (4, 1e-07)-DP, one user added or removed)
         >>> "tea" in words, ("oat", "milk") in words
         (True, False)
         >>> list(words)
-        [('milk',), ('tea',)]
+        ['milk', 'tea']
     """
 
     grams: pa.Table
     plan: Plan
     guarantee: Guarantee
     reading: str = ""
+    keys: Keys | None = None
 
     def __post_init__(self) -> None:
         """Refuse a table in any form but the canonical one."""
         check_canonical(self.grams)
+        if self.keys is not None and not len(self):
+            # Where values decide a type, one row may have decided it: so types go with what is released.
+            object.__setattr__(self, "keys", self.keys.without_types())
 
     @staticmethod
-    def from_items(items: Any, plan: Plan, guarantee: Guarantee, reading: str = "") -> "Release":
+    def from_items(
+        items: Any, plan: Plan, guarantee: Guarantee, reading: str = "", keys: Keys | None = None
+    ) -> "Release":
         """Make the release of single items.
 
         Args:
@@ -84,6 +94,7 @@ class Release:
             plan: the plan that ran.
             guarantee: what it guarantees.
             reading: how tokens were made, where that is known.
+            keys: the columns that the items came from; none for words.
 
         Returns:
             The release.
@@ -91,23 +102,43 @@ class Release:
         Raises:
             InternalError: if the items are not distinct and sorted.
         """
-        return Release(table_of_items(items), plan, guarantee, reading)
+        return Release(table_of_items(items), plan, guarantee, reading, Keys() if keys is None else keys)
+
+    def to_list(self) -> list[Any]:
+        """Return what iteration yields: items as strings or as their column held them, grams as tuples of tokens."""
+        return list(self)
 
     def to_arrow(self) -> pa.Table:
-        """Return the grams as a pyarrow table with the columns `gram` and `length`."""
-        return self.grams
+        """Return a pyarrow table with the columns `gram` (list of string) and `length` (int32).
+
+        Keys of a table follow under the names and types that their columns had; a column of theirs that is called
+        `gram` or `length` takes that place.
+        """
+        return with_keys(self.grams, self.keys)
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the grams as a polars table with the columns `gram` (list of str) and `length` (i32)."""
+        """Return a polars table with the columns `gram` (list of str) and `length` (i32), and keys as `to_arrow`."""
         import polars as pl
 
-        return cast(pl.DataFrame, pl.from_arrow(self.grams))
+        return cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the grams as a pandas table with the columns `gram` (list of str) and `length`; needs pandas."""
+        """Return a pandas table with the columns `gram` (list of str) and `length`, and keys; needs pandas."""
         import pandas as pd
 
-        return pd.DataFrame({"gram": self.grams["gram"].to_pylist(), "length": self.grams["length"].to_numpy()})
+        table = self.to_arrow()
+        keys = {} if self.keys is None else {name: table[name].to_pandas() for name in self.keys.names}
+        ours = {"gram": self.grams["gram"].to_pylist(), "length": self.grams["length"].to_numpy()}
+        return pd.DataFrame(ours | keys)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the table of `to_arrow` to whatever speaks Arrow: `polars.DataFrame(release)`, DuckDB, pandas."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def each_gram(self) -> Iterator[tuple[str, ...]]:
+        """Yield every gram as a tuple of tokens, items as tuples of one, in canonical order."""
+        for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
+            yield from map(tuple, batch.column("gram").to_pylist())
 
     def complete(self, prompt: str | Sequence[str], limit: int = 10) -> list["Completion"]:
         """Return how released grams go on from here: what comes next, by the longest context, with back-off.
@@ -229,48 +260,105 @@ class Release:
 
         return voxpop.Counts(limit).release(corpus, budget, self, seed, ledger)
 
-    def keep(self, table: Any, column: str) -> Any:
+    def filter(self, table: Any, columns: "str | Sequence[str] | None" = None) -> Any:
         """Keep the rows whose key was released, so that the groups of a group-by betray nobody.
 
         Only the choice of rows is private: what is then computed about the groups needs a budget of its own.
 
         Args:
             table: a polars table (also lazy), a pandas or pyarrow table, a DuckDB relation or a Spark table.
-            column: holds keys: strings or whole numbers for single items, lists of them for grams.
+            columns: hold the keys: by default the columns that the items of the release came from. For words name a
+                column of strings, for grams one of lists.
 
         Returns:
             A table of the same kind, without the rows that have no key. Rows keep their order where there is one:
             DuckDB and Spark promise none.
 
         Raises:
-            ColumnError: if the column is missing or of another type.
-            InputError: if the table is of another kind.
+            ColumnError: if a column is missing or of another type.
+            InputError: if the table is of another kind, or the release does not say which columns.
 
         Example:
             >>> import polars as pl
             >>> import pyarrow as pa
             >>> from voxpop.release.stored_plan import StoredPlan
-            >>> keys = Release.from_items(pa.array(["7", "tea"]), StoredPlan({}), Guarantee(4, 1e-7))
-            >>> keys.keep(pl.DataFrame({"shop": [7, 8, 7]}), "shop")["shop"].to_list()
-            [7, 7]
+            >>> words = Release.from_items(pa.array(["tea"]), StoredPlan({}), Guarantee(4, 1e-7))
+            >>> words.filter(pl.DataFrame({"word": ["tea", "oat", "tea"]}), "word")["word"].to_list()
+            ['tea', 'tea']
         """
-        from voxpop.release.exports.keys import keep_released
+        from voxpop.release.exports.filtering import released_only
 
-        return keep_released(self, table, column)
+        return released_only(self, table, columns)
 
-    def write(self, path: str | PathLike[str], format: str | None = None, tokenizer: Any = "words") -> None:
-        """Write the grams to one file, whole or not at all; an existing file is replaced.
+    def with_other(self, table: Any, columns: "str | Sequence[str] | None" = None, other: Any = "other") -> Any:
+        """Put the rows whose key was not released into one group, "everything else".
+
+        As with `filter`, only the grouping is private: how many rows the groups have needs a budget of its own.
+
+        Args:
+            table: as for `filter`.
+            columns: as for `filter`; not lists.
+            other: the key that these rows get in each of the columns, of the columns' type: "other" fits strings, and
+                None fits all. Rows without a key get it, too.
+
+        Returns:
+            A table of the same kind with all its rows. DuckDB and Spark promise no order.
+
+        Raises:
+            ColumnError: if a column is missing or of another type.
+            InputError: if `other` is a released key itself or of another type, or the table is of another kind.
+        """
+        from voxpop.release.exports.other import other_instead
+
+        return other_instead(self, table, columns, other)
+
+    def to_sql(self, dialect: str = "duckdb", form: str = "where", columns: "str | Sequence[str] | None" = None) -> str:
+        """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install voxpop[sql]`).
+
+        Args:
+            dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another one that sqlglot
+                writes.
+            form: "where" is a condition for a WHERE; "select" a query that gives the keys as a table, to join with or
+                to save as a model of dbt.
+            columns: as for `filter`; items only.
+
+        Raises:
+            InputError: for a release of grams, an unknown dialect, or a key that a dialect cannot hold.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> from voxpop.release.stored_plan import StoredPlan
+            >>> words = Release.from_items(pa.array(["it's", "tea"]), StoredPlan({}), Guarantee(4, 1e-7))
+            >>> print(words.to_sql("postgres", columns="word"))
+            "word" IN ('it''s', 'tea')
+        """
+        from voxpop.release.exports.sql import sql_of
+
+        return sql_of(self, dialect, form, columns)
+
+    def write(
+        self,
+        path: str | PathLike[str],
+        format: str | None = None,
+        tokenizer: Any = "words",
+        *,
+        dialect: str = "duckdb",
+        overwrite: bool = False,
+    ) -> None:
+        """Write the release to one file, whole or not at all.
 
         Args:
             path: where to.
             format: "text" (a gram per line), "json", "csv", "arrow", "parquet", "vocabulary" (numbers by gram, for
-                scikit-learn), "tokenizer" (Hugging Face), "spacy" (patterns of an entity ruler) or "gensim"; by default
-                what the ending of the name says.
+                scikit-learn), "tokenizer" (Hugging Face), "spacy" (patterns of an entity ruler), "gensim" or "sql" (a
+                query that gives the keys); by default what the ending of the name says.
             tokenizer: how texts are cut, for "tokenizer".
+            dialect: of "sql", as for `to_sql`.
+            overwrite: whether to replace a file that is there.
 
         Raises:
             InputError: where the format is unknown or cannot hold these grams.
-            ReleaseError: where the file cannot be written.
+            ReleaseError: where the file is there already, or cannot be written.
         """
         from pathlib import Path
 
@@ -278,33 +366,40 @@ class Release:
         from voxpop.release.exports.formats import contents, format_of
 
         name = format_of(Path(path)) if format is None else format
-        write(path, lambda: contents(self, name, tokenizer))
+        write(path, lambda: contents(self, name, tokenizer, dialect), overwrite=overwrite)
 
-    def save(self, folder: str | PathLike[str]) -> None:
-        """Save to a folder, whole or not at all; an earlier release there is replaced in one step.
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Save to a folder, whole or not at all.
 
         The folder gets `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`, a page for
         whoever signs the release off. Their bytes depend on the release alone. `voxpop.load` reads them back.
 
         Args:
-            folder: where to; it may be new, empty, or hold a release.
+            folder: where to; it may be new, empty, or hold this very release.
+            overwrite: whether to replace another release that is there, and its counts, in one step.
 
         Raises:
             ReleaseError: if the folder holds anything else, or cannot be written.
         """
         from voxpop.release.saving import save_release
 
-        save_release(self, folder)
+        save_release(self, folder, overwrite=overwrite)
 
     def __len__(self) -> int:
         return int(self.grams.num_rows)
 
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
+    def __iter__(self) -> Iterator[Any]:
+        if self.keys is None:
+            yield from self.each_gram()
+            return
         for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
-            yield from map(tuple, batch.column("gram").to_pylist())
+            yield from self.keys.values(batch.column("gram").flatten())
 
     def __contains__(self, gram: object) -> bool:
-        """Say whether a gram was released: a tuple or list of tokens, or one token as a string."""
+        """Say whether something was released: an item as iteration yields it, a gram as a tuple or list of tokens."""
+        if self.keys is not None and self.keys.columns:
+            item = self.keys.item(gram)
+            return item is not None and (item,) in self._members
         wanted = (gram,) if isinstance(gram, str) else tuple(gram) if isinstance(gram, list) else gram
         return wanted in self._members
 
@@ -312,17 +407,18 @@ class Release:
         """Compare the set, the numbers that ran, and the guarantee."""
         if not isinstance(other, Release):
             return NotImplemented
-        mine, theirs = (self.guarantee, self.reading), (other.guarantee, other.reading)
+        mine, theirs = ((each.guarantee, each.reading, each.keys) for each in (self, other))
         return mine == theirs and self.plan.to_dict() == other.plan.to_dict() and bool(self.grams.equals(other.grams))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Release({len(self):,} gram{'' if len(self) == 1 else 's'}, {self.guarantee})"
+        noun = "gram" if self.keys is None else "item"
+        return f"Release({len(self):,} {noun}{'' if len(self) == 1 else 's'}, {self.guarantee})"
 
     @cached_property
     def _members(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(self)
+        return frozenset(self.each_gram())
 
     @cached_property
     def _completer(self) -> "Completer":

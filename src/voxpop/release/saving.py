@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 REPLACEABLE = frozenset({TABLE, RECORD, COUNTS, COUNTS_RECORD, "report.html"})
 
 
-def save_release(release: "Release", folder: str | PathLike[str]) -> None:
+def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: bool = False) -> None:
     """Write the files of a release; see `Release.save`."""
     from voxpop.release.grams import to_parquet
     from voxpop.release.report import REPORT, report_of
 
-    target = check_target(folder)
-    table = to_parquet(release.grams)
+    table = to_parquet(release.grams, release.keys)
     record = write_record(release, table)
+    again = _holds(folder, record)
+    target = check_target(folder, overwrite=overwrite or again)
     page = report_of(release, {TABLE: checksum(table), RECORD: checksum(record)})
-    files = {TABLE: table, RECORD: record, REPORT: page}
+    files = {TABLE: table, RECORD: record, REPORT: page} | (counts_in(target) if again else {})
     try:
-        replace_folder(target, files)
+        replace_folder(target, files, replace=overwrite or again)
+    except FileExistsError:
+        raise already_there(folder, "a release") from None
     except OSError as error:
         raise ReleaseError(
             f"{folder} could not be saved: {error.strerror or error}. No half of a release was left behind; "
@@ -35,19 +38,34 @@ def save_release(release: "Release", folder: str | PathLike[str]) -> None:
         ) from error
 
 
-def check_target(folder: str | PathLike[str]) -> Path:
+def _holds(folder: str | PathLike[str], record: bytes) -> bool:
+    """Say whether a folder holds this very release already: equal releases have equal records."""
+    try:
+        return (folder_to_read(Path(folder)) / RECORD).read_bytes() == record
+    except OSError:
+        return False
+
+
+def counts_in(target: Path) -> dict[str, bytes]:
+    """Return the files of counts in a folder, which saving the same release again keeps."""
+    source = folder_to_read(target)
+    return {name: (source / name).read_bytes() for name in (COUNTS, COUNTS_RECORD) if (source / name).is_file()}
+
+
+def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
     """Return the absolute path of a folder that a release can be saved to.
 
     Call it before anything is spent: a release that cannot be saved has used up its budget all the same.
 
     Args:
-        folder: it may be new, empty, or hold a release.
+        folder: it may be new or empty.
+        overwrite: whether it may also hold a release, which is then replaced.
 
     Returns:
         The path with every link resolved.
 
     Raises:
-        ReleaseError: if it is a file, holds anything but a release, or cannot be written.
+        ReleaseError: if it is a file, holds a release or anything else, or cannot be written.
     """
     target = Path(folder).resolve()
     if target.exists() and not target.is_dir():
@@ -57,8 +75,19 @@ def check_target(folder: str | PathLike[str]) -> Path:
     source = folder_to_read(target)
     if source.exists():
         _check_replaceable(source, folder)
+        if not overwrite and (source / RECORD).is_file():
+            raise already_there(folder, "a release", counted=(source / COUNTS).is_file())
     _check_writable(target.parent, folder)
     return target
+
+
+def already_there(folder: str | PathLike[str], what: str, *, counted: bool = False) -> ReleaseError:
+    """Return the refusal to replace what somebody has spent budget on."""
+    lost = f"{what} and noisy counts" if counted else what
+    return ReleaseError(
+        f"{folder} already holds {lost}, which budget was spent on: nothing is replaced unasked. Give a new folder, or "
+        "say overwrite=True (--overwrite)."
+    )
 
 
 def _check_replaceable(source: Path, folder: str | PathLike[str]) -> None:

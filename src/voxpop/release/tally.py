@@ -56,30 +56,44 @@ class Tally:
         return together([self.grams.guarantee, self.guarantee])
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow table with the columns gram, length and users, in the release's order."""
-        return self.grams.grams.append_column("users", int64_array(self.users))
+        """Return the release's table with a column users (int64), in the release's order.
+
+        A key of the release that is called users itself stands in `gram` alone.
+        """
+        table = self.grams.to_arrow()
+        names = [name for name in table.column_names if name != "users"]
+        return table.select(names).append_column("users", int64_array(self.users))
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return a polars table with the columns gram, length and users, most users first."""
+        """Return a polars table of the columns of `to_arrow`, most users first."""
         import polars as pl
 
         frame = cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
         return frame.sort("users", descending=True, maintain_order=True)
 
-    def save(self, folder: str | PathLike[str]) -> None:
+    def to_list(self) -> list[tuple[Any, int]]:
+        """Return items or grams and their numbers of users, most users first."""
+        return list(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the table of `to_arrow` to whatever speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save beside the release, into the folder where that was saved.
 
-        The folder gets `counts.parquet` and `counts.json`; saving the release there again removes them.
+        The folder gets `counts.parquet` and `counts.json`.
 
         Args:
             folder: where the release was saved.
+            overwrite: whether to replace counts that are there already.
 
         Raises:
-            ReleaseError: if the folder holds another release, or cannot be written.
+            ReleaseError: if the folder holds another release or counts, or cannot be written.
         """
         from voxpop.release.tally_files import save_tally
 
-        save_tally(self, folder)
+        save_tally(self, folder, overwrite=overwrite)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "Tally":
@@ -98,14 +112,27 @@ class Tally:
     def __len__(self) -> int:
         return len(self.grams)
 
-    def __iter__(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield grams and their numbers of users, most users first, ties in the release's order."""
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        """Yield what the release yields and the number of users, most users first, ties in the release's order."""
         order = np.argsort(-self.users, kind="stable")
-        grams = list(self.grams)
+        grams = self.grams.to_list()
         return ((grams[place], int(self.users[place])) for place in order)
 
-    def __getitem__(self, gram: str | tuple[str, ...]) -> int:
-        """Return the noisy number of users who hold a gram: a tuple of tokens, or one token as a string."""
+    def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield grams as tuples of tokens, items as tuples of one, with their numbers of users, most users first."""
+        order = np.argsort(-self.users, kind="stable")
+        grams = list(self.grams.each_gram())
+        return ((grams[place], int(self.users[place])) for place in order)
+
+    def __getitem__(self, gram: Any) -> int:
+        """Return the noisy number of users who hold an item or a gram, named as in `item in release`.
+
+        Raises:
+            KeyError: where it was not released.
+        """
+        keys = self.grams.keys
+        if keys is not None and keys.columns:
+            return self._places[(keys.item(gram),)]
         return self._places[(gram,) if isinstance(gram, str) else tuple(gram)]
 
     def __repr__(self) -> str:
@@ -113,4 +140,4 @@ class Tally:
 
     @property
     def _places(self) -> dict[Any, int]:
-        return dict(zip(self.grams, self.users.tolist(), strict=True))
+        return dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))

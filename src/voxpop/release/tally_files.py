@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from voxpop.arrow import numbers_of, plain
+from voxpop.arrow import int64_array, numbers_of, plain
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.grams import read_parquet, write_parquet
-from voxpop.release.loading import load
+from voxpop.release.loading import load_release
 from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum
-from voxpop.release.saving import check_target
+from voxpop.release.saving import already_there, check_target
 from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 FORMAT, FORMAT_VERSION = "voxpop counts", 1
 
 
-def save_tally(tally: "Tally", folder: str | PathLike[str]) -> None:
+def save_tally(tally: "Tally", folder: str | PathLike[str], *, overwrite: bool = False) -> None:
     """Write the counts beside their release, all files of the folder in one step; see `Tally.save`."""
-    target = check_target(folder)
-    if not load(folder).grams.equals(tally.grams.grams):
+    target = check_counts_target(folder, overwrite=overwrite)
+    if not load_release(folder).grams.equals(tally.grams.grams):
         raise ReleaseError(f"{folder} holds another release. Save the counts beside the release they count.")
     source = folder_to_read(target)
     files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
-    files[COUNTS] = write_parquet(tally.to_arrow().select(["users"]).combine_chunks())
+    files[COUNTS] = write_parquet(pa.table({"users": int64_array(tally.users)}))
     files[COUNTS_RECORD] = _record(tally, files)
     try:
         replace_folder(target, files)
@@ -42,9 +42,21 @@ def save_tally(tally: "Tally", folder: str | PathLike[str]) -> None:
         ) from error
 
 
+def check_counts_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
+    """Return the absolute path of a folder that counts can be saved to, before anything is spent on them.
+
+    Raises:
+        ReleaseError: if they cannot be written there, or it holds counts already.
+    """
+    target = check_target(folder, overwrite=True)
+    if not overwrite and (folder_to_read(target) / COUNTS).is_file():
+        raise already_there(folder, "counts")
+    return target
+
+
 def load_tally(folder: str | PathLike[str], make: "type[Tally]") -> "Tally":
     """Read a release and its counts; see `Tally.load`."""
-    release = load(folder)
+    release = load_release(folder)
     source = folder_to_read(Path(folder))
     try:
         record: dict[str, Any] = json.loads((source / COUNTS_RECORD).read_bytes())

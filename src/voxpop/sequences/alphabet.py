@@ -47,7 +47,7 @@ def public_alphabet(given: Any) -> tuple[str, ...]:
 
 
 def _items(release: Release) -> list[str]:
-    grams = list(release)
+    grams = list(release.each_gram())
     if any(len(gram) != 1 for gram in grams):
         raise InputError("a release used as alphabet must hold single items; this one holds longer grams.")
     return [gram[0] for gram in grams]

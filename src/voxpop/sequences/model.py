@@ -12,7 +12,9 @@ from voxpop.release.release import Plan
 from voxpop.sequences.tree import Tree
 
 if TYPE_CHECKING:
+    import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
     from voxpop.sequences.sampling import Sampler
 
@@ -111,18 +113,31 @@ class SequenceModel:
 
         return synthetic_frame(self)
 
-    def save(self, folder: str | PathLike[str]) -> None:
-        """Save to a folder, whole or not at all; an earlier model there is replaced in one step.
+    def to_arrow(self) -> "pa.Table":
+        """Return the table of `to_polars` as a pyarrow table."""
+        return self.to_polars().to_arrow()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the table of `to_polars` as a pandas table; needs pandas."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the table of `to_arrow` to whatever speaks Arrow."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Save to a folder, whole or not at all.
 
         Args:
-            folder: where to; it may be new, empty, or hold a model.
+            folder: where to; it may be new, empty, or hold this very model.
+            overwrite: whether to replace another model that is there, in one step.
 
         Raises:
             ReleaseError: if the folder holds anything else, or cannot be written.
         """
         from voxpop.sequences.saving import save_model
 
-        save_model(self, folder)
+        save_model(self, folder, overwrite=overwrite)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "SequenceModel":

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from voxpop.arrow import array_of, numbers_of, plain, string_array
+from voxpop.arrow import array_of, lists_of, numbers_of, plain, string_array
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.grams import lists_of, read_parquet, write_parquet
-from voxpop.release.record import DAMAGED, checksum
-from voxpop.release.saving import may_write
+from voxpop.release.grams import read_parquet, write_parquet
+from voxpop.release.record import DAMAGED, MODEL_RECORD, checksum
+from voxpop.release.saving import already_there, may_write
 from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
@@ -22,21 +22,30 @@ if TYPE_CHECKING:
 
 FORMAT = "voxpop sequence model"
 FORMAT_VERSION = 1
-RECORD, GRAMS, ALPHABET = "model.json", "grams.parquet", "alphabet.parquet"
+RECORD, GRAMS, ALPHABET = MODEL_RECORD, "grams.parquet", "alphabet.parquet"
 REPORT = "report.html"
 REPLACEABLE = frozenset({RECORD, GRAMS, ALPHABET, REPORT, "synthetic.parquet"})
 
 
-def save_model(model: "SequenceModel", folder: str | PathLike[str], extra: dict[str, bytes] | None = None) -> None:
+def save_model(
+    model: "SequenceModel",
+    folder: str | PathLike[str],
+    extra: dict[str, bytes] | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
     """Write the files of a model, and others beside them; see `SequenceModel.save`."""
     from voxpop.sequences.reporting import report_of_model
 
-    target = check_model_target(folder)
     files = {GRAMS: _grams(model), ALPHABET: _alphabet(model), **(extra or {})}
     files[RECORD] = _record(model, files)
+    replace = overwrite or _holds(folder, files[RECORD])
+    target = check_model_target(folder, overwrite=replace)
     files[REPORT] = report_of_model(model, {name: checksum(content) for name, content in files.items()})
     try:
-        replace_folder(target, files)
+        replace_folder(target, files, replace=replace)
+    except FileExistsError:
+        raise already_there(folder, "a model") from None
     except OSError as error:
         raise ReleaseError(
             f"{folder} could not be saved: {error.strerror or error}. No half of a model was left behind; "
@@ -44,11 +53,19 @@ def save_model(model: "SequenceModel", folder: str | PathLike[str], extra: dict[
         ) from error
 
 
-def check_model_target(folder: str | PathLike[str]) -> Path:
+def _holds(folder: str | PathLike[str], record: bytes) -> bool:
+    """Say whether a folder holds this very model already."""
+    try:
+        return (folder_to_read(Path(folder)) / RECORD).read_bytes() == record
+    except OSError:
+        return False
+
+
+def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
     """Return the absolute path of a folder that a model can be saved to, before anything is spent.
 
     Raises:
-        ReleaseError: if it is a file, or holds anything but a model.
+        ReleaseError: if it is a file, holds a model and `overwrite` is not set, or holds anything else.
     """
     target = Path(folder).resolve()
     if target.exists() and not target.is_dir():
@@ -59,6 +76,8 @@ def check_model_target(folder: str | PathLike[str]) -> Path:
     names = set(os.listdir(source)) if source.exists() else set()
     if names and (RECORD not in names or names - REPLACEABLE):
         raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
+    if names and not overwrite:
+        raise already_there(folder, "a model")
     nearest = next(each for each in (target.parent, *target.parent.parents) if each.exists())
     if not nearest.is_dir() or not may_write(nearest, target.name):
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")

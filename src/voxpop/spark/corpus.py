@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from voxpop.errors import InputError
+from voxpop.keys import Keys
 from voxpop.spark.counting import SparkCounting
 from voxpop.spark.holder import Holder
 from voxpop.spark.levels import SparkLevels
@@ -24,13 +25,15 @@ class SparkCorpus:
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
         reading: how its tokens were made, as in `Corpus`.
+        keys: the columns that items came from, as in `Corpus`.
     """
 
-    def __init__(self, state: "DataFrame", places: int, kind: str, reading: str) -> None:
+    def __init__(self, state: "DataFrame", places: int, kind: str, reading: str, keys: Keys) -> None:
         """Take the encoded partitions, and how many they are; see `voxpop.spark.frames`."""
         self._places = places
         self.kind = kind
         self.reading = reading
+        self.keys = keys
         self._holder = Holder()
         self._state = self._holder.hold(state)
 

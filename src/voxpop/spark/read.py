@@ -3,12 +3,16 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from voxpop.corpus.reading.columns import check_columns
 from voxpop.corpus.reading.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
+from voxpop.keys import WORDS, KeyColumn, Keys
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
 from voxpop.spark.tasks import encode
+from voxpop.spelling import family, plain_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,11 +24,13 @@ PLACEMENT = 0x766F78706F70
 def read_spark(
     frame: "DataFrame",
     *,
-    user: str,
+    users: list[str],
     kind: str,
-    column: str,
+    columns: list[str],
     tokenizer: Any,
     sentences: bool,
+    order: str | None = None,
+    session: Any = None,
 ) -> SparkCorpus:
     """Encode a DataFrame on its executors; see `voxpop.read`.
 
@@ -34,27 +40,40 @@ def read_spark(
 
     Args:
         frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
-        user: column of users.
+        users: columns that together say whose a row is.
         kind: "text", "tokens", "items" or "sequence".
-        column: that column.
+        columns: that column; of items there may be several.
         tokenizer: as in `voxpop.read`.
         sentences: as in `voxpop.read`.
+        order: as in `voxpop.read`.
+        session: as in `voxpop.read`.
 
     Raises:
-        ColumnError: where a column is missing, or users are neither whole numbers nor strings.
+        ColumnError: where a column is missing, or of a type that has no equality.
     """
     from pyspark.sql import functions as sql
 
-    check_columns([user, column], frame.columns, "the table")
-    _check_user(frame, user)
+    times = [] if order is None else [order]
+    check_columns([*users, *columns, *times], frame.columns, "the table")
+    for name in users:
+        _check_user(frame, name)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    rows = frame.select(_exact(frame, user).alias("user"), _exact(frame, column).alias("content"))
-    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), "user"))
+    owners = [f"user{number}" for number in range(len(users))]
+    contents = [f"content{number}" for number in range(len(columns))]
+    rows = frame.select(
+        *(_exact(frame, name).alias(alias) for name, alias in zip(users, owners, strict=True)),
+        *(_exact(frame, name).alias(alias) for name, alias in zip(columns, contents, strict=True)),
+        *(_exact(frame, name).alias("time") for name in times),
+    )
+    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners))
     # By what rows hold and not by where they lie: places follow the sizes of files, which are everybody's.
-    ordered = placed.sortWithinPartitions(*(["user", "content"] if _has_order(frame, column) else ["user"]))
-    work = partial(encode, user=user, kind=kind, column=column, tokenizer=tokenizer, sentences=sentences)
+    sortable = [alias for alias, name in zip(contents, columns, strict=True) if _has_order(frame, name)]
+    ordered = placed.sortWithinPartitions(*owners, *sortable)
+    cut = {"tokenizer": tokenizer, "sentences": sentences, "order": order, "session": session}
+    work = partial(encode, users=users, kind=kind, columns=columns, cut=cut)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
-    return SparkCorpus(ordered.mapInArrow(work, STATE), count, kind, reading)
+    keys = _keys(frame, columns) if kind == "items" else WORDS
+    return SparkCorpus(ordered.mapInArrow(work, STATE), count, kind, reading, keys)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Column":
@@ -68,15 +87,32 @@ def _exact(frame: "DataFrame", name: str) -> "Column":
 
 def _has_order(frame: "DataFrame", name: str) -> bool:
     """Say whether a column is of a type that tasks read; others have no order in Spark, and tasks say what is wrong."""
-    from pyspark.sql.types import ArrayType, IntegralType, NullType, StringType
+    from pyspark.sql import types
 
-    kind = frame.schema[name].dataType
-    return isinstance(kind.elementType if isinstance(kind, ArrayType) else kind, IntegralType | NullType | StringType)
+    whole = frame.schema[name].dataType
+    kind = whole.elementType if isinstance(whole, types.ArrayType) else whole
+    exact = types.IntegralType | types.DecimalType | types.StringType | types.BinaryType | types.BooleanType
+    return isinstance(kind, exact | types.DateType | types.TimestampType | types.TimestampNTZType | types.NullType)
+
+
+def _keys(frame: "DataFrame", columns: list[str]) -> Keys:
+    """Return the columns of items with the types that their values have in Arrow."""
+    return Keys(tuple(KeyColumn(name, str(plain_type(_arrow_type(frame, name)))) for name in columns))
+
+
+def _arrow_type(frame: "DataFrame", name: str) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import ArrayType, TimestampType
+
+    whole = frame.schema[name].dataType
+    kind = whole.elementType if isinstance(whole, ArrayType) else whole
+    return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
 
 
 def _check_user(frame: "DataFrame", user: str) -> None:
-    from pyspark.sql.types import IntegralType, StringType
-
-    kind = frame.schema[user].dataType
-    if not isinstance(kind, IntegralType | StringType):
-        raise ColumnError(f'the column "{user}" must hold whole numbers or strings, got {kind.simpleString()}.')
+    if family(_arrow_type(frame, user)) is None:
+        kind = frame.schema[user].dataType
+        raise ColumnError(
+            f'the column "{user}" must hold whole numbers, strings or others that have equality, got '
+            f"{kind.simpleString()}."
+        )

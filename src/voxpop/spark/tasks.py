@@ -59,18 +59,26 @@ class Ballot:
 
 
 @task
-def encode(batches: Batches, *, user: str, kind: str, column: str, tokenizer: Any, sentences: bool) -> Answer:
-    """Turn the rows of a partition into the arrays of a corpus, as the local engine does."""
+def encode(batches: Batches, *, users: list[str], kind: str, columns: list[str], cut: dict[str, Any]) -> Answer:
+    """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
+
+    Args:
+        batches: users, contents, and their order where there is one.
+        users: columns of users.
+        kind: of what they hold.
+        columns: of it.
+        cut: further arguments of `voxpop.read`, which say how it becomes tokens.
+    """
     from voxpop.corpus.reading.read import read
 
-    names = [user] if user == column else [user, column]
-    rows = (batch.select([0, 1][: len(names)]).rename_columns(names) for batch in batches)
+    names = [*users, *columns, *([cut["order"]] if cut.get("order") else [])]
+    rows = (batch.rename_columns(names) for batch in batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
         return
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    columns: dict[str, Any] = {"user": user, kind: column}
-    corpus = read(reader, tokenizer=tokenizer, sentences=sentences, progress=False, **columns)
+    named: dict[str, Any] = {"user": users, kind: columns if kind == "items" else columns[0]}
+    corpus = read(reader, progress=False, **cut, **named)
     yield from pieces(_arrays_of(corpus))
 
 

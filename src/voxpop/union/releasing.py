@@ -20,4 +20,4 @@ def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Releas
     for number, round_plan in enumerate(plan.rounds):
         remaining.leave_out(run_round(round_plan, plan.budget, remaining, secret, f"round {number}/length 1"))
     guarantee = replace(plan.guarantee, private=secret.private)
-    return Release.from_items(remaining.released(), plan, guarantee, corpus.reading)
+    return Release.from_items(remaining.released(), plan, guarantee, corpus.reading, corpus.keys)

@@ -67,7 +67,7 @@ class SetUnion:
         >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
         >>> corpus = vp.read(table, user="who", items="what")
         >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
-        >>> sorted(gram for (gram,) in words)
+        >>> words.to_list()
         ['milk', 'tea']
         >>> print(words.guarantee)
         (1, 1e-08)-DP, one user added or removed

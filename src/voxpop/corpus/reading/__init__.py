@@ -12,4 +12,11 @@
 | `users.py`, `vocabulary.py` | users and words by number |
 | `layout.py` | users and tokens as the arrays of a corpus |
 | `spilling.py` | the same within a limit on memory |
+| `arrow_sources.py` | tables as people hold them |
+| `csv_text.py` | CSV as people export it |
+| `databases.py` | queries of a database, read as they come |
+| `event_times.py` | when events happened |
+| `events.py` | rows of events to sequences |
+| `keyed.py` | users and items of any type, and of several columns, on their way to what the engine reads |
+| `remote.py` | files behind an address, such as `s3://...` and `https://...` |
 """

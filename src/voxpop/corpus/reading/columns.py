@@ -9,12 +9,14 @@ import pyarrow.compute as pc
 
 from voxpop.arrow import string_array
 from voxpop.corpus.reading.failures import quieten
-from voxpop.errors import ColumnError, SourceError
+from voxpop.errors import ColumnError, InternalError, SourceError
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
 """Where the rows come from, in words, and the rows."""
 Rows = Iterator[tuple[str, pa.Array, pa.Array]]
 """Where rows come from, whose they are, and what they hold."""
+Counted = Iterator[tuple[str, int, pa.RecordBatch]]
+"""Where rows come from, how many of them went before, and the rows."""
 
 
 def check_columns(wanted: list[str], existing: list[str], where: str) -> None:
@@ -31,8 +33,8 @@ def check_columns(wanted: list[str], existing: list[str], where: str) -> None:
             raise ColumnError(f'{where} has no column "{name}"; it has {listed}.{hint}')
 
 
-def with_users(batches: Batches, user: str, column: str) -> Rows:
-    """Pass on the users and the contents of each batch."""
+def checked_users(batches: Batches, user: str) -> Counted:
+    """Pass on batches whose users are of one type and never null, and how many rows of the same source went before."""
     seen: dict[str, int] = {}
     kinds: set[str] = set()
     for where, batch in batches:
@@ -42,7 +44,7 @@ def with_users(batches: Batches, user: str, column: str) -> Rows:
         seen[where] = first + batch.num_rows
         users = _user_column(batch.column(user), where, user, first)
         _check_kinds(users, kinds, user)
-        yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", users, batch.column(column)
+        yield where, first, batch.set_column(batch.schema.get_field_index(user), user, users)
 
 
 def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
@@ -59,7 +61,7 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
     if is_string(ids.type):
         return valid_text(ids, where, name)
-    raise ColumnError(f'{where}: the column "{name}" must hold whole numbers or strings, got {ids.type}.')
+    raise InternalError("users must be whole numbers or strings by now; please report the call.")
 
 
 def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:

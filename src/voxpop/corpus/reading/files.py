@@ -16,6 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.csv_text import FollowedQuotes, check_header, delimiter_of
 from voxpop.corpus.reading.failures import quieten
 from voxpop.errors import SourceError
 
@@ -110,10 +111,10 @@ def _is_text(kind: pa.DataType) -> bool:
 def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
-    names = _header(path, delimiter)
+    names, delimiter = _header(path, columns, delimiter)
     if names is None:
         return
-    check_columns(columns, names, path.name)
+    check_header(names, columns, path.name)
     convert = arrow_csv.ConvertOptions(
         include_columns=list(dict.fromkeys(columns)),
         column_types=dict.fromkeys(columns, pa.string()),
@@ -125,20 +126,35 @@ def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator
     with _open(path) as stream:
         with _explained(path, "cannot be read as a table"):
             reader = arrow_csv.open_csv(
-                stream, arrow_csv.ReadOptions(block_size=block), parse_options=parse, convert_options=convert
+                FollowedQuotes(stream, delimiter, path.name),
+                arrow_csv.ReadOptions(block_size=block),
+                parse_options=parse,
+                convert_options=convert,
             )
         yield from _read_all(reader, path)
 
 
-def _header(path: Path, delimiter: str) -> list[str] | None:
-    """Return the names in the first row, or None where the file is empty."""
+def _header(path: Path, columns: list[str], usual: str) -> tuple[list[str] | None, str]:
+    """Return the names in the first row, or None where the file is empty, and what separates them."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         text = io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", newline="")
         try:
-            return next(csv.reader(text, delimiter=delimiter), None)
+            first = _first_row(text)
+            delimiter = delimiter_of(first, columns, usual)
+            return next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None), delimiter
         except (UnicodeDecodeError, csv.Error) as error:
             quieten(error)
             raise SourceError(f"the first row of {path.name} is not UTF-8 text; save the file as UTF-8.") from None
+
+
+def _first_row(text: io.TextIOBase) -> str:
+    """Return the first row as it is, with the line breaks within its quotes."""
+    row = ""
+    for line in text:
+        row += line
+        if row.count('"') % 2 == 0 or len(row) > BLOCK:
+            break
+    return row
 
 
 class _Raw(io.RawIOBase):
@@ -200,7 +216,7 @@ def _read_all(reader: Any, path: Path) -> Iterator[pa.RecordBatch]:
     """Yield all batches, saying after how many rows reading failed."""
     rows = 0
     while True:
-        with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
+        with _explained(path, f"cannot be read beyond about row {rows + 1:,}", rows):
             try:
                 batch = reader.read_next_batch()
             except StopIteration:
@@ -222,23 +238,23 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(path: Path, what: str) -> Iterator[None]:
-    """Turn a reader's failure into ours, keeping where it happened and nothing that was read."""
+def _explained(path: Path, what: str, done: int = 0) -> Iterator[None]:
+    """Turn a reader's failure into ours, keeping where it happened and nothing that was read; `done` rows were."""
     try:
         yield
     except SourceError:
         raise
     except FAILURES as error:
-        reason = _reason(error)
+        reason = _reason(error, done)
         quieten(error)
         raise SourceError(f"{path.name} {what}: {reason}") from None
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, done: int) -> str:
     """Say what went wrong without quoting the reader, whose messages quote rows."""
     text = str(error)
     row = re.search(r"Row #(\d+)|in row (\d+)", text)
-    place = f"row {next(number for number in row.groups() if number)} " if row else ""
+    place = _place(row, done) if row else ""
     widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
     if widths:
         return f"{place}has {widths[2]} values where {widths[1]} are wanted. Mend the row or quote its values."
@@ -253,3 +269,9 @@ def _reason(error: BaseException) -> str:
     if "CSV" in text:
         return f"{place}cannot be split into columns. Check its quotes."
     return f"{place}it is cut off, damaged, or not what its name says. Copy or write the file again."
+
+
+def _place(found: re.Match[str], done: int) -> str:
+    """Name a row: readers of CSV count the header and all rows, those of JSON the rows of a block, from 0."""
+    header_and_all, in_block = found.groups()
+    return f"row {int(header_and_all) - 1:,} " if header_and_all else f"row {done + int(in_block) + 1:,} "

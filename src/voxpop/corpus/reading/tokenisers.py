@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from voxpop.corpus.reading.failures import quieten
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,8 +74,17 @@ def _matches(pattern: re.Pattern[str], text: str) -> list[str]:
 
 def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     """Run a caller's tokeniser on a batch, and check what comes back without showing it."""
-    answer = tokenise(texts.to_pylist())
     wanted = "a list of strings for each text"
+    try:
+        answer = tokenise(texts.to_pylist())
+    except Exception as error:
+        kind = type(error).__name__
+        quieten(error)
+        raise InputError(
+            f"the tokenizer failed with {kind}; what it said may quote a text, and is left out. It is called with a "
+            f"list of texts and returns {wanted}; one that cuts a single text is given as "
+            "lambda texts: [cut(text) for text in texts]."
+        ) from None
     try:
         lists = [list(tokens) for tokens in answer]
     except TypeError:

@@ -116,7 +116,7 @@ class PrivatePairs:
 def private_released(corpus: "Corpus", release: "Release") -> Mask:
     """Return which items of the vocabulary a release names: bool by id."""
     words = pl.Series(values=corpus.vocabulary, dtype=pl.String)
-    named = pl.Series(values=[gram for (gram,) in release], dtype=pl.String)
+    named = pl.Series(values=[gram for (gram,) in release.each_gram()], dtype=pl.String)
     mask: Mask = words.is_in(named.implode()).to_numpy()
     return mask
 

@@ -20,6 +20,7 @@ SUFFIXES = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".parquet": "parquet",
+    ".sql": "sql",
 }
 
 
@@ -37,18 +38,22 @@ def format_of(path: Path) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
-def contents(release: "Release", name: str, tokenizer: Any = "words") -> bytes:
+def contents(release: "Release", name: str, tokenizer: Any = "words", dialect: str = "duckdb") -> bytes:
     """Return a release in a format.
 
     Args:
         release: what was released.
         name: one of `FORMATS`.
         tokenizer: how texts are cut, for formats that keep it.
+        dialect: of "sql".
 
     Raises:
         InputError: for another format, or where the release does not fit it.
     """
     check_choice("format", name, tuple(FORMATS))
+    if name == "sql":
+        columns = None if release.keys is None or release.keys.columns else "word"
+        return f"{release.to_sql(dialect, 'select', columns)}\n".encode()
     return FORMATS[name](release, tokenizer)
 
 
@@ -88,4 +93,5 @@ FORMATS: dict[str, Callable[["Release", Any], bytes]] = {
     "tokenizer": _tokenizer,
     "spacy": _spacy,
     "gensim": _gensim,
+    "sql": lambda release, _: contents(release, "sql"),
 }

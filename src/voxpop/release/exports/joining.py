@@ -19,7 +19,7 @@ def joined(release: "Release", between: str, where: str) -> list[str]:
     Raises:
         InputError: where two grams give the same string, such as ("new york",) and ("new", "york").
     """
-    strings = [between.join(gram) for gram in release]
+    strings = [between.join(gram) for gram in release.each_gram()]
     if len(set(strings)) < len(strings):
         raise InputError(
             f"{where} joins tokens by {between!r}, and some tokens of this release hold that themselves, so that two "

@@ -1,174 +1,181 @@
-"""The rows of a table whose key was released: what is left of a group-by, so that its groups betray nobody.
+"""Which rows of a table have a released key; every verb on tables asks here.
 
-Every kind of table keeps its own kind. Keys are compared as `voxpop.read` reads them: whole numbers as their decimal
-strings, lists as grams, and null is never released.
+Keys are compared as `voxpop.spelling` spells them, lists as grams, and null is never released.
 """
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxpop.arrow import array_of, joined
 from voxpop.errors import ColumnError, InputError
+from voxpop.keys import WORDS
+from voxpop.objects import array_of_objects
+from voxpop.spelling import family, spelled
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
-ROW, KEY = "voxpop_row", "voxpop_key"
+DUCKDB = ("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation")
+Columns = str | Sequence[str] | None
 
 
-def keep_released(release: "Release", table: Any, column: str) -> Any:
-    """Return the rows whose key was released; see `Release.keep`."""
-    kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
-    if kind in ("polars.DataFrame", "polars.LazyFrame"):
-        return _from_polars(release, table, column)
-    if kind == "pandas.DataFrame":
-        _check_column(column, list(table.columns))
-        return table[released_rows(release, _from_pandas(table[column], column), column).to_numpy(False)]
-    if isinstance(table, pa.Table | pa.RecordBatch):
-        _check_column(column, table.schema.names)
-        return table.filter(released_rows(release, table.column(column), column))
-    if kind in ("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation"):
-        return _from_duckdb(release, table, column)
-    if kind == "pyspark.DataFrame":
-        return _from_spark(release, table, column)
-    raise InputError(
-        "`keep` takes a polars, pandas or pyarrow table, a DuckDB relation or a Spark table, "
-        f"got {type(table).__name__}."
+def not_a_table(verb: str, table: Any) -> InputError:
+    """Return the refusal of what no verb takes."""
+    return InputError(
+        f"`{verb}` takes a polars, pandas or pyarrow table, a DuckDB relation or a Spark table, got "
+        f"{type(table).__name__}. Whatever else speaks Arrow becomes one by pyarrow.table(...)."
     )
 
 
-def released_rows(release: "Release", keys: Any, column: str) -> Any:
+def kind_of(table: Any) -> str:
+    """Return package and class of a table, without importing the package."""
+    return f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
+
+
+def key_names(release: "Release", columns: Columns) -> list[str]:
+    """Return the columns that hold keys.
+
+    Raises:
+        InputError: where neither the call nor the release names them, or there are too few or too many.
+    """
+    ours = [] if release.keys is None else release.keys.names
+    names = [columns] if isinstance(columns, str) else list(columns or ours)
+    if not names:
+        raise InputError("this release holds words or grams, not the keys of a table: name the column to compare.")
+    if len(names) != max(1, len(ours)):
+        raise InputError(f"the keys of this release have {max(1, len(ours))} columns, got {len(names)} names.")
+    return names
+
+
+def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str]) -> Any:
     """Say of each key whether it was released.
 
     Args:
         release: what was released.
-        keys: pyarrow array of strings, whole numbers, or lists of them.
-        column: its name, for messages.
+        keys: pyarrow arrays, one for each column of a key.
+        names: of the columns, for messages.
 
     Returns:
         pyarrow array of truth values; null is not released.
 
     Raises:
-        ColumnError: for keys of any other type.
+        ColumnError: for keys of another type.
     """
-    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
-    if pa.types.is_dictionary(keys.type):
-        keys = keys.dictionary_decode()
-    if pa.types.is_null(keys.type):
-        return pa.array(np.zeros(len(keys), np.bool_))
-    if _is_list(keys.type):
-        return _released_lists(release, keys, column)
-    return pc.is_in(_strings(keys, column), value_set=_items(release).cast(pa.large_string()))
+    plain = [joined(each) for each in keys]
+    if _is_list(plain[0].type):
+        return _released_lists(release, plain[0], names[0])
+    if not len(release):
+        return _nothing(len(plain[0]))
+    for each, name, wanted in zip(plain, names, wanted_types(release), strict=True):
+        check_type(each.type, wanted, name)
+    items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or WORDS).spell(plain)
+    return pc.is_in(items, value_set=released_items(release))
 
 
-def _released_lists(release: "Release", keys: Any, column: str) -> Any:
-    """Number the distinct tokens, then compare grams as bytes of their numbers."""
-    large = keys.cast(pa.large_list(keys.type.value_type))
-    tokens = _strings(large.flatten(), column)
-    vocabulary = pc.unique(pa.concat_arrays([each.cast(pa.large_string()) for each in _chunks(release)]))
-    numbers = pc.index_in(tokens, value_set=vocabulary).fill_null(-1).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(pc.list_value_length(large).fill_null(0).to_numpy(zero_copy_only=False))
-    place = {token: number for number, token in enumerate(vocabulary.to_pylist())}
-    grams = {np.array([place[token] for token in gram], np.int32).tobytes() for gram in release}
-    flat = numbers.astype(np.int32)
-    starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
-    found = [flat[begin:end].tobytes() in grams for begin, end in zip(starts, ends, strict=True)]
-    return pc.and_(pa.array(found, pa.bool_()), keys.is_valid())
+def wanted_types(release: "Release") -> list[Any]:
+    """Return the type of each column of a key; strings for words, and null where nothing was released."""
+    if not len(release):
+        return [pa.null()] * max(1, 0 if release.keys is None else len(release.keys.columns))
+    if release.keys is None or not release.keys.columns:
+        return [pa.string()]
+    return [each.type for each in release.keys.columns]
 
 
-def _chunks(release: "Release") -> list[Any]:
-    return [chunk.flatten() for chunk in release.grams["gram"].chunks] or [pa.array([], pa.string())]
+def check_type(kind: Any, wanted: Any, name: str) -> None:
+    """Refuse to compare what is spelled alike and is not the same; strings may stand for any type."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(kind) or pa.types.is_null(wanted):
+        return
+    mine, theirs = family(kind), family(wanted)
+    by_spelling = (mine == "strings", theirs == "strings" and mine in ("whole numbers", "UUIDs"))
+    if mine is None or (mine != theirs and not any(by_spelling)):
+        raise ColumnError(
+            f'the column "{name}" holds {kind}, and released keys are {theirs}, or lists of them for grams. Cast it to '
+            "what was released."
+        )
 
 
-def _items(release: "Release") -> Any:
+def released_items(release: "Release") -> Any:
     """Return the released grams of length 1 as strings."""
     single = release.grams.filter(pc.equal(release.grams["length"], 1))["gram"]
-    return pc.list_flatten(single).combine_chunks()
+    return joined(pc.list_flatten(single)).cast(pa.large_string())
 
 
-def _strings(values: Any, column: str) -> Any:
-    """Return keys as `voxpop.read` spells them."""
-    if pa.types.is_integer(values.type) or pa.types.is_null(values.type):
-        return values.cast(pa.large_string())
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_string_view(values.type):
-        return values.cast(pa.large_string())
-    raise ColumnError(
-        f'the column "{column}" holds {values.type}; released keys are strings or whole numbers, or lists of them. '
-        "Cast it to what was released."
-    )
+def check_columns_exist(names: Sequence[str], existing: Sequence[Any]) -> None:
+    """Refuse columns that a table does not have.
+
+    Raises:
+        ColumnError: naming those that it has.
+    """
+    for name in names:
+        if name not in existing:
+            listed = ", ".join(f'"{each}"' for each in existing)
+            raise ColumnError(f'the table has no column "{name}"; it has {listed}.')
 
 
-def _is_list(kind: Any) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+def arrow_mask(release: "Release", table: Any, names: list[str]) -> Any:
+    """Say of each row of a pyarrow table whether its key was released."""
+    check_columns_exist(names, table.schema.names)
+    return released_rows(release, [table.column(name) for name in names], names)
 
 
-def _check_column(column: str, existing: list[Any]) -> None:
-    if column not in existing:
-        listed = ", ".join(f'"{each}"' for each in existing)
-        raise ColumnError(f'the table has no column "{column}"; it has {listed}.')
+def pandas_mask(release: "Release", table: Any, names: list[str]) -> Any:
+    """Say of each row of a pandas table whether its key was released."""
+    check_columns_exist(names, list(table.columns))
+    return released_rows(release, [_from_pandas(table[name], name) for name in names], names).to_numpy(False)
 
 
-def _from_polars(release: "Release", table: Any, column: str) -> Any:
+def polars_mask(release: "Release", table: Any, names: list[str]) -> Any:
+    """Return a polars expression that says of each row whether its key was released."""
     import polars as pl
 
-    _check_column(column, table.collect_schema().names())
+    check_columns_exist(names, table.collect_schema().names())
 
     def released(keys: pl.Series) -> pl.Series:
-        return pl.Series(values=released_rows(release, keys.to_arrow(), column), dtype=pl.Boolean)
+        columns = [keys.struct.field(name).to_arrow() for name in names]
+        return pl.Series(values=released_rows(release, columns, names), dtype=pl.Boolean)
 
-    return table.filter(pl.col(column).map_batches(released, return_dtype=pl.Boolean))
+    return pl.struct(names).map_batches(_on_some(released), return_dtype=pl.Boolean)
+
+
+def _on_some(released: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Leave out the question where there are no rows: a lazy table asks with none to learn the type."""
+    import polars as pl
+
+    return lambda keys: released(keys) if len(keys) else pl.Series(values=[], dtype=pl.Boolean)
 
 
 def _from_pandas(keys: Any, column: str) -> Any:
     if keys.dtype.kind == "f" and bool((keys.isna() | (keys == keys.round())).all()):
         keys = keys.astype("Int64")  # pandas makes whole numbers with gaps floating
-    values = keys.to_numpy()
-    if keys.dtype == object and any(isinstance(value, list | tuple | np.ndarray) for value in values):
-        keys = [None if value is None or value is np.nan else list(value) for value in values]
-    try:
-        return pa.array(keys, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-        raise ColumnError(f'the column "{column}" mixes types; make its keys of one type.') from None
+    if keys.dtype == object:
+        return array_of_objects(keys.to_numpy(), column)
+    return pa.array(keys, from_pandas=True)
 
 
-def _from_duckdb(release: "Release", table: Any, column: str) -> Any:
-    """Let DuckDB join: its relation is never read here, and stays with its own connection."""
-    _check_column(column, table.columns)
-    kind = str(dict(zip(table.columns, map(str, table.types), strict=True))[column])
-    name = '"' + column.replace('"', '""') + '"'
-    keys = _keys_table(release, as_lists=kind.endswith("]"))  # noqa: F841  # DuckDB finds it by its name, here
-    _check_words(kind, _DUCKDB, column)
-    cast = "VARCHAR[]" if kind.endswith("]") else "VARCHAR"
-    query = f"SELECT {ROW}.* FROM {ROW} SEMI JOIN keys ON CAST({ROW}.{name} AS {cast}) = keys.{KEY}"
-    return table.query(ROW, query)
+def _released_lists(release: "Release", keys: Any, column: str) -> Any:
+    """Number the distinct tokens, then compare grams as bytes of their numbers."""
+    large = keys.cast(pa.large_list(keys.type.value_type))
+    flat = large.flatten()
+    check_type(flat.type, pa.string(), column)
+    vocabulary = pc.unique(joined(pc.list_flatten(release.grams["gram"])).cast(pa.large_string()))
+    numbers = pc.index_in(spelled(flat, column), value_set=vocabulary).fill_null(-1).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(pc.list_value_length(large).fill_null(0).to_numpy(zero_copy_only=False))
+    place = {token: number for number, token in enumerate(vocabulary.to_pylist())}
+    grams = {np.array([place[token] for token in gram], np.int32).tobytes() for gram in release.each_gram()}
+    codes = numbers.astype(np.int32)
+    starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
+    found = [codes[begin:end].tobytes() in grams for begin, end in zip(starts, ends, strict=True)]
+    return pc.and_(pa.array(found, pa.bool_()), keys.is_valid())
 
 
-def _from_spark(release: "Release", table: Any, column: str) -> Any:
-    """Let Spark join with a copy of the keys on every executor."""
-    _check_column(column, table.columns)
-    kind = dict(table.dtypes)[column]
-    as_lists = kind.startswith("array<")
-    _check_words(kind.removeprefix("array<").removesuffix(">"), _SPARK, column)
-    rows = [(list(gram),) for gram in release] if as_lists else [(gram[0],) for gram in release if len(gram) == 1]
-    cast = "array<string>" if as_lists else "string"
-    keys = table.sparkSession.createDataFrame(rows, f"{KEY} {cast}").hint("broadcast")
-    return table.join(keys, table[column].cast(cast) == keys[KEY], "left_semi")
+def _nothing(rows: int) -> Any:
+    return array_of(np.zeros(rows, np.bool_))
 
 
-_DUCKDB = ("VARCHAR", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER")
-_SPARK = ("string", "tinyint", "smallint", "int", "bigint")
-
-
-def _check_words(kind: str, known: tuple[str, ...], column: str) -> None:
-    base = kind.split("[")[0].split("(")[0]
-    if base not in (*known, "UBIGINT", "UHUGEINT", "ENUM", "varchar", "char"):
-        raise ColumnError(
-            f'the column "{column}" holds {kind}; released keys are strings or whole numbers, or lists of them. '
-            "Cast it to what was released."
-        )
-
-
-def _keys_table(release: "Release", *, as_lists: bool) -> pa.Table:
-    return pa.table({KEY: release.grams["gram"]}) if as_lists else pa.table({KEY: _items(release)})
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

@@ -22,7 +22,7 @@ def word_level(release: "Release", tokenizer: Any, unknown: str) -> "Tokenizer":
         from tokenizers import Tokenizer, models
     except ImportError:
         raise missing("the Hugging Face library tokenizers", "tokenizers") from None
-    tokens = [gram[0] for gram in release if len(gram) == 1]
+    tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
     if unknown in tokens:
         raise InputError(f"{unknown!r} is a released token itself; give another one as `unknown`.")
     vocabulary = {token: number for number, token in enumerate([unknown, *tokens])}

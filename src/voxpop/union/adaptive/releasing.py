@@ -34,7 +34,7 @@ def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> 
         occasion = f"round {number + 1}/length 1"
         pools.advance(each.shares, limit, evidence_step(plan, number, secret, occasion), occasion)
     guarantee = replace(plan.guarantee, private=secret.private)
-    return Release.from_items(pools.released(), plan, guarantee, corpus.reading)
+    return Release.from_items(pools.released(), plan, guarantee, corpus.reading, corpus.keys)
 
 
 def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, occasion: str) -> EvidenceStep:

@@ -1,0 +1,166 @@
+"""Users and items of any type, and of several columns, on their way to what the engine reads: one column of each.
+
+Users become whole numbers or strings, items strings as `voxpop.spelling` spells them. What the items' columns were
+called and held is noted meanwhile, so that a release can give them back.
+"""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import pyarrow as pa
+
+from voxpop.arrow import lists_of, numbers_of
+from voxpop.corpus.reading.columns import Batches
+from voxpop.errors import ColumnError, InputError
+from voxpop.keys import KeyColumn, Keys, joined_texts
+from voxpop.spelling import family, plain_type, spelled
+
+BETWEEN = ", "
+WIDEST_DECIMAL = 76
+
+
+def column_names(what: str, given: Any) -> list[str]:
+    """Return the columns that an argument names: one, or a list of several.
+
+    Raises:
+        InputError: for anything but distinct names.
+    """
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise InputError(f"{what}= must be the name of a column, or a list of several different ones.")
+    return names
+
+
+@final
+class KeyedRows:
+    """Rows on their way, and what their keys are.
+
+    Attributes:
+        left_out: how many items were null.
+        user: what the column of users is called from here on.
+        content: and that of what they hold.
+    """
+
+    __slots__ = ("_contents", "_kinds", "_order", "_user_families", "_users", "content", "left_out", "user")
+
+    def __init__(self, users: Sequence[str], contents: Sequence[str], *, typed: bool, order: str | None = None) -> None:
+        """Take the names of the columns.
+
+        Args:
+            users: together they say whose a row is.
+            contents: what it holds; several columns are one item.
+            typed: whether contents are items, whose types are kept.
+            order: a column that goes by as it is.
+
+        Raises:
+            InputError: where a column is to be both.
+        """
+        self._order = [] if order is None else [order]
+        if {order} & {*users, *contents}:
+            raise InputError(f'"{order}" is named for the order and for something else; name another column.')
+        if both := set(users) & set(contents):
+            raise InputError(f'"{min(both)}" is named both for users and for what they hold; name two columns.')
+        self._users, self._contents = list(users), list(contents)
+        self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
+        self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if typed else None
+        self.left_out = 0
+        self._user_families: list[set[str]] = [set() for _ in users]
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns to read."""
+        return [*self._users, *self._contents, *self._order]
+
+    def rows(self, batches: Batches) -> Batches:
+        """Yield batches of two columns: users, and what they hold; behind them the order, if there is one."""
+        for where, batch in batches:
+            try:
+                users, contents = self._one_user(batch), self._one_content(batch)
+            except ColumnError as error:
+                raise ColumnError(f"{where}: {error}") from None
+            others = [batch.column(name) for name in self._order]
+            yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
+
+    @property
+    def keys(self) -> Keys:
+        """The columns of the items that went by; none where these are words."""
+        if self._kinds is None:
+            return Keys()
+        pairs = zip(self._contents, self._kinds, strict=True)
+        return Keys(tuple(KeyColumn(name, str(_joint(kinds, name))) for name, kinds in pairs))
+
+    def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
+        columns = [batch.column(name) for name in self._users]
+        if len(columns) == 1 and _is_read_as_it_is(columns[0].type):
+            return columns[0]
+        for column, name, seen in zip(columns, self._users, self._user_families, strict=True):
+            _note(column.type, seen, name)
+        texts = [spelled(column, name) for column, name in zip(columns, self._users, strict=True)]
+        return texts[0] if len(texts) == 1 else joined_texts(texts)
+
+    def _one_content(self, batch: pa.RecordBatch) -> pa.Array:
+        columns = [batch.column(name) for name in self._contents]
+        if self._kinds is None:
+            return columns[0]
+        plain = [_in_lists(column) for column in columns]
+        if len(plain) > 1 and any(_is_list(column.type) for column in columns):
+            raise ColumnError("an item of several columns has one value of each in a row, and one of them holds lists.")
+        for each, name, kinds in zip(plain, self._contents, self._kinds, strict=True):
+            _note(each.type, {str(family(kind)) for kind in kinds}, name)
+            if not pa.types.is_null(each.type):
+                kinds.add(plain_type(each.type))
+        if len(plain) == 1 and _is_read_as_it_is(plain[0].type):
+            self.left_out += plain[0].null_count
+            return columns[0]
+        texts = [spelled(each, name) for each, name in zip(plain, self._contents, strict=True)]
+        whole = texts[0] if len(texts) == 1 else joined_texts(texts)
+        self.left_out += whole.null_count
+        return _as_before(columns[0], whole) if len(texts) == 1 else whole
+
+
+def _is_read_as_it_is(kind: pa.DataType) -> bool:
+    """Say whether the engine reads a type without our spelling: strings and whole numbers, coded or not."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_null(kind) or family(kind) in ("strings", "whole numbers")
+
+
+def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
+    """Refuse a column of two families: what they spell alike would be taken for the same."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(kind):
+        return
+    seen.add(str(family(kind)))
+    if len(seen) > 1:
+        raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _in_lists(column: pa.Array) -> pa.Array:
+    """Return the values of lists, or a column as it is."""
+    return column.cast(pa.large_list(column.type.value_type)).flatten() if _is_list(column.type) else column
+
+
+def _as_before(column: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return strings in the lists that their values came in, if in any."""
+    if not _is_list(column.type):
+        return texts
+    sizes = numbers_of(column.cast(pa.large_list(column.type.value_type)).value_lengths())
+    return lists_of(texts, sizes)
+
+
+def _joint(kinds: set[pa.DataType], name: str) -> pa.DataType:
+    """Return one type that holds the values of all."""
+    if len(kinds) <= 1:
+        return next(iter(kinds), pa.string())
+    if family(next(iter(kinds))) == "decimals":
+        scale = max(kind.scale for kind in kinds)
+        return pa.decimal256(WIDEST_DECIMAL, scale)
+    try:
+        fields = [pa.schema([("key", kind)]) for kind in sorted(kinds, key=str)]
+        return pa.unify_schemas(fields, promote_options="permissive").field("key").type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        listed = " and ".join(sorted(map(str, kinds)))
+        raise ColumnError(f'the column "{name}" holds {listed}. Give it one type in all files.') from None

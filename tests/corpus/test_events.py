@@ -1,0 +1,160 @@
+"""Rows of events to sequences, against a naive twin."""
+
+import datetime as dt
+from itertools import pairwise
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.corpus.limited import memory
+from voxpop.corpus.reading import events
+from voxpop.errors import ColumnError, InputError, SourceError
+
+START = dt.datetime(2026, 11, 22, 6, 0)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from(["home", "news", "é", None]), st.integers(0, 200)),
+    min_size=1,
+    max_size=40,
+)
+
+
+def naive(rows, pause):
+    """Return the multiset of (user, sequences in order of time) of rows (user, page or None, time)."""
+    held = {}
+    for user, page, time in rows:
+        if page is not None:
+            held.setdefault(user, []).append((time, page.encode(), page))
+    found = {}
+    for user, mine in held.items():
+        mine.sort()
+        sessions = [[mine[0]]]
+        for before, event in pairwise(mine):
+            if pause is not None and event[0] - before[0] > pause:
+                sessions.append([])
+            sessions[-1].append(event)
+        found[user] = [tuple(page for _, _, page in each) for each in sessions]
+    return found
+
+
+def sequences_of(corpus):
+    """Return the sequences of each user of a corpus, by the user's key."""
+    words, found = corpus.vocabulary.to_pylist(), {}
+    for number, key in enumerate(corpus.user_key.tolist()):
+        tokens = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]].tolist()
+        mine, current = [], []
+        for token in tokens:
+            if token < 0:
+                mine.append(tuple(current))
+                current = []
+            else:
+                current.append(words[token])
+        found[key] = mine
+    return found
+
+
+def table_of(rows, when=lambda time: time):
+    return pl.DataFrame(
+        {"who": [row[0] for row in rows], "page": [row[1] for row in rows], "at": [when(row[2]) for row in rows]},
+        schema_overrides={"page": pl.String},
+    )
+
+
+@given(rows=ROWS, pause=st.none() | st.integers(0, 60))
+def test_sequences_are_those_of_the_naive_twin(rows, pause):
+    """In any order of rows; ties by bytes; a pause longer than the session's begins a new one."""
+    if all(page is None for _, page, _ in rows):
+        return
+    corpus = vp.read(table_of(rows), user="who", sequence="page", order="at", session=pause, progress=False)
+    assert sequences_of(corpus) == naive(rows, pause)
+    backwards = vp.read(table_of(rows[::-1]), user="who", sequence="page", order="at", session=pause, progress=False)
+    assert sequences_of(backwards) == sequences_of(corpus)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        lambda minutes: START + dt.timedelta(minutes=minutes),
+        lambda minutes: (START + dt.timedelta(minutes=minutes)).replace(tzinfo=dt.UTC),
+        lambda minutes: f"{START + dt.timedelta(minutes=minutes):%Y-%m-%d %H:%M:%S}",
+        lambda minutes: f"{START + dt.timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}",
+    ],
+)
+def test_times_in_every_form(when):
+    """Times with and without a zone, and as strings."""
+    rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
+    corpus = vp.read(table_of(rows, when), user="who", sequence="page", order="at", session="30min")
+    assert sequences_of(corpus) == {1: [("news", "home", "é"), ("home",)], 2: [("home",)]}
+    longer = vp.read(table_of(rows, when), user="who", sequence="page", order="at", session=dt.timedelta(hours=1))
+    assert sequences_of(longer)[1] == [("news", "home", "é", "home")]
+
+
+def test_days_and_fractions():
+    """Dates count in days; numbers in their own unit."""
+    table = pl.DataFrame({"who": [1, 1, 1], "page": [7, 8, 9], "at": [dt.date(2026, 11, day) for day in (22, 20, 21)]})
+    corpus = vp.read(table, user="who", sequence="page", order="at", session="1d")
+    assert sequences_of(corpus) == {1: [("8", "9", "7")]}
+    numbers = table.with_columns(at=pl.Series([0.5, 0.25, 9.0]))
+    assert sequences_of(vp.read(numbers, user="who", sequence="page", order="at", session=2)) == {
+        1: [("8", "7"), ("9",)]
+    }
+
+
+def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
+    """Number for number, also where rows go to work files again and again."""
+    rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
+    wanted = vp.read(table_of(rows), user="who", sequence="page", order="at", session=5)
+    written = []
+    plain = events._Parts._write
+    monkeypatch.setattr(events._Parts, "_write", lambda *given: written.append(1) or plain(*given))
+    limit = memory.MemoryLimit(memory.FIXED + (1 << 20), 1 << 20, tmp_path)
+    monkeypatch.setattr(memory.MemoryLimit, "of", staticmethod(lambda *_: limit))
+    reader = pa.Table.to_reader(table_of(rows).to_arrow(), max_chunksize=1000)
+    found = vp.read(reader, user="who", sequence="page", order="at", session=5, memory="any")
+    assert len(written) > 1
+    assert found.tokens.tolist() == wanted.tokens.tolist()
+    assert found.user_start.tolist() == wanted.user_start.tolist()
+    assert found.user_key.tolist() == wanted.user_key.tolist()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_left_out_is_told(capsys):
+    """To the operator, unless told not to."""
+    table = table_of([(1, "home", 1), (1, None, 2), (2, None, 3)])
+    vp.read(table, user="who", sequence="page", order="at")
+    assert capsys.readouterr().err == 'voxpop: 2 of the values in "page" are null, and were left out.\n'
+    vp.read(table, user="who", sequence="page", order="at", progress=False)
+    vp.read(table.drop_nulls(), user="who", items="page")
+    assert capsys.readouterr().err == ""
+    vp.read(table, user="who", items="page")
+    assert "2 of the values" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"session": "30min"}, InputError, "name the column of times"),
+        ({"order": "at", "session": "soon"}, InputError, "length of time"),
+        ({"order": "at", "session": "30min"}, InputError, "same unit"),
+        ({"order": "at", "session": -1}, InputError, "same unit"),
+        ({"order": "page"}, InputError, "for the order"),
+        ({"order": "when"}, ColumnError, 'no column "when"'),
+        ({"order": "list"}, ColumnError, "times, dates or numbers"),
+        ({"order": "empty"}, SourceError, 'row 2: the column "empty" is empty'),
+        ({"order": "words"}, SourceError, "no times as"),
+    ],
+)
+def test_refusals(options, error, words):
+    """Wrong calls before anything is read, wrong columns with their row, never a cell."""
+    table = pl.DataFrame(
+        {"who": [1, 2], "page": ["a", "b"], "at": [1, 2], "list": [[1], [2]], "empty": [1, None], "words": ["x", "y"]}
+    )
+    with pytest.raises(error, match=words):
+        vp.read(table, user="who", sequence="page", **options)
+    with pytest.raises(InputError, match="goes with sequence="):
+        vp.read(table, user="who", text="page", order="at")
+    with pytest.raises(ColumnError, match="one event a row"):
+        vp.read(table, user="who", sequence="list", order="at")

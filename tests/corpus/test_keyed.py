@@ -1,0 +1,205 @@
+"""Users and items of any type, and of several columns; spellings and back."""
+
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.errors import ColumnError, InputError
+from voxpop.keys import KeyColumn, Keys
+from voxpop.objects import array_of_objects
+from voxpop.spelling import family, plain_type, spelled, type_named, unspelled
+
+BUDGET = vp.Budget(20, 1e-3)
+DAY, MOMENT = dt.date(2026, 11, 22), dt.datetime(2026, 11, 22, 5, 56, 10, 250_000)
+ZONED = MOMENT.replace(tzinfo=dt.UTC)
+COLUMNS = {
+    "string": pa.array(["tea", "a|b", ""]),
+    "int8": pa.array([7, -8, 0], pa.int8()),
+    "uint64": pa.array([7, 2**64 - 1, 0], pa.uint64()),
+    "bool": pa.array([True, False, True]),
+    "date": pa.array([DAY, dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    "time": pa.array([dt.time(5, 56, 10, 250_000), dt.time(0), dt.time(23, 59, 59, 999_999)]),
+    "seconds": pa.array([1, 0, 86_399], pa.int32()).cast(pa.time32("s")),
+    "moment": pa.array([MOMENT, dt.datetime(1970, 1, 1), dt.datetime(1, 1, 1)]),
+    "zoned": pa.array([ZONED, ZONED, ZONED], pa.timestamp("us", "Europe/Amsterdam")),
+    "decimal": pa.array([Decimal("1.50"), Decimal("-0.01"), Decimal("100.00")], pa.decimal128(9, 2)),
+    "bytes": pa.array([b"\0\xff", b"", b"tea"]),
+    "coded": pa.array(["tea", "tea", "oat"]).dictionary_encode(),
+}
+VALUES = {
+    pa.string(): st.text(st.characters(codec="utf-8"), max_size=4),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.bool_(): st.booleans(),
+    pa.date32(): st.dates(),
+    pa.time64("us"): st.times(),
+    pa.timestamp("us"): st.datetimes(),
+    pa.timestamp("us", "UTC"): st.datetimes(timezones=st.just(dt.UTC)),
+    pa.decimal128(12, 4): st.decimals(-(10**7), 10**7, places=4),
+    pa.binary(): st.binary(max_size=4),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES, ids=str)
+@given(data=st.data())
+def test_one_spelling_for_each_value_and_back(kind, data):
+    """Equal values, equal spellings; different ones, different; the type's name names it."""
+    values = data.draw(st.lists(VALUES[kind], max_size=6))
+    texts = spelled(pa.array(values, kind), "key")
+    assert len(set(texts.to_pylist())) == len(set(values))
+    assert unspelled(texts, type_named(str(kind))).to_pylist() == values
+
+
+@given(rows=st.lists(st.tuples(st.text("a|\\", max_size=3), st.text("a|\\", max_size=3)), max_size=6))
+def test_several_columns_are_one_item_and_back(rows):
+    """Whatever bars and backslashes they hold."""
+    keys = Keys((KeyColumn("a", "string"), KeyColumn("b", "string")))
+    items = keys.spell([pa.array([a for a, _ in rows], pa.string()), pa.array([b for _, b in rows], pa.string())])
+    assert len(set(items.to_pylist())) == len(set(rows))
+    assert keys.values(items) == rows
+    assert [keys.item(row) for row in rows] == items.to_pylist()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_releases_give_columns_and_types_back(name, tmp_path):
+    """As items, in tables, after saving, and `in` asks with the column's own values."""
+    column = COLUMNS[name]
+    table = pa.table({"who": range(600), "key": pa.chunked_array([column] * 200)})
+    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="key"), BUDGET)
+    wanted = column.unique().to_pylist()
+    assert sorted(map(str, keys)) == sorted(map(str, wanted))
+    assert all(value in keys for value in wanted)
+    assert keys.to_arrow()["key"].type == plain_type(column.type)
+    keys.save(tmp_path / "keys")
+    assert vp.load(tmp_path / "keys") == keys
+    stored = pa.parquet.read_table(tmp_path / "keys" / "release.parquet")["key"].type
+    assert stored == (pa.time32("ms") if name == "seconds" else plain_type(column.type))  # Parquet has no seconds
+    assert keys.filter(table).num_rows == 600
+
+
+def test_whole_numbers_are_numbers():
+    """`7 in keys`, and neither "7" nor 7.0 nor True."""
+    table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
+    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="shop"), BUDGET)
+    assert keys.to_list() == [1, 7]
+    assert [each in keys for each in (7, "7", 7.0, True, None, (7,), [7], 8, 2**70)] == [True] + [False] * 4 + [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert table.join(keys.to_polars(), on="shop", how="semi").height == 400
+
+
+def test_keys_of_several_columns(tmp_path):
+    """Items are tuples, with every column's type; a row with a null in one of them holds no item."""
+    table = pl.DataFrame(
+        {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
+    )
+    corpus = vp.read(table, user="who", items=["country", "day"])
+    keys = vp.SetUnion(limit=1).release(corpus, BUDGET)
+    assert keys.to_list() == [("DE", DAY), ("NL", DAY)]
+    assert ("NL", DAY) in keys
+    assert ("NL", "2026-11-22") not in keys
+    assert keys.to_polars().columns == ["gram", "length", "country", "day"]
+    assert keys.filter(table).height == 400
+    corpus.save(tmp_path / "corpus")
+    again = vp.SetUnion(limit=1).release(vp.load_corpus(tmp_path / "corpus"), BUDGET, seed=1)
+    assert again == vp.SetUnion(limit=1).release(corpus, BUDGET, seed=1)
+
+
+def test_lists_of_typed_items():
+    """Values in lists are items, nulls among them none."""
+    table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
+    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="days"), BUDGET)
+    assert keys.to_list() == [DAY]
+
+
+def test_counts_ask_with_keys():
+    """Iteration and look-up give what the column held."""
+    table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
+    corpus = vp.read(table, user="who", items="shop")
+    tally = vp.SetUnion(limit=1).release(corpus, BUDGET).count(corpus, BUDGET, limit=1)
+    assert {shop for shop, _ in tally} == {1, 7}
+    assert abs(tally[7] - 200) < 50
+    assert tally.to_polars().columns == ["gram", "length", "shop", "users"]
+
+
+@pytest.mark.parametrize("name", ["date", "zoned", "decimal", "bool", "time", "bytes"])
+def test_users_of_any_type_that_has_equality(name):
+    """As many users as different values."""
+    column = COLUMNS[name]
+    corpus = vp.read(pa.table({"who": column, "what": ["a", "b", "c"]}), user="who", items="what")
+    assert corpus.user_key.size == len(column.unique())
+
+
+def test_users_of_several_columns_and_uuids():
+    """Users are the same where all columns are; nobody is taken for two who share a part."""
+    who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
+    table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})
+    assert vp.read(table, user=["a", "b"], items="what").user_key.size == 2
+    assert vp.read(table, user="who", items="what").user_key.size == 2
+
+
+def test_times_are_the_same_in_every_unit():
+    """Seconds in one file and nanoseconds in another; one user, one item."""
+    tables = [pa.table({"who": pa.array([MOMENT.replace(microsecond=0)], pa.timestamp(unit))}) for unit in ("s", "ns")]
+    reader = pa.concat_tables([tables[0], tables[1].cast(tables[0].schema)])
+    assert len({spelled(each["who"].chunk(0), "who")[0].as_py() for each in tables}) == 1
+    assert vp.read(reader.append_column("what", pa.array(["a", "a"])), user="who", items="what").user_key.size == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([DAY, MOMENT], "dates and times"),
+        ([7, Decimal("1.5")], "decimals and whole numbers"),
+        ([7, "7"], "strings and whole numbers"),
+        ([1, 1.5], "fractions and whole numbers"),
+        ([MOMENT, ZONED], "times and times with a zone"),
+        ([True, 1], "truth values and whole numbers"),
+    ],
+)
+def test_python_values_of_two_types_are_refused(values, words):
+    """Arrow would cut the time to a date, or make decimals of the numbers."""
+    with pytest.raises(ColumnError, match=words):
+        array_of_objects(values, "key")
+    assert family(array_of_objects([*values[:1], None], "key").type) is not None or isinstance(values[0], float)
+
+
+def test_floats_and_two_families_are_refused(tmp_path):
+    """And a column is one thing: it cannot be user and item at once."""
+    with pytest.raises(ColumnError, match=r"Floats.*Int64"):
+        vp.read(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
+    pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")
+    pl.DataFrame({"who": [1], "key": ["7"]}).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ColumnError, match="strings and whole numbers"):
+        vp.read(tmp_path, user="who", items="key")
+    with pytest.raises(InputError, match="both for users and for what they hold"):
+        vp.read(pl.DataFrame({"who": [1]}), user="who", items="who")
+    with pytest.raises(ColumnError, match="years"):
+        vp.read(pa.table({"who": [1], "key": pa.array([10**7], pa.int32()).cast(pa.date32())}), user="who", items="key")
+
+
+def test_nothing_released_says_nothing_of_types(tmp_path):
+    """One user's row may have decided the type of a column of Python's own values; the release is the same without."""
+    plan = vp.SetUnion(limit=1).plan(vp.Budget(1, 1e-8))
+    rows = [{"who": number, "day": None} for number in range(9)]
+    one, other = (
+        plan.release(vp.read(each, user="who", items="day", progress=False), seed=1)
+        for each in ([*rows, {"who": 9, "day": DAY}], rows)
+    )
+    assert len(one) == 0
+    assert one == other
+    for number, release in enumerate((one, other)):
+        release.save(tmp_path / str(number))
+    first, second = ((tmp_path / number / "release.json").read_bytes() for number in "01")
+    assert first == second
+    assert one.filter(pl.DataFrame({"day": [DAY]})).height == 0
+    assert one.with_other(pl.DataFrame({"day": [DAY]}), other=None)["day"].to_list() == [None]

@@ -1,0 +1,47 @@
+"""One small table, and what reading it must give, whatever it came through."""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+TABLE = pl.DataFrame(
+    {
+        "who": [3, 1, 3, 2, 1],
+        "body": ["Good morning!", "tea", None, 'it\'s tea; "tea"', "good night"],
+        "tags": [["a"], ["b", "a"], None, [], ["c"]],
+        "shop": [7, 8, None, 7, 7],
+    }
+)
+
+
+@pytest.fixture
+def table() -> pl.DataFrame:
+    """Return users, texts with a null, lists and numbers with a null."""
+    return TABLE
+
+
+def parts(corpus: vp.Corpus) -> tuple[Any, ...]:
+    """Return what a corpus consists of."""
+    return (
+        corpus.tokens.tolist(),
+        corpus.user_start.tolist(),
+        corpus.user_key.tolist(),
+        corpus.vocabulary.to_pylist(),
+        corpus.keys,
+    )
+
+
+@pytest.fixture
+def reads_alike() -> Callable[..., None]:
+    """Return a check that sources, made anew for each reading, are read as the table itself."""
+
+    def check(make: Callable[[], Any], **options: Any) -> None:
+        for columns in ({"text": "body"}, {"items": "shop"}, {"tokens": "tags"}):
+            wanted = vp.read(TABLE, user="who", **columns)
+            assert parts(vp.read(make(), user="who", **columns, **options)) == parts(wanted), columns
+
+    return check

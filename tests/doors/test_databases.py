@@ -1,0 +1,107 @@
+"""Queries of SQLite, DuckDB and a real PostgreSQL."""
+
+import sqlite3
+
+import pytest
+
+import postgres
+import voxpop as vp
+from voxpop.errors import ColumnError, InputError, SourceError
+
+QUERY = "select who, body, shop from posts order by place"
+
+
+@pytest.fixture
+def rows(table):
+    """Return the table without its lists, which databases hold in ways of their own."""
+    return table.drop("tags").with_row_index("place")
+
+
+def check(rows, connection):
+    """Read texts and items, and compare them with the table's."""
+    for columns in ({"text": "body"}, {"items": "shop"}):
+        corpus, wanted = (
+            vp.read(QUERY, user="who", connection=connection, **columns),
+            vp.read(rows, user="who", **columns),
+        )
+        assert corpus.tokens.tolist() == wanted.tokens.tolist()
+        assert corpus.user_key.tolist() == wanted.user_key.tolist()
+        assert corpus.vocabulary.equals(wanted.vocabulary)
+
+
+@pytest.fixture
+def file(tmp_path, rows):
+    """Return a file of SQLite."""
+    with sqlite3.connect(tmp_path / "posts.db") as connection:
+        connection.execute("create table posts (place integer, who integer, body text, shop integer)")
+        connection.executemany("insert into posts values (?, ?, ?, ?)", rows.rows())
+    return tmp_path / "posts.db"
+
+
+def test_sqlite(rows, file):
+    """By its address through ADBC, and by Python's own module."""
+    with sqlite3.connect(file) as connection:
+        check(rows, connection)
+    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
+    check(rows, f"sqlite:///{file}")
+    from adbc_driver_sqlite import dbapi
+
+    with dbapi.connect(str(file)) as connection:
+        check(rows, connection)
+
+
+def test_duckdb(rows, tmp_path):
+    """A file, by its address and opened."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    with duckdb.connect(tmp_path / "posts.duckdb") as connection:
+        connection.register("held", rows.to_arrow())
+        connection.execute("create table posts as select * from held")
+        check(rows, connection)
+    check(rows, f"duckdb:///{tmp_path}/posts.duckdb")
+
+
+def test_sqlalchemy(rows, file):
+    """Engines and connections."""
+    sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}")
+    check(rows, engine)
+    with engine.connect() as connection:
+        check(rows, connection)
+    engine.dispose()
+
+
+def test_postgres(rows):
+    """A server of our own, by its address and opened."""
+    adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for PostgreSQL is not installed")
+    if postgres.binaries() is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    with postgres.server() as address:
+        with adbc.connect(address) as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest("posts", rows.to_arrow(), mode="create")
+            connection.commit()
+            check(rows, connection)
+        check(rows, address)
+
+
+@pytest.mark.parametrize(
+    ("connection", "error", "words"),
+    [
+        ("mysql://somewhere/secret", InputError, "postgresql://"),
+        ("nothing", InputError, "postgresql://"),
+        (7, InputError, "got int"),
+    ],
+)
+def test_refusals(connection, error, words):
+    """Addresses of other kinds; passwords in them are not repeated."""
+    with pytest.raises(error, match=words) as caught:
+        vp.read("select 1", user="who", text="body", connection=connection)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_wrong_query(file):
+    """The database's own message is left out."""
+    with sqlite3.connect(file) as connection:
+        with pytest.raises(SourceError, match="refuses the query"):
+            vp.read("select secret from nowhere", user="who", text="body", connection=connection)
+        with pytest.raises(ColumnError, match='no column "author"'):
+            vp.read(QUERY, user="author", text="body", connection=connection)

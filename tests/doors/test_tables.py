@@ -1,0 +1,229 @@
+"""Tables as people hold them, each by the real library."""
+
+import http.server
+import os
+import sqlite3
+import threading
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.errors import ColumnError, InputError, SourceError
+
+ROWS = [
+    {"who": 3, "body": "Good morning!", "tags": ["a"], "shop": 7},
+    {"who": 1, "body": "tea", "tags": ["b", "a"], "shop": 8},
+    {"who": 3, "tags": None, "shop": None},
+    {"who": 2, "body": 'it\'s tea; "tea"', "tags": [], "shop": 7},
+    {"who": 1, "body": "good night", "tags": ["c"], "shop": 7},
+]
+
+
+class Stream:
+    """Something of which nothing is known but that it speaks Arrow."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class Batch:
+    """The same for one batch."""
+
+    def __init__(self, batch):
+        self._batch = batch
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._batch.__arrow_c_array__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda table: Stream(table.to_arrow()),
+        lambda table: Batch(table.to_arrow().combine_chunks().to_batches()[0]),
+        lambda table: iter([table[:2], table[2:]]),
+        lambda table: [table[:2].to_arrow(), table[2:].to_arrow()],
+        lambda table: (Stream(table[n : n + 1].to_arrow()) for n in range(5)),
+        lambda table: table.to_dict(as_series=False),
+        lambda table: table.to_dict(),
+        lambda _: ROWS,
+        lambda _: iter(ROWS),
+        lambda table: table.to_arrow().to_reader(),
+    ],
+    ids=["stream", "array", "frames", "list", "generator", "lists", "series", "dicts", "rows", "reader"],
+)
+def test_forms(table, reads_alike, make):
+    """Streams, batches, iterators, dictionaries, lists of dictionaries."""
+    reads_alike(lambda: make(table))
+
+
+def test_chunks_of_pandas(tmp_path, table):
+    """As `read_csv(chunksize=...)` gives them."""
+    table.select("who", "body").write_csv(tmp_path / "t.csv")
+    corpus = vp.read(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
+    assert corpus.vocabulary.equals(vp.read(table, user="who", text="body").vocabulary)
+
+
+def test_duckdb(table, reads_alike):
+    """Relations, of tables and of queries, with a bound, too; and a connection that has run a query."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    connection = duckdb.connect()
+    connection.register("t", table.to_arrow())
+    reads_alike(lambda: connection.sql("select * from t"))
+    reads_alike(lambda: connection.sql("select * from t"), memory="2GiB")
+    reads_alike(lambda: connection.execute("select * from t"))
+
+
+def test_hugging_face(table, reads_alike):
+    """Data sets, also those in another order than their table's, and their streaming kind."""
+    pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
+    import datasets
+
+    whole = datasets.Dataset.from_dict(table.to_dict(as_series=False))
+    reads_alike(lambda: whole)
+    backwards = whole.select([4, 3, 2, 1, 0])
+    reads_alike(lambda: backwards.select([4, 3, 2, 1, 0]))
+    reads_alike(lambda: whole.to_iterable_dataset())
+    with pytest.raises(InputError, match="give one of them"):
+        vp.read(datasets.DatasetDict(train=whole), user="who", text="body")
+
+
+def test_ibis(table, reads_alike):
+    """Expressions, which it runs in its own database."""
+    ibis = pytest.importorskip("ibis", reason="ibis is not installed: make exports")
+    held = ibis.polars.connect().create_table("t", table)
+    reads_alike(lambda: held.mutate(who=held.who))
+
+
+def test_cursors(table):
+    """Python's DB-API, and ADBC."""
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create table t (who integer, body text)")
+        connection.executemany("insert into t values (?, ?)", table.select("who", "body").rows())
+        corpus = vp.read(connection.execute("select * from t"), user="who", text="body")
+        assert corpus.vocabulary.equals(vp.read(table, user="who", text="body").vocabulary)
+        with pytest.raises(InputError, match="execute a query first"):
+            vp.read(connection.cursor(), user="who", text="body")
+        with pytest.raises(ColumnError, match='no column "author"'):
+            vp.read(connection.execute("select * from t"), user="author", text="body")
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        (7, InputError, "speaks Arrow"),
+        ([7], InputError, "an iterable of int"),
+        ({"who": [1]}, ColumnError, 'no column "body"'),
+        ({"who": [1], "body": ["a", "b"]}, InputError, "not equally long"),
+        ([{"who": 1, "body": "a"}, 7], InputError, "some are not"),
+        ([{"who": 1, "body": 4711}, {"who": 1, "body": "secret"}], ColumnError, "strings and whole numbers"),
+        ("select who, body from t", InputError, "connection="),
+        ("-", InputError, "standard input"),
+        ("https://example.org/posts", SourceError, "does not end in"),
+    ],
+)
+def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
+    """What is no table, and tables that are wrong."""
+    with pytest.raises(error, match=words) as caught:
+        vp.read(source, user="who", text="body")
+    assert "secret" not in str(caught.value)
+    assert "4711" not in str(caught.value)
+
+
+def test_a_reader_that_fails_is_not_quoted():
+    """Its message may hold rows."""
+
+    def batches():
+        yield pa.record_batch({"who": [1], "body": ["a"]})
+        raise ValueError("secret 4711")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"who": pa.int64(), "body": pa.string()}), batches())
+    with pytest.raises(SourceError, match="quote rows") as caught:
+        vp.read(Stream(reader), user="who", text="body")
+    assert "4711" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+class Ranges(http.server.SimpleHTTPRequestHandler):
+    """Files, and parts of them, as every web server gives them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+    def do_GET(self):
+        path, wanted = Path(self.translate_path(self.path)), self.headers.get("Range")
+        if wanted is None or not path.is_file():
+            return super().do_GET()
+        data = path.read_bytes()
+        first, _, last = wanted.removeprefix("bytes=").partition("-")
+        begin = int(first) if first else max(0, len(data) - int(last))
+        part = data[begin : int(last) + 1 if first and last else None]
+        self.send_response(206)
+        self.send_header("Content-Range", f"bytes {begin}-{begin + len(part) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        return self.wfile.write(part)
+
+
+@pytest.fixture
+def served(tmp_path, table):
+    """Serve files on loopback."""
+    table.write_parquet(tmp_path / "t.parquet")
+    table.select("who", "body").write_csv(tmp_path / "t.csv")
+    table.write_ndjson(tmp_path / "t.jsonl")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Ranges, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_https(served, reads_alike, table):
+    """Parquet, CSV and JSON lines behind an address; on loopback without the s."""
+    reads_alike(lambda: f"{served}/t.parquet")
+    wanted = vp.read(table, user="who", text="body")
+    for name in ("t.csv", "t.jsonl"):
+        corpus = vp.read(f"{served}/{name}", user="who", text="body")
+        assert corpus.vocabulary.equals(wanted.vocabulary)
+        assert corpus.tokens.size == wanted.tokens.size
+    with pytest.raises(SourceError, match="polars failed"):
+        vp.read(f"{served}/nowhere.parquet", user="who", text="body")
+
+
+def test_s3(table, reads_alike, tmp_path, monkeypatch):
+    """A server that speaks S3, on loopback."""
+    moto = pytest.importorskip("moto.server", reason="moto is not installed: make exports")
+    boto3 = pytest.importorskip("boto3", reason="boto3 is not installed: make exports")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        settings = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_REGION": "us-east-1"}
+        settings |= {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ALLOW_HTTP": "true"}
+        for name, value in settings.items():
+            monkeypatch.setenv(name, value)
+        table.write_parquet(tmp_path / "t.parquet")
+        store = boto3.client("s3", endpoint_url=settings["AWS_ENDPOINT_URL"], region_name="us-east-1")
+        store.create_bucket(Bucket="private")
+        store.upload_file(str(tmp_path / "t.parquet"), "private", "t.parquet")
+        reads_alike(lambda: "s3://private/t.parquet")
+        with pytest.raises(SourceError, match="polars failed"):
+            vp.read("s3://private/nowhere.parquet", user="who", text="body")
+    finally:
+        server.stop()
+    assert os.environ["AWS_REGION"] == "us-east-1"
+
+
+@pytest.mark.parametrize("source", [[], iter(())])
+def test_no_rows_are_nobody(source):
+    """As a table without rows: an error would tell it from a table of one user."""
+    corpus = vp.read(source, user="who", items="body")
+    assert len(vp.SetUnion().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0

@@ -1,0 +1,97 @@
+"""Everything else in one group, in every kind of table."""
+
+import datetime as dt
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.errors import ColumnError, InputError
+from voxpop.keys import Keys
+from voxpop.release.stored_plan import StoredPlan
+
+DAY = dt.date(2026, 11, 22)
+FRAME = pl.DataFrame(
+    {
+        "word": ["tea", "secret", None, "oat"],
+        "shop": [7, 4711, 7, None],
+        "day": [DAY, DAY, dt.date(1999, 1, 1), DAY],
+        "row": [0, 1, 2, 3],
+    }
+)
+KINDS = {
+    "polars": lambda: FRAME,
+    "lazy": FRAME.lazy,
+    "pandas": lambda: pd.DataFrame(FRAME.to_dict(as_series=False)).astype({"shop": "Int64"}),
+    "arrow": FRAME.to_arrow,
+    "batch": lambda: FRAME.to_arrow().combine_chunks().to_batches()[0],
+}
+
+
+@pytest.fixture
+def words(released):
+    release = released([("oat",), ("tea",)])
+    return vp.Release(release.grams, release.plan, release.guarantee, keys=Keys())
+
+
+def pair_keys():
+    table = pa.table({"shop": [7], "day": [DAY]})
+    keys = Keys.of(list(table.schema))
+    items = keys.spell([column.chunk(0) for column in table.columns]).cast(pa.string())
+    return vp.Release.from_items(items, StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)
+
+
+def column_of(table, name):
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    if isinstance(table, pd.DataFrame):
+        return [None if value is None or value is pd.NA else value for value in table[name]]
+    column = table[name]
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_unreleased_keys_become_other(words, kind):
+    """Nulls, too; every row stays, in its place, and so does the kind of table."""
+    table = KINDS[kind]()
+    found = words.with_other(table, "word")
+    assert type(found) is type(table)
+    assert column_of(found, "word") == ["tea", "other", "other", "oat"]
+    assert column_of(found, "row") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_columns_of_any_type(kind):
+    """A value for each column, or None for all."""
+    found = pair_keys().with_other(KINDS[kind](), other=(-1, None))
+    assert column_of(found, "shop") == [7, -1, -1, -1]
+    assert str(column_of(found, "day")[0])[:10] == "2026-11-22"
+    assert [day is None or day is pd.NaT for day in column_of(found, "day")] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(("column", "other", "wanted"), [("word", "other", ["oat", "other", "other", "tea"])])
+def test_duckdb(words, column, other, wanted):
+    """The relation stays on its own connection."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    connection = duckdb.connect()
+    connection.register("t", FRAME.to_arrow())
+    found = words.with_other(connection.sql("SELECT * FROM t"), column, other)
+    assert found.columns == FRAME.columns
+    assert sorted(value for (value,) in found.select(column).fetchall()) == wanted
+    both = pair_keys().with_other(connection.sql("SELECT * FROM t"), other=(-1, None)).order("row").fetchall()
+    assert [row[1:3] for row in both] == [(7, DAY), (-1, None), (-1, None), (-1, None)]
+    assert pair_keys().filter(connection.sql("SELECT * FROM t")).fetchall() == [("tea", 7, DAY, 0)]
+
+
+def test_refusals(words):
+    """A released word as other, a value of another type, a table that is none."""
+    with pytest.raises(InputError, match="itself a released key"):
+        words.with_other(FRAME, "word", "tea")
+    with pytest.raises(ColumnError, match="does not fit"):
+        pair_keys().with_other(FRAME)
+    with pytest.raises(InputError, match="2 of them"):
+        pair_keys().with_other(FRAME, other=(1, 2, 3))
+    with pytest.raises(InputError, match="polars, pandas or pyarrow"):
+        words.with_other([1], "word")

@@ -1,0 +1,45 @@
+"""Released keys as SQL, run by a real PostgreSQL."""
+
+import pyarrow as pa
+import pytest
+
+import postgres
+from exports.test_sql import NASTY, TYPED, keys_of, words_of
+
+adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for PostgreSQL is not installed: make exports")
+
+
+@pytest.fixture(scope="module")
+def connection():
+    """Return a connection to a server of our own."""
+    if postgres.binaries() is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    with postgres.server() as address, adbc.connect(address) as opened:
+        yield opened
+
+
+def rows_of(connection, query):
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetch_arrow_table()
+
+
+def test_words(connection):
+    """A condition keeps just the released words, whatever they hold; a query gives them."""
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest("words", pa.table({"word": [*NASTY, "not released", None]}), mode="create")
+    release = words_of(NASTY)
+    kept = rows_of(connection, f"SELECT word FROM words WHERE {release.to_sql('postgres', columns='word')}")
+    assert sorted(kept["word"].to_pylist()) == sorted(NASTY)
+    found = rows_of(connection, release.to_sql("postgres", "select", "word"))
+    assert sorted(found["word"].to_pylist()) == sorted(NASTY)
+
+
+def test_keys_of_every_type(connection):
+    """Several columns together, and names that need quotes."""
+    release = keys_of(TYPED)
+    with connection.cursor() as cursor:
+        cursor.adbc_ingest("shops", pa.concat_tables([TYPED, TYPED.slice(1)]), mode="create")
+    assert rows_of(connection, f"SELECT * FROM shops WHERE {release.to_sql('postgres')}").num_rows == 3
+    query = release.to_sql("postgres", "select")
+    assert rows_of(connection, f"SELECT * FROM ({query}) AS keys JOIN shops USING (shop)").num_rows == 3

@@ -1,0 +1,124 @@
+"""Released keys as SQL, run by the databases that are here and parsed in the dialects of those that are not."""
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.errors import InputError
+from voxpop.keys import Keys
+from voxpop.release.stored_plan import StoredPlan
+
+sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
+NASTY = [
+    "",
+    "'",
+    "it's",
+    "\\",
+    "\\'",
+    "' OR 1=1 --",
+    "'; DROP TABLE t; --",
+    "a\nb",
+    "a\rb",
+    "%s",
+    "{{ x }}",
+    "é😀",
+    "--",
+]
+DIALECTS = ["duckdb", "postgres", "bigquery", "snowflake"]
+TYPED = pa.table(
+    {
+        "shop": pa.array([7, -8], pa.int32()),
+        "we`i\"rd 'name": ["it's", "\\"],
+        "day": [dt.date(2026, 11, 22), dt.date(1999, 1, 1)],
+        "at": [dt.datetime(2026, 11, 22, 5, 56), dt.datetime(2026, 11, 22, 5, 56, 10, 5)],
+        "open": [True, False],
+        "price": pa.array([Decimal("1.50"), Decimal("-2.25")], pa.decimal128(9, 2)),
+    }
+)
+
+
+def keys_of(table):
+    """Return the release of all rows of a table as keys."""
+    keys = Keys.of(list(table.schema))
+    items = keys.spell([column.combine_chunks() for column in table.columns]).to_pylist()
+    return vp.Release.from_items(
+        pa.array(sorted(set(items), key=str.encode)), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys
+    )
+
+
+def words_of(words):
+    """Return the release of some words."""
+    items = pa.array(sorted(set(words), key=str.encode), pa.string())
+    return vp.Release.from_items(items, StoredPlan({}), vp.Guarantee(4, 1e-7))
+
+
+@given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_duckdb_runs_it(words):
+    """A condition keeps just the released words, whatever they hold; a query gives them."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    table = pa.table({"word": [*NASTY, *words]})
+    release, connection = words_of(words), duckdb.connect()
+    connection.register("t", table)
+    kept = connection.sql(f"SELECT word FROM t WHERE {release.to_sql('duckdb', columns='word')}").fetchall()
+    assert sorted(word for (word,) in kept) == sorted(word for word in table["word"].to_pylist() if word in words)
+    found = connection.sql(release.to_sql("duckdb", "select", "word")).fetchall()
+    assert {word for (word,) in found} == words
+
+
+def test_duckdb_runs_it_with_keys_of_every_type():
+    """Also several columns together, and names that need quotes."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    release, connection = keys_of(TYPED), duckdb.connect()
+    connection.register("t", pa.concat_tables([TYPED, TYPED.slice(1)]))
+    assert len(connection.sql(f"SELECT * FROM t WHERE {release.to_sql('duckdb')}").fetchall()) == 3
+    assert sorted(connection.sql(release.to_sql("duckdb", "select")).fetchall(), key=str) == sorted(release, key=str)
+
+
+@pytest.mark.parametrize("form", ["where", "select"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_dialect_reads_the_same_keys_back(dialect, form):
+    """By the tokens of its own parser: no string ends early."""
+    release = words_of(NASTY)
+    text = release.to_sql(dialect, form, "we`i\"rd 'name")
+    whole = text if form == "select" else f"SELECT * FROM t WHERE {text}"
+    (tree,) = sqlglot.parse(whole, read=dialect)
+    strings = [each.this for each in tree.find_all(sqlglot.exp.Literal) if each.is_string]
+    assert sorted(strings) == sorted(NASTY)
+
+
+def test_nothing_released_keeps_nothing():
+    """A list without values is an error in most databases."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    release = words_of([])
+    assert duckdb.sql(f"SELECT 1 WHERE {release.to_sql('duckdb', columns='word')}").fetchall() == []
+    assert duckdb.sql(release.to_sql("duckdb", "select", "word")).fetchall() == []
+    assert duckdb.sql(release.to_sql("duckdb", "select", "word")).columns == ["word"]
+
+
+def test_refusals(released):
+    """Grams, words without a column, unknown dialects and forms, and what a dialect cannot hold."""
+    with pytest.raises(InputError, match="holds grams"):
+        released([("a", "b")]).to_sql()
+    with pytest.raises(InputError, match="name the column"):
+        words_of(["a"]).to_sql()
+    with pytest.raises(InputError, match="dialect"):
+        words_of(["a"]).to_sql("cobol", columns="word")
+    with pytest.raises(InputError, match="form"):
+        words_of(["a"]).to_sql(form="join", columns="word")
+    with pytest.raises(InputError, match="zero byte"):
+        words_of(["a\0"]).to_sql(columns="word")
+    with pytest.raises(InputError, match="no such query"):
+        words_of(["a"]).to_sql("sqlite", "select", "word")
+
+
+def test_a_file_for_dbt(tmp_path):
+    """The query as a model."""
+    keys_of(TYPED.select(["shop"])).write(tmp_path / "released_shops.sql", dialect="snowflake")
+    text = (tmp_path / "released_shops.sql").read_text()
+    assert text == 'SELECT\n  "shop"\nFROM (VALUES\n  (-8),\n  (7)) AS released("shop")\n'

@@ -1,0 +1,61 @@
+"""Events, keys of any type and several columns: on a cluster what they are on one machine."""
+
+import datetime as dt
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.errors import ColumnError
+
+START = dt.datetime(2026, 11, 22, 6, 0)
+BUDGET = vp.Budget(8, 1e-3)
+EVENTS = pl.DataFrame(
+    [(user % 300, "abc"[user * 7 % 3], START + dt.timedelta(minutes=user * 31 % 100)) for user in range(3000)],
+    schema=["who", "page", "at"],
+    orient="row",
+)
+KEYED = pl.DataFrame(
+    {
+        "tenant": ["a", "b"] * 300,
+        "id": [number // 2 for number in range(600)],
+        "shop": [7, -8, 9] * 200,
+        "day": [dt.date(2026, 11, 22), dt.date(1999, 1, 1)] * 300,
+        "price": pl.Series([Decimal("1.50"), Decimal("2.25")] * 300, dtype=pl.Decimal(9, 2)),
+        "open": [True, None] * 300,
+    }
+)
+
+
+def test_events_become_the_same_sequences(spark):
+    """In order of time, cut into sessions: the same phrases for the same seed."""
+    frame = spark.createDataFrame(EVENTS.to_pandas())
+    ngrams = vp.NGrams(max_length=3, limit=10, weighting="weighted")
+    one, other = (
+        ngrams.release(vp.read(each, user="who", sequence="page", order="at", session="20min"), BUDGET, seed=3)
+        for each in (EVENTS, frame)
+    )
+    assert len(one) > 3
+    assert one.grams.equals(other.grams)
+    with pytest.raises(ColumnError, match='no column "when"'):
+        vp.read(frame, user="who", sequence="page", order="when")
+
+
+@pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
+def test_keys_keep_their_types(spark, items):
+    """The same keys, types and rows; users of two columns."""
+    frame = spark.createDataFrame(
+        KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
+    )
+    union = vp.SetUnion(limit=3, weighting="weighted")
+    one, other = (
+        union.release(vp.read(each, user=["tenant", "id"], items=items), BUDGET, seed=3) for each in (KEYED, frame)
+    )
+    assert one == other
+    assert len(one) > 0
+    assert one.filter(KEYED).height == other.filter(frame).count() > 0
+    swapped = other.with_other(frame, other=None)
+    name = items if isinstance(items, str) else items[0]
+    assert swapped.columns == frame.columns
+    assert swapped.filter(swapped[name].isNull()).count() == 600 - one.filter(KEYED).height
