@@ -14,6 +14,8 @@ from voxpop.sequences.tree import Tree
 if TYPE_CHECKING:
     import polars as pl
 
+    from voxpop.sequences.context_sampling import ContextSampler
+    from voxpop.sequences.context_tree import ContextTree
     from voxpop.sequences.sampling import Sampler
 
 
@@ -33,7 +35,7 @@ class SequenceModel:
     """
 
     alphabet: tuple[str, ...]
-    tree: Tree
+    tree: "Tree | ContextTree"
     max_length: int
     plan: Plan
     guarantee: Guarantee
@@ -41,7 +43,7 @@ class SequenceModel:
     @property
     def sequences(self) -> float:
         """The number of users with a sequence, estimated from the noisy counts of endings."""
-        return self._sampler.openings.sequences
+        return self._sampler.sequences
 
     def to_polars(self) -> "pl.DataFrame":
         """Return the released grams.
@@ -51,9 +53,11 @@ class SequenceModel:
             released (raised to 0 where negative); estimate, made consistent with shorter grams; scale, of the count's
             noise. In order of length and then of symbols.
         """
+        from voxpop.sequences.context_table import context_table
+        from voxpop.sequences.context_tree import ContextTree
         from voxpop.sequences.table import table_of
 
-        return table_of(self)
+        return context_table(self, self.tree) if isinstance(self.tree, ContextTree) else table_of(self, self.tree)
 
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
@@ -143,7 +147,9 @@ class SequenceModel:
 
     def __len__(self) -> int:
         """Return the number of released grams."""
-        return int(self.tree.symbols.size)
+        from voxpop.sequences.context_tree import ContextTree
+
+        return int(self.tree.counts.size if isinstance(self.tree, ContextTree) else self.tree.symbols.size)
 
     def __eq__(self, other: object) -> bool:
         """Compare the released grams and counts, the numbers that ran, and the guarantee."""
@@ -172,7 +178,11 @@ class SequenceModel:
         return {symbol: number for number, symbol in enumerate(self.alphabet)}
 
     @cached_property
-    def _sampler(self) -> "Sampler":
+    def _sampler(self) -> "Sampler | ContextSampler":
+        from voxpop.sequences.context_sampling import ContextSampler
+        from voxpop.sequences.context_tree import ContextTree
         from voxpop.sequences.sampling import Sampler
 
+        if isinstance(self.tree, ContextTree):
+            return ContextSampler.of(self.tree, self.max_length)
         return Sampler.of(self.tree, self.max_length)

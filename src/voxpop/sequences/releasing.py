@@ -7,6 +7,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.exploring import explore_counts
 from voxpop.sequences.model import SequenceModel
+from voxpop.sequences.splitting import split_contexts
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
@@ -23,6 +24,7 @@ def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) 
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     mechanism = plan.mechanism
     counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
-    tree = explore_counts(plan.limits, counting, secret)
+    grow = split_contexts if plan.contexts else explore_counts
+    tree = grow(plan.limits, counting, secret)
     guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)
     return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 LONGEST = 10_000
 LONGEST_GRAM = 16
 MOST_KEPT = 10_000
+MOST_AFTER_CONTEXTS = 1024
 COMBINE = ("sample", "concatenate")
 CONSISTENCY = ("balanced", "published")
 LEAVES = ("auto", "all", "threshold")
+TREES = ("auto", "contexts", "grams")
 
 
 @final
@@ -47,6 +49,10 @@ class Sequences:
         leaves: "all" keeps every continuation at the root and where no deeper level follows, as the paper does;
             "threshold" keeps those above the threshold only, which a large alphabet needs; "auto" is "all" for
             "published" consistency up to 1,000 symbols.
+        tree: what is counted. "contexts": what follows each context, which is longer where that is frequent; all counts
+            are released, below 0 too. "grams": grams from their first symbol on, as in the paper, which is for large
+            alphabets too, and to which `consistency` and `leaves` belong. "auto" is "contexts" for fewer than 1,024
+            symbols where neither of these two is set.
 
     Raises:
         InputError: for a field out of range.
@@ -70,6 +76,7 @@ class Sequences:
     alphabet: "Iterable[str] | Release | None" = field(default=None, repr=False)
     consistency: Literal["balanced", "published"] = "balanced"
     leaves: Literal["auto", "all", "threshold"] = "auto"
+    tree: Literal["auto", "contexts", "grams"] = "auto"
 
     def __post_init__(self) -> None:
         """Check every field, and put the alphabet in order."""
@@ -81,12 +88,19 @@ class Sequences:
             raise InputError(f'`consistency` must be "balanced" or "published", got {self.consistency!r}.')
         if self.leaves not in LEAVES:
             raise InputError(f'`leaves` must be "auto", "all" or "threshold", got {self.leaves!r}.')
+        if self.tree not in TREES:
+            raise InputError(f'`tree` must be "auto", "contexts" or "grams", got {self.tree!r}.')
         if self.alphabet is None:
             return
         from voxpop.sequences.alphabet import public_alphabet
 
         alphabet = public_alphabet(self.alphabet)
         object.__setattr__(self, "alphabet", alphabet)
+        if self.tree == "contexts" and len(alphabet) >= MOST_AFTER_CONTEXTS:
+            raise InputError(
+                f'tree="contexts" releases a count of every symbol behind every context: fewer than '
+                f'{MOST_AFTER_CONTEXTS:,} symbols, got {len(alphabet):,}. Use tree="grams".'
+            )
         if self.leaves == "all" and len(alphabet) > MOST_KEPT:
             raise InputError(
                 f'leaves="all" releases a count of every symbol at every last node: at most {MOST_KEPT:,} symbols, got '
@@ -138,4 +152,5 @@ class Sequences:
             "alphabet_size": None if self.alphabet is None else len(tuple(self.alphabet)),
             "consistency": self.consistency,
             "leaves": self.leaves,
+            "tree": self.tree,
         }

@@ -12,7 +12,15 @@ from voxpop.spark.failures import answer
 from voxpop.spark.frames import STATE, run_with_public
 from voxpop.spark.holder import Holder
 from voxpop.spark.remaining import public_words
-from voxpop.spark.sequence_tasks import count_below, cut_sequences_of, enter_nodes, noisy_children
+from voxpop.spark.sequence_tasks import (
+    count_below,
+    count_steps_of,
+    cut_sequences_of,
+    enter_nodes,
+    lengthen_steps_of,
+    noisy_children,
+    open_steps_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.cutting import Combine
     from voxpop.privacy.secret import Source
 
+Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 NODES_AT_ONCE = 1 << 10
 """Nodes whose children get their noise on one executor."""
@@ -43,15 +52,33 @@ class SparkCounting:
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
         """
+        return self._released(noise, partial(count_below, depth=depth))
+
+    def _released(self, noise: Any, work: Any) -> Any:
         width = self._alphabet + 1
-        count = partial(count_below, depth=depth, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
+        count = partial(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
         counts = self._state.mapInArrow(count, "block bigint, name bigint, weight bigint").groupBy("block")
         bare = noise.lent()
         check_small(bare)
         nodes = self._state.sparkSession.createDataFrame(_nodes(noise)).groupBy("block")
-        work = partial(noisy_children, noise=bare, width=width)
-        found = answer(counts.cogroup(nodes).applyInArrow(work, "row bigint, symbol int, count bigint").toArrow)
+        add = partial(noisy_children, noise=bare, width=width)
+        found = answer(counts.cogroup(nodes).applyInArrow(add, "row bigint, symbol int, count bigint").toArrow)
         return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
+
+    def open_steps(self, max_length: int) -> None:
+        """Begin anew for contexts; see `Counting.open_steps`."""
+        work = partial(open_steps_of, alphabet=self._alphabet, max_length=max_length)
+        self._state = self._holder.hold(run_with_public(self._state, work, {}, STATE))
+
+    def released_following(self, noise: Any) -> Any:
+        """Count what follows the contexts, add noise on the executors, and return what it leaves."""
+        return self._released(noise, count_steps_of)
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step to a longer context; see `Counting.lengthen`."""
+        work = partial(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
+        sent = {"keys": keys, "longer": longer, "others": others}
+        self._state = self._holder.hold(run_with_public(self._state, work, sent, STATE))
 
     def enter(self, depth: int, wanted: Int64s) -> None:
         """Put each position under the node whose gram starts there, one symbol longer than those last counted."""

@@ -9,7 +9,7 @@ proportion to what is spent on its level, and the event asks all three to be hig
 from collections.abc import Iterator
 from functools import partial
 from math import exp
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.privacy.budget import Budget
 from voxpop.sequences.plan import SequencePlan
 from voxpop.sequences.sequences import Sequences
+from voxpop.sequences.tree import Tree
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_documents, numbered_words
 
@@ -50,7 +51,7 @@ def one_level(budget: Budget) -> Case:
 
 
 def _high_counts(plan: SequencePlan, corpus: Corpus, least: int) -> tuple[int, Any]:
-    tree = plan.release(corpus).tree
+    tree = cast(Tree, plan.release(corpus).tree)
     high = np.zeros(SYMBOLS, np.bool_)
     high[tree.symbols[tree.counts >= least]] = True
     return int(high.sum()), high.tobytes()
