@@ -4,8 +4,8 @@
     python -m benchmarks.sequences_cells irc 5
     python -m benchmarks.sequences_cells tables         # the tables, from the runs that were kept
 
-Runs are kept, one line each, in `out/sequences_cells.csv`: an interrupted measurement goes on where it was. Reads private
-truth; for research on public data. Seeds make it repeatable.
+Runs are kept, one line each, in `out/sequences_cells.csv`: an interrupted measurement goes on where it was. Reads
+private truth; for research on public data. Seeds make it repeatable.
 """
 
 import csv
@@ -147,7 +147,8 @@ def tables() -> None:
                     lost.append([name, epsilon, column, f"{found['default'][place]:.3f}", f"{rivals[best]:.3f}", best])
         note = f"Means over runs; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of count queries, "
         note += f"|Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places of the data, "
-        note += "uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many are among the synthetic k."
+        note += "uniform: random symbols. Top k: of the "
+        note += "k most frequent patterns (gaps allowed), how many are among the synthetic k."
         table(f"Sequences: every cell of {name}", rows, f"sequences_cells_{name}", note)
     head = ["collection", "epsilon", "cell", "default", "best rival", "which"]
     note = f"Of {cells} cells, those where the default is more than 2 % worse than the best of {', '.join(RIVALS)}."

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxpop.spark.ballots import check_small
 from voxpop.spark.failures import answer
-from voxpop.spark.frames import STATE, run_with_public
+from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.holder import Holder
 from voxpop.spark.remaining import public_words
 from voxpop.spark.sequence_tasks import (
@@ -68,7 +68,7 @@ class SparkCounting:
     def open_steps(self, max_length: int) -> None:
         """Begin anew for contexts; see `Counting.open_steps`."""
         work = partial(open_steps_of, alphabet=self._alphabet, max_length=max_length)
-        self._state = self._holder.hold(run_with_public(self._state, work, {}, STATE))
+        self._state = self._holder.hold(self._state.mapInArrow(work, STATE))
 
     def released_following(self, noise: Any) -> Any:
         """Count what follows the contexts, add noise on the executors, and return what it leaves."""
@@ -77,7 +77,7 @@ class SparkCounting:
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `Counting.lengthen`."""
         work = partial(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
-        sent = {"keys": keys, "longer": longer, "others": others}
+        sent: Arrays = {"keys": keys, "longer": longer, "others": others}
         self._state = self._holder.hold(run_with_public(self._state, work, sent, STATE))
 
     def enter(self, depth: int, wanted: Int64s) -> None:

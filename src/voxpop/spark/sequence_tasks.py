@@ -53,9 +53,9 @@ def enter_nodes(batches: Batches, *, depth: int, alphabet: int, public: bytes | 
 
 
 @task
-def open_steps_of(batches: Batches, *, alphabet: int, max_length: int, public: bytes | None = None) -> Answer:
+def open_steps_of(batches: Batches, *, alphabet: int, max_length: int) -> Answer:
     """Put the steps under the root of contexts."""
-    arrays, _ = laid_together(batches, public)
+    arrays, _ = laid_together(batches)
     if arrays:
         counting = _counting_of(arrays, alphabet)
         counting.open_steps(max_length)
