@@ -19,7 +19,7 @@ LAYERS = {
     "counts": 4,
     "spark": 4,
     "ngrams": 4,
-    "sequences": 3,
+    "sequences": 4,
     "hitters": 3,
     "union": 3,
     "corpus": 2,

@@ -116,7 +116,9 @@ def test_questions_have_answers(contexts):
     assert dict(contexts.starting().select("symbol", "share").iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
     assert contexts.ending()["share"].sum() == pytest.approx(1)
     assert contexts.lengths()["length"].to_list() == list(range(1, 9))
-    assert contexts.transitions().group_by("from").agg(pl.col("share").sum())["share"].to_list() == pytest.approx([1] * 4)
+    assert contexts.transitions().group_by("from").agg(pl.col("share").sum())["share"].to_list() == pytest.approx(
+        [1] * 4
+    )
     paths = contexts.paths(length=2, number=5)
     assert len(paths) == 5
     assert paths["share"].is_sorted(descending=True)

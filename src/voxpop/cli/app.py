@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from voxpop.cli.ask import ask
 from voxpop.cli.audit import audit
 from voxpop.cli.complete import complete
 from voxpop.cli.count import count
@@ -43,6 +44,6 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, sequences, plan, show, complete, count, export, audit, demo):
+for command in (items, ngrams, hitters, sequences, ask, plan, show, complete, count, export, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")

@@ -66,8 +66,8 @@ class Asking:
 
     @cached_property
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
-        rng = np.random.default_rng(0)
-        samplers = [ContextSampler.of(self._tree, self._longest, rng) for _ in range(MODELS)]
+        redraws = (Secret.from_seed(number) for number in range(MODELS))
+        samplers = [ContextSampler.of(self._tree, self._longest, redraw) for redraw in redraws]
         return [(sampler, Sessions.of(sampler, SESSIONS_EACH)) for sampler in samplers]
 
     def following(self, prefix: list[int], level: float) -> "pl.DataFrame":
@@ -122,7 +122,9 @@ class Asking:
         import polars as pl
 
         runs = _commonest(self._sessions, length, number, len(self._alphabet))
-        found = self._frame(lambda _, sessions: _containing(sessions, runs, len(self._alphabet)), level, [None] * len(runs))
+        found = self._frame(
+            lambda _, sessions: _containing(sessions, runs, len(self._alphabet)), level, [None] * len(runs)
+        )
         names = pl.Series("path", [[self._alphabet[symbol] for symbol in run] for run in runs], pl.List(pl.String))
         return found.drop("symbol").select(names, pl.all())
 
@@ -196,7 +198,9 @@ def _containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> F
     if not runs:
         return np.empty(0)
     codes, _ = _runs(sessions, len(runs[0]), size)
-    wanted = np.array([sum(symbol * size ** (len(run) - 1 - place) for place, symbol in enumerate(run)) for run in runs])
+    wanted = np.array(
+        [sum(symbol * size ** (len(run) - 1 - place) for place, symbol in enumerate(run)) for run in runs]
+    )
     order = np.argsort(wanted)
     at = np.minimum(np.searchsorted(wanted[order], codes), wanted.size - 1)
     hits = wanted[order][at] == codes

@@ -1,6 +1,7 @@
 """Whole sequences from the chances behind contexts: draws, probabilities, and what comes next. All post-processing."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.sequences.context_tree import ContextTree
 from voxpop.sequences.settling import Settled, settle
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Source
 
 Floats = NDArray[np.float64]
 DRAWN_TO_COUNT = 20_000
@@ -34,9 +38,9 @@ class ContextSampler:
     sequences: float
 
     @staticmethod
-    def of(tree: ContextTree, max_length: int, rng: np.random.Generator | None = None) -> "ContextSampler":
+    def of(tree: ContextTree, max_length: int, redraw: "Source | None" = None) -> "ContextSampler":
         """Return the sampler of a released tree, or of what its counts may have been."""
-        settled = settle(tree, rng)
+        settled = settle(tree, redraw)
         sums = np.cumsum(settled.chances, axis=1)
         sums /= sums[:, -1:]
         sampler = ContextSampler(tree, settled, sums, max_length, 0.0)

@@ -263,7 +263,7 @@ class SequenceModel:
 
         if not isinstance(self.tree, ContextTree) or not isinstance(self._sampler, ContextSampler):
             raise InputError(
-                'this model counts grams, whose answers have no intervals: use `next` and `sample`, or release with '
+                "this model counts grams, whose answers have no intervals: use `next` and `sample`, or release with "
                 'tree="contexts".'
             )
         return Asking(self.tree, self._sampler, self.alphabet, self.max_length)

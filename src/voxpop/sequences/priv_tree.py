@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.counting import Counting
 from voxpop.kernels.contexts import draw_contexts
+from voxpop.privacy.secret import Secret
 from voxpop.sequences.context_tree import ROOT, ContextTree
+from voxpop.sequences.redrawing import laplace
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -68,7 +70,7 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
     Returns:
         The tree. No guarantee is claimed for it; see above.
     """
-    rng = np.random.default_rng(seed)
+    secret = Secret.from_seed(seed)
     width = alphabet + 1
     scale = 2.0 * max_length / float(epsilon)
     spread = (2 * width - 1) / (width - 1) * scale
@@ -85,7 +87,7 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
         first = tree.nodes
         tree = tree.with_level(parents, before, np.full(parents.size, scale), counts)
         scores = np.maximum(counts.sum(axis=1) - counts.max(axis=1) - depth * step, -step)
-        split = (scores + rng.laplace(0.0, spread, parents.size) > 0.0) & (before != width - 1)
+        split = (scores + spread * laplace(secret, f"split/{depth}", parents.size) > 0.0) & (before != width - 1)
         split &= depth < DEEPEST - 1
         leaves.append(~split)
         above = np.flatnonzero(split)
@@ -97,12 +99,16 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
         counting.lengthen(
             depth, np.repeat(above, width) * width + before, moves, np.full(counts.shape[0], -1, np.int32)
         )
-    return PrivTree(_with_noise(tree, np.concatenate(leaves), scale, rng), max_length)
+    return PrivTree(_with_noise(tree, np.concatenate(leaves), scale, secret), max_length)
 
 
-def _with_noise(tree: ContextTree, leaves: NDArray[np.bool_], scale: float, rng: np.random.Generator) -> ContextTree:
+def _with_noise(tree: ContextTree, leaves: NDArray[np.bool_], scale: float, secret: Secret) -> ContextTree:
     """Return the tree whose leaves' counts are noisy, and whose other counts are sums of them."""
-    noisy = np.where(leaves[:, None], np.round(tree.counts + rng.laplace(0.0, scale, tree.counts.shape)), 0)
+    noisy = np.where(
+        leaves[:, None],
+        np.round(tree.counts + scale * laplace(secret, "leaves", tree.counts.size).reshape(tree.counts.shape)),
+        0,
+    )
     for node in range(tree.nodes - 1, 0, -1):
         noisy[tree.parents[node]] += noisy[node]
     return ContextTree(tree.width, tree.max_length, tree.parents, tree.before, tree.scales, noisy.astype(np.int64))

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) -> SequenceModel:
     """Cut, explore and wrap; see `Sequences.release`."""
-    if corpus.kind == "items":
-        raise InputError(
-            "sequences need an order, and this corpus was read with items=, which have none. "
-            "Read the column with sequence= (lists) or text= (words)."
-        )
+    check_order(corpus)
     secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
     mechanism = plan.mechanism
     counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
@@ -28,3 +24,12 @@ def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) 
     tree = grow(plan.limits, counting, secret)
     guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)
     return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)
+
+
+def check_order(corpus: "Corpus") -> None:
+    """Refuse a corpus of items."""
+    if corpus.kind == "items":
+        raise InputError(
+            "sequences need an order, and this corpus was read with items=, which have none. "
+            "Read the column with sequence= (lists) or text= (words)."
+        )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
+    from voxpop.sequences.finding import FindingPlan
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.plan import SequencePlan
 
@@ -23,6 +24,7 @@ MOST_AFTER_CONTEXTS = 1024
 COMBINE = ("sample", "concatenate")
 CONSISTENCY = ("balanced", "published")
 LEAVES = ("auto", "all", "threshold")
+FIND = "find"
 TREES = ("auto", "contexts", "grams")
 
 
@@ -42,7 +44,7 @@ class Sequences:
         combine: which sequence is a user's own where it has several: "sample" draws one of those that hold a symbol,
             "concatenate" joins them in order.
         alphabet: all tokens that may occur: distinct strings, or a release of items. Public: what is not in it is left
-            out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data.
+            out of every sequence; "find" finds one with a quarter of epsilon and all of delta. See `voxpop.sequences.spent_together` where it was released from the same data.
         consistency: how noisy counts are reconciled with those of shorter grams: "published" is the paper's rule;
             "balanced", ours, believes a count as far as it stands out from noise and shorter grams otherwise. Neither
             costs anything.
@@ -73,7 +75,7 @@ class Sequences:
     max_length: int = 20
     max_gram: int = 5
     combine: Literal["sample", "concatenate"] = "sample"
-    alphabet: "Iterable[str] | Release | None" = field(default=None, repr=False)
+    alphabet: "Iterable[str] | Release | str | None" = field(default=None, repr=False)
     consistency: Literal["balanced", "published"] = "balanced"
     leaves: Literal["auto", "all", "threshold"] = "auto"
     tree: Literal["auto", "contexts", "grams"] = "auto"
@@ -90,7 +92,7 @@ class Sequences:
             raise InputError(f'`leaves` must be "auto", "all" or "threshold", got {self.leaves!r}.')
         if self.tree not in TREES:
             raise InputError(f'`tree` must be "auto", "contexts" or "grams", got {self.tree!r}.')
-        if self.alphabet is None:
+        if self.alphabet is None or self.alphabet == FIND:
             return
         from voxpop.sequences.alphabet import public_alphabet
 
@@ -107,11 +109,11 @@ class Sequences:
                 f'{len(alphabet):,}. Use leaves="threshold".'
             )
 
-    def plan(self, budget: Budget) -> "SequencePlan":
+    def plan(self, budget: Budget) -> "SequencePlan | FindingPlan":
         """Fill in the noise for a budget: no data needed.
 
         Args:
-            budget: what may be spent; its delta is not used, and the guarantee's is 0.
+            budget: what may be spent; its delta is used to find the alphabet only, and the guarantee's is 0 else.
 
         Returns:
             The plan: the numbers that will run and what they guarantee.
@@ -123,6 +125,10 @@ class Sequences:
         from voxpop.sequences.plan import plan_sequences
 
         check_budget(budget)
+        if self.alphabet == FIND:
+            from voxpop.sequences.finding import plan_finding
+
+            return plan_finding(self, budget)
         return plan_sequences(self, budget)
 
     def release(
@@ -149,7 +155,7 @@ class Sequences:
             "max_length": self.max_length,
             "max_gram": self.max_gram,
             "combine": self.combine,
-            "alphabet_size": None if self.alphabet is None else len(tuple(self.alphabet)),
+            "alphabet_size": None if self.alphabet is None or self.alphabet == FIND else len(tuple(self.alphabet)),
             "consistency": self.consistency,
             "leaves": self.leaves,
             "tree": self.tree,

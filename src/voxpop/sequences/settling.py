@@ -6,12 +6,17 @@ counts of its kind together say (`kernels/shrinking.py`): where noise drowns it,
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
 from voxpop.sequences.context_tree import OTHERS, ContextTree
+from voxpop.sequences.redrawing import laplace, uniforms
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Source
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -42,12 +47,12 @@ class Settled:
     ends: float
 
 
-def settle(tree: ContextTree, rng: np.random.Generator | None = None) -> Settled:
+def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
     """Return the chances of all nodes.
 
     Args:
         tree: public.
-        rng: draws what the counts may have been, rather than their means.
+        redraw: draws what the counts may have been, rather than their means.
 
     Returns:
         The chances and totals.
@@ -56,8 +61,8 @@ def settle(tree: ContextTree, rng: np.random.Generator | None = None) -> Settled
     chances = np.zeros((tree.nodes, tree.width))
     totals = np.zeros(tree.nodes)
     root = np.maximum(counts[0], 0.01)
-    if rng is not None:
-        root = np.maximum(counts[0] + rng.laplace(0.0, scales[0], tree.width), 0.01)
+    if redraw is not None:
+        root = np.maximum(counts[0] + scales[0] * laplace(redraw, "settling/root", tree.width), 0.01)
     chances[0], totals[0] = root / root.sum(), root.sum()
     ends = max(float(root[-1]), totals[0] / tree.max_length)
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
@@ -69,8 +74,10 @@ def settle(tree: ContextTree, rng: np.random.Generator | None = None) -> Settled
         totals[rest] = np.maximum(totals - held, 1.0)[tree.parents[rest]]
         for nodes in (named, rest):
             if nodes.size:
+                size, purpose = nodes.size * tree.width, f"settling/{depth}/{nodes is rest}"
+                drawn = None if redraw is None else uniforms(redraw, purpose, size)
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
-                believed = _believed(counts[nodes], expected, np.repeat(scales[nodes, None], tree.width, 1), rng)
+                believed = _believed(counts[nodes], expected, np.repeat(scales[nodes, None], tree.width, 1), drawn)
                 believed[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
                 chances[nodes] = believed / believed.sum(axis=1, keepdims=True)
     return Settled(chances, totals, ends)
@@ -114,7 +121,7 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
     return counts, np.sqrt(variances)
 
 
-def _believed(noisy: Floats, expected: Floats, scales: Floats, rng: np.random.Generator | None) -> Floats:
+def _believed(noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None) -> Floats:
     """Return the mean, or a draw, of what each count may have been, given what all of them look like."""
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
@@ -122,10 +129,10 @@ def _believed(noisy: Floats, expected: Floats, scales: Floats, rng: np.random.Ge
     centre = weights @ ((EDGES[1:] + EDGES[:-1]) / 2)
     centre[TRUSTED_MEANS:] = 1.0
     mean = mean / centre[strata]
-    if rng is None:
+    if drawn is None:
         found = mean_counts(flat, mean, scale, EDGES, weights, strata)
     else:
-        found = draw_counts(flat, mean, scale, EDGES, weights, strata, rng.random((flat.size, 2)))
+        found = draw_counts(flat, mean, scale, EDGES, weights, strata, drawn)
     return np.maximum(found, LEAST).reshape(noisy.shape)
 
 
