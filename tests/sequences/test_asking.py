@@ -103,7 +103,7 @@ def test_intervals_hold_as_often_as_they_say(chain):
             held[name].append(((frame["low"].to_numpy() <= exact) & (exact <= frame["high"].to_numpy())).mean())
     shares = {name: float(np.mean(each)) for name, each in held.items()}
     print(shares)
-    assert min(shares["transitions"], shares["starting"], shares["lengths"]) > 0.8, shares
+    assert all(0.8 < shares[name] < 0.98 for name in ("transitions", "starting", "lengths")), shares
     assert shares["funnel"] > 0.6, shares
 
 

@@ -1,6 +1,6 @@
 """`voxpop ask`: questions to a saved model of sequences, each answer with an interval; no question costs budget."""
 
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from voxpop.sequences.model import SequenceModel
 
 
-class Question(str, Enum):
+class Question(StrEnum):
     """What can be asked."""
 
     next = "next"
@@ -86,10 +86,11 @@ def _answer(
 def _line(row: dict[str, object]) -> str:
     from voxpop.cli.report import printable
 
-    shares = {name: row.pop(name) for name in ("share", "error", "low", "high")}
+    shares = [float(str(row.pop(name))) for name in ("share", "error", "low", "high")]
     names = []
     for value in row.values():
         symbols = value if isinstance(value, list) else ["(end)" if value is None else str(value)]
         names.append(printable(tuple(symbols)))
-    numbers = "{share:8.4f}   ({low:.4f} to {high:.4f})".format(**shares)
+    share, _, low, high = (f"{value:.4f}" for value in shares)
+    numbers = f"{share:>8}   ({low} to {high})"
     return f"{numbers}   {' -> '.join(names)}"

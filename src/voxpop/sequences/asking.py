@@ -1,8 +1,8 @@
 """Questions to a model of contexts, each answer with an interval: post-processing, so no question costs budget.
 
 Answers come from drawn sessions of the model. Intervals come from models whose counts are drawn anew from what they may
-have been, given the released ones (`settle` with draws): noise, and what it hides, widen them. **What they leave out** is
-that people remember more than the longest context that is counted: no release can say how much that is.
+have been, given the released ones (`settle` with draws): noise, and what it hides, widen them. **What they leave out**
+is that people remember more than the longest context that is counted: no release can say how much that is.
 """
 
 from collections.abc import Callable, Sequence
@@ -112,7 +112,8 @@ class Asking:
             cut[sessions.starts[1:] - 1] = np.diff(sessions.starts) == self._longest
             pairs = sessions.symbols[~cut].astype(np.int64) * width + after[~cut]
             table = np.bincount(pairs, minlength=(width - 1) * width).reshape(-1, width)
-            return (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
+            found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
+            return found
 
         found = self._frame(shares, level, [*self._alphabet, None] * (width - 1))
         return found.select(pl.Series("from", np.repeat(self._alphabet, width), pl.String), pl.all())
@@ -141,7 +142,7 @@ class Asking:
         return found.rename({"symbol": "step"}).with_columns(pl.col("step").cast(pl.String))
 
     def _frame(self, answer: Answer, level: float, symbols: Sequence[str | None]) -> "pl.DataFrame":
-        """Return an answer with its intervals: central ones of the models that there may have been, about the answer."""
+        """Return an answer with its intervals: as wide as the models that there may have been differ."""
         import polars as pl
 
         if isinstance(level, bool) or not 0.5 <= level < 1:

@@ -71,8 +71,8 @@ class FindingPlan:
         words = SetUnion(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
         if not len(words):
             raise InputError(
-                "no token was held by enough users to be released, so there is no alphabet; the part of the budget that "
-                "was for finding it is spent. It takes more users or a larger epsilon."
+                "no token was held by enough users to be released, so there is no alphabet; the part of the budget for "
+                "finding it is spent. It takes more users or a larger epsilon."
             )
         model = replace(self.mechanism, alphabet=words).plan(self.counting).release(corpus, seed)
         return replace(model, guarantee=replace(model.guarantee, epsilon=self.budget.epsilon, delta=self.budget.delta))

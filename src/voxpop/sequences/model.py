@@ -110,7 +110,7 @@ class SequenceModel:
         """Return what comes next in a session that begins with `prefix`, with intervals.
 
         Like all questions below it is for models of contexts (`Sequences(tree="contexts")`, the default for small
-        alphabets), costs no budget, and its intervals hold the noise, not what longer memory than the model's would add.
+        alphabets), costs no budget, and its intervals hold the noise, not what a longer memory would add.
 
         Args:
             prefix: symbols; none for the beginning.

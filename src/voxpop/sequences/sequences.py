@@ -44,7 +44,8 @@ class Sequences:
         combine: which sequence is a user's own where it has several: "sample" draws one of those that hold a symbol,
             "concatenate" joins them in order.
         alphabet: all tokens that may occur: distinct strings, or a release of items. Public: what is not in it is left
-            out of every sequence; "find" finds one with a quarter of epsilon and all of delta. See `voxpop.sequences.spent_together` where it was released from the same data.
+            out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data. Or
+            "find", which finds one with a quarter of epsilon and all of delta.
         consistency: how noisy counts are reconciled with those of shorter grams: "published" is the paper's rule;
             "balanced", ours, believes a count as far as it stands out from noise and shorter grams otherwise. Neither
             costs anything.

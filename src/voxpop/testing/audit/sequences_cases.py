@@ -43,7 +43,8 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 def one_level(budget: Budget) -> Case:
     """Return the case of single symbols: is the count higher than the canary's symbols alone would make it?"""
     words = numbered_words(SYMBOLS).to_pylist()
-    plan = Sequences(max_length=LENGTH, max_gram=1, alphabet=words, consistency="published", leaves="all").plan(budget)
+    mechanism = Sequences(max_length=LENGTH, max_gram=1, alphabet=words, consistency="published", leaves="all")
+    plan = cast(SequencePlan, mechanism.plan(budget))
     least = OTHERS + LENGTH
     exact = tuple(_at_least(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
     joined, without = (partial(_high_counts, plan, _crowd(users), least) for users in (_with_canary(), _others()))
@@ -71,9 +72,8 @@ def _with_canary() -> list[list[int]]:
 
 def two_levels(budget: Budget) -> Case:
     """Return the case of one symbol and what follows it, which both take half of epsilon."""
-    plan = Sequences(max_length=LENGTH, max_gram=2, alphabet=["000000000"], consistency="published", leaves="all").plan(
-        budget
-    )
+    mechanism = Sequences(LENGTH, 2, alphabet=["000000000"], consistency="published", leaves="all")
+    plan = cast(SequencePlan, mechanism.plan(budget))
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
     # The root and its only child spend half of epsilon each: two levels are left, then one.
