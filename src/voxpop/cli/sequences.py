@@ -40,6 +40,7 @@ MaxLength = Annotated[int, typer.Option(help="Most symbols of one user that coun
 MaxGram = Annotated[int, typer.Option(help="Length of the longest gram that is counted.")]
 Combine = Annotated[str, typer.Option(help="sample one of a user's sequences, or concatenate them.")]
 Consistency = Annotated[str, typer.Option(help="balanced, or published (the paper's).")]
+Tree = Annotated[str, typer.Option(help="What is counted: contexts (small alphabets), grams, or auto.")]
 Synthesize = Annotated[int, typer.Option(min=0, help="Also save this many synthetic sequences.")]
 
 
@@ -56,6 +57,7 @@ def sequences(
     max_gram: MaxGram = 5,
     combine: Combine = "sample",
     consistency: Consistency = "balanced",
+    tree: Tree = "auto",
     synthesize: Synthesize = 0,
     tokenizer: Tokenizer = "words",
     ledger: LedgerFile = None,
@@ -84,7 +86,7 @@ def sequences(
     budget = _budget(epsilon)
     folder = check_model_target(output)
     symbols, spent = alphabet_of(alphabet)
-    fields: dict[str, Any] = {"combine": combine, "consistency": consistency, "alphabet": symbols}
+    fields: dict[str, Any] = {"combine": combine, "consistency": consistency, "alphabet": symbols, "tree": tree}
     plan = Sequences(max_length=max_length, max_gram=max_gram, **fields).plan(budget)
     account = account_of(ledger, dataset, seed)
     if account is not None:
