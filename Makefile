@@ -63,7 +63,7 @@ exports: $(VENV)/.installed-exports  ## exports against the real libraries: scik
 	$(BIN)/python -m pytest -q -m "not slow" tests/exports
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
-	for name in dpsu_table2 dpsu_table3 dpsu_figure12 dpne_table4 dpne_text dpne_figures \
+	for name in dpsu_table2 dpsu_table3 dpsu_figure12 dpsu_figures set_union_field set_union_limits dpne_table4 dpne_text dpne_figures \
 		sequences_msnbc speed_sequences speed_text speed_pairs speed_naive speed_ngrams growth \
 		set_only triehh_theory triehh_holders triehh_words values; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done

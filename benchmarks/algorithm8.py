@@ -8,7 +8,7 @@ from numba import njit
 import voxpop as vp
 from voxpop.privacy.decide import ThresholdRule, decide
 from voxpop.privacy.secret import Secret
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 
 @njit(nogil=True)
@@ -50,7 +50,7 @@ class _Algorithm8(Sharing):
 
 def released_not_private(corpus: vp.Corpus, budget: vp.Budget, limit: int, alpha: float = 5.0) -> int:
     """Return how many items Algorithm 8 releases with the paper's noise and threshold."""
-    plan = vp.SetUnion(limit=limit, alpha=alpha, accounting="published").plan(budget)
+    plan = vp.SetUnion(limit=limit, weighting="l2-descent", alpha=alpha, accounting="published").plan(budget)
     bits = 40
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
     shares = BoundShares(_Algorithm8(), replace(Setting(limit, 2, bits), cutoff=cutoff))

@@ -90,15 +90,21 @@ def table(title: str, rows: Sequence[Sequence[object]], name: str, note: str = "
 def picture(
     name: str, series: dict[str, tuple[Sequence[float], Sequence[float]]], axes: tuple[str, str], log: str = ""
 ) -> None:
-    """Draw lines, and write them as PNG; `log` names the axes with a logarithmic scale."""
+    """Draw lines, and write them as PNG; `log` names the axes with a logarithmic scale, "default" stands out."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, plot = plt.subplots(figsize=(7, 4.5), constrained_layout=True)
-    for label, (x, y) in series.items():
-        plot.plot(x, y, marker="o", markersize=3, label=label)
+    many = len(series) > 7
+    figure, plot = plt.subplots(figsize=(10, 5) if many else (7, 4.5), constrained_layout=True)
+    for number, (label, (x, y)) in enumerate(series.items()):
+        style = (
+            {"color": "black", "linewidth": 2.5}
+            if label == "default"
+            else {"linestyle": ("-", "--", ":")[number // 9 % 3]}
+        )
+        plot.plot(x, y, marker="o", markersize=3, label=label, **style)
     if "x" in log:
         plot.set_xscale("log")
     if "y" in log:
@@ -106,7 +112,10 @@ def picture(
     plot.set_xlabel(axes[0])
     plot.set_ylabel(axes[1])
     plot.grid(alpha=0.3)
-    plot.legend(fontsize=8)
+    if many:
+        plot.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    else:
+        plot.legend(fontsize=8)
     RESULTS.mkdir(exist_ok=True)
     figure.savefig(RESULTS / f"{name}.png", dpi=110)
     plt.close(figure)

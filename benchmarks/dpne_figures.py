@@ -8,7 +8,7 @@ import numpy as np
 import voxpop as vp
 from benchmarks.common import PUBLISHED_NGRAMS, by_length, picture, posts, table
 from voxpop.evaluate import private_ngram_coverage
-from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from voxpop.evaluate.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 LONGEST = 9
 LENGTHS = list(range(1, LONGEST + 1))

@@ -7,7 +7,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.common import PUBLISHED_NGRAMS, by_length, clicks, table
-from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from voxpop.evaluate.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 RUNS, LONGEST, LIMIT = 5, 6, 10
 BUDGET = vp.Budget(epsilon=1, delta=1e-7)

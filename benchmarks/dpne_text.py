@@ -8,7 +8,7 @@ import numpy as np
 import voxpop as vp
 from benchmarks.common import PUBLISHED_NGRAMS, by_length, chat, joined, posts, table
 from voxpop.evaluate import private_spurious_share
-from voxpop.ngrams.baselines import AllGrams
+from voxpop.evaluate.baselines.all_grams import AllGrams
 
 LONGEST, RATIOS = 9, (1.1, 1.2, 1.3, 1.4)
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)

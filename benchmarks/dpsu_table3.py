@@ -12,8 +12,8 @@ from voxpop.evaluate import private_coverage
 KS = (5, 10, 15, 18, 20, 25)
 MECHANISMS = {
     "Policy Laplace": vp.SetUnion(weighting="l1-descent", noise="laplace", accounting="published"),
-    "Policy Gaussian l2": vp.SetUnion(accounting="published"),
-    "l2-descent, joint": vp.SetUnion(),
+    "Policy Gaussian l2": vp.SetUnion(weighting="l2-descent", accounting="published"),
+    "l2-descent, joint": vp.SetUnion(weighting="l2-descent"),
 }
 
 

@@ -28,11 +28,11 @@ from voxpop.evaluate import (
     private_top_patterns,
     private_true_positives,
 )
+from voxpop.evaluate.baselines.chains import MOST_BINS, release_chain
+from voxpop.evaluate.baselines.prefix_trees import release_prefix_tree
+from voxpop.evaluate.baselines.priv_tree import release_priv_tree
 from voxpop.evaluate.sequences import SANITY
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.baselines import MOST_BINS, release_chain
-from voxpop.sequences.prefix_tree import release_prefix_tree
-from voxpop.sequences.priv_tree import release_priv_tree
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
 CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]

@@ -22,9 +22,9 @@ from voxpop.evaluate import (
     private_top_patterns,
     private_true_positives,
 )
+from voxpop.evaluate.baselines.chains import release_chain
+from voxpop.evaluate.baselines.prefix_trees import release_prefix_tree
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.baselines import release_chain
-from voxpop.sequences.prefix_tree import release_prefix_tree
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
 LENGTHS = (2, 4, 6, 8)

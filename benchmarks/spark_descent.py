@@ -9,7 +9,6 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.common import BUDGET, posts, table
-from voxpop.corpus.levels import Levels
 from voxpop.privacy.coins import Coins
 from voxpop.privacy.secret import Secret
 
@@ -21,7 +20,7 @@ def main() -> None:
     """Measure, print, write."""
     corpus = posts()
     rows: list[list[object]] = [["partitions", "words by l2-descent", "against one", "words by weighted"]]
-    plan = vp.SetUnion(limit=100).plan(BUDGET)
+    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(BUDGET)
     even = vp.SetUnion(limit=100, weighting="weighted").plan(BUDGET)
     weighted = round(np.mean([len(even.release(corpus, seed)) for seed in range(SEEDS)]))
     whole = 0.0
@@ -43,7 +42,7 @@ def released(round_plan: object, corpus: vp.Corpus, parts: int, secret: Secret) 
     histogram = np.zeros(len(corpus.vocabulary), np.int64)
     for part in range(parts):
         mine = np.flatnonzero(places == part)
-        found = Levels(users_of(corpus, mine)).weigh(shares, shares.setting.limit, secret, "length 1")
+        found = users_of(corpus, mine).levels().weigh(shares, shares.setting.limit, secret, "length 1")
         total[found.ids] += found.weights
         histogram[found.ids] = np.where(total[found.ids] >= 2.0**61, 2**61, histogram[found.ids] + found.weights)
     held = np.flatnonzero(histogram)

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.common import ROOT, posts, seconds, table
 from voxpop.corpus.bound import bounded_sets
 from voxpop.privacy.secret import Secret
-from voxpop.union.cells import SHARINGS
-from voxpop.union.sharing import Setting
+from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.sharing import Setting
 
 sys.path.insert(0, str(ROOT / "tests"))
 import naive

@@ -21,7 +21,7 @@ PAIRS = OUT / "pairs.parquet"
 PEERS = {
     "OpenDP, Gaussian threshold": ["opendp_threshold.py", str(PAIRS), "gaussian"],
     "OpenDP, Laplace threshold": ["opendp_threshold.py", str(PAIRS), "laplace"],
-    "PipelineDP, Gaussian thresholding": ["pipelinedp_selection.py", str(PAIRS)],
+    "PipelineDP, Gaussian thresholding": ["pipelinedp_selection.py", str(PAIRS), "gaussian"],
 }
 
 

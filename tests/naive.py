@@ -103,3 +103,33 @@ def distance(first: Weights, second: Weights, norm: int) -> float:
     """Return the l1 or l2 distance of two histograms."""
     items = set(first) | set(second)
     return sum(abs(first.get(i, 0.0) - second.get(i, 0.0)) ** norm for i in items) ** (1.0 / norm)
+
+
+def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
+    """GW (Carvalho et al., 2022): fill items to the cutoff, one after the other, until a unit is poured."""
+    histogram: Weights = {}
+    for items in users:
+        left = 1.0
+        for item in items:
+            poured = min(left, cutoff - histogram.get(item, 0.0))
+            histogram[item] = histogram.get(item, 0.0) + poured
+            left -= poured
+    return histogram
+
+
+def adaptive_weights(users: Sequence[dict[int, float]], tau: float, most: int) -> Weights:
+    """MAD as reconstructed: users are items with what each would get at once."""
+    start: Weights = {}
+    for shares in users:
+        if len(shares) <= most:
+            for item, share in shares.items():
+                start[item] = start.get(item, 0.0) + share / sqrt(len(shares))
+    weights: Weights = {item: min(weight, tau) for item, weight in start.items()}
+    for shares in users:
+        got = 0.0
+        if len(shares) <= most:
+            got = sum(s / sqrt(len(shares)) * max(0.0, 1.0 - tau / start[i]) for i, s in shares.items() if start[i])
+        for item, share in shares.items():
+            rest = share * (1 - 1 / sqrt(len(shares))) + got / most if len(shares) <= most else share
+            weights[item] = weights.get(item, 0.0) + rest
+    return weights

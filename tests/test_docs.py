@@ -140,8 +140,8 @@ def follow_or_rewrite(reader, page, block):
     [
         ("```python\nassert 1 == 2\n```\n", AssertionError),
         ("```python\nprint(1)\n```\n\n```output\n2\n```\n", AssertionError),
-        ("```console\n$ voxpop plan --epsilon 4 --delta 1e-7\nnothing ... at all\n```\n", AssertionError),
-        ("```console\n$ voxpop plan --epsilon 0 --delta 1e-7\n```\n", AssertionError),
+        ("```console\n$ voxpop plan items --epsilon 4 --delta 1e-7\nnothing ... at all\n```\n", AssertionError),
+        ("```console\n$ voxpop plan items --epsilon 0 --delta 1e-7\n```\n", AssertionError),
         ("```sh\nvoxpop show nowhere\n```\n", AssertionError),
     ],
 )

@@ -2,29 +2,52 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
+from tools.package_tables import named, packages, there
 
 import voxpop
 
 SOURCE = Path(voxpop.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-NUMBERS = {"privacy", "release", "ledger", "errors"}
 LAYERS = {
-    "cli": 6,
-    "datasets": 5,
-    "evaluate": 5,
-    "testing": 5,
-    "counts": 4,
-    "spark": 4,
-    "ngrams": 4,
-    "sequences": 4,
-    "hitters": 3,
-    "union": 3,
-    "corpus": 2,
+    "errors": 0,
+    "mechanisms": 0,
+    "arrow": 0,
+    "progress": 0,
+    "tables": 0,
+    "threads": 0,
+    "version": 0,
+    "files": 1,
     "kernels": 1,
+    "privacy": 1,
+    "arguments": 2,
+    "ledger": 2,
+    "corpus": 2,
+    "release": 3,
+    "weighting": 3,
+    "rounds": 4,
+    "spark": 4,
+    "counts": 5,
+    "hitters": 5,
+    "ngrams": 5,
+    "sequences": 5,
+    "union": 5,
+    "datasets": 6,
+    "evaluate": 6,
+    "testing": 6,
+    "__init__": 7,
+    "cli": 8,
+    "__main__": 9,
 }
+"""What stands on what: a part imports only parts of lower layers, for type checkers and inside of functions too."""
+FORBIDDEN_TO = {"corpus": {"privacy"}, "kernels": {"privacy"}, "privacy": {"kernels"}, "release": {"corpus", "kernels"}}
+"""Parts of lower layers that a part still must not import, the contract of engines excepted."""
+MECHANISMS = ("counts", "hitters", "ngrams", "sequences", "union")
+LOOKS_UP = {("release/release.py", "__init__"), ("corpus/reading/read.py", "spark")}
+"""`Release.count` asks for counts by the public face, and `read` hands DataFrames of Spark to their engine: by name."""
 RANDOMNESS = {"cryptography", "secrets", "random"}
 FORBIDDEN = ("partition", "bucket", "util", "helper", "manager", "processor")
 PUBLIC = [
@@ -50,23 +73,45 @@ def part(path: Path) -> str:
 
 
 def imported(path: Path) -> set[str]:
-    """Return the modules a file imports, those for type checkers alone left out."""
+    """Return what a file imports anywhere: at the top, inside of functions, for type checkers, and by name."""
+    return {name for node in ast.walk(ast.parse(path.read_text())) for name in imported_by(node)}
+
+
+def imported_by(node: ast.AST) -> list[str]:
+    """Return the dotted names that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+        return [each.value for each in node.args if isinstance(each, ast.Constant)]
+    return []
+
+
+def run_time_imports(path: Path) -> set[str]:
+    """Return the modules of ours that a file imports when it runs: at the top and inside of functions."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = []
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    statements = (node for node in ast.walk(tree) if not isinstance(node, ast.Call))  # what looks up does so by name
+    names = {name for node in statements for name in imported_by(node)}
+    return {name if name in FILES else name.rpartition(".")[0] for name in names} & FILES.keys()
+
+
+def dotted(path: Path) -> str:
+    """Return the name of a file's module."""
+    parts = ("voxpop", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {dotted(path): path for path in MODULES}
 
 
 def parts_imported(path: Path) -> set[str]:
-    """Return the parts of voxpop a file imports."""
-    return {name.split(".")[1] for name in imported(path) if name.startswith("voxpop.")}
+    """Return the parts of voxpop a file imports; `__init__` is the public face."""
+    names = [name.split(".") for name in imported(path)]
+    return {name[1] if len(name) > 1 and name[1] in LAYERS else "__init__" for name in names if name[0] == "voxpop"}
 
 
 def ident(path: Path) -> str:
@@ -76,15 +121,50 @@ def ident(path: Path) -> str:
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
 def test_imports_point_downwards(path):
-    """The command line uses mechanisms, they use corpus, it uses kernels; privacy and release use none of them."""
+    """Every part has a layer, and imports parts of lower layers only: no arrow points upwards."""
     mine = part(path)
-    others = parts_imported(path) & LAYERS.keys()
-    if mine in NUMBERS or mine == "progress":
-        assert not others
-    elif mine in LAYERS:
-        assert all(LAYERS[other] < LAYERS[mine] or other == mine for other in others)
-    if mine in ("corpus", "kernels"):
-        assert "privacy" not in parts_imported(path)
+    others = parts_imported(path) - {mine} - {there for here, there in LOOKS_UP if here == ident(path)}
+    assert mine in LAYERS
+    assert {other for other in others if LAYERS[other] >= LAYERS[mine]} == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ident)
+def test_sides_stay_apart(path):
+    """The private side knows nothing of noise, and the public side nothing of the private but the engine contract."""
+    for forbidden in FORBIDDEN_TO.get(part(path), ()):
+        beyond = {name for name in imported(path) if name.startswith(f"voxpop.{forbidden}.")}
+        assert {name for name in beyond if not name.startswith("voxpop.corpus.engine.")} == set()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_no_mechanism_imports_another(mechanism):
+    """What two of them need has a package of its own."""
+    for path in (SOURCE / mechanism).rglob("*.py"):
+        assert parts_imported(path) & set(MECHANISMS) <= {mechanism}, ident(path)
+
+
+def test_no_imports_go_round():
+    """No file imports itself by way of others, imports inside of functions counted."""
+    below = {name: run_time_imports(path) - {name} for name, path in FILES.items()}
+    while True:
+        free = {name for name, needed in below.items() if not needed}
+        if not free:
+            break
+        below = {name: needed - free for name, needed in below.items() if name not in free}
+    assert set(below) == set()
+
+
+@pytest.mark.parametrize("package", packages(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_package_tables_name_what_is_there(package):
+    """The table in a package's `__init__` names every file and folder of it, and no other."""
+    assert named(package) == there(package), "run `python tools/package_tables.py`"
+
+
+def test_the_design_page_names_every_part():
+    """The table of docs/design has a row for each package."""
+    page = (SOURCE.parents[1] / "docs" / "design" / "README.md").read_text()
+    said = set(re.findall(r"^\| `(\w+)/` \|", page, re.M))
+    assert said == {path.name for path in packages() if path.parent == SOURCE}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
@@ -104,7 +184,11 @@ def test_one_folder_imports_pyspark(path):
     """And by name alone does the corpus look up to it."""
     roots = {name.split(".")[0] for name in imported(path)}
     assert part(path) == "spark" or "pyspark" not in roots
-    assert part(path) in ("spark", "cli") or "spark" not in parts_imported(path)
+    assert (
+        part(path) in ("spark", "cli", "testing")
+        or (ident(path), "spark") in LOOKS_UP
+        or "spark" not in parts_imported(path)
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
@@ -122,6 +206,13 @@ def length_without_docstring(node: ast.FunctionDef) -> int:
     """Return the lines of a function's body."""
     body = node.body[1:] if ast.get_docstring(node) else node.body
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ident)
+def test_guards_are_errors_and_not_asserts(path):
+    """`python -O` leaves asserts out."""
+    found = any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text())))
+    assert not found
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)

@@ -1,6 +1,9 @@
-"""PipelineDP, local: private selection of items by Gaussian thresholding, at most `limit` items a user.
+"""PipelineDP, local: private selection of items, at most `limit` items a user.
 
-python pipelinedp_selection.py PAIRS.parquet
+    python pipelinedp_selection.py PAIRS.parquet gaussian|weighted
+
+Version 0.3.1 takes milliseconds for each item with "weighted", and adds sqrt(limit) times the noise that is needed; see
+`voxpop.evaluate.baselines.gaussian`. So `benchmarks.speed_pairs` runs "gaussian".
 """
 
 import math
@@ -11,9 +14,13 @@ import pipeline_dp as pdp
 import polars as pl
 
 LIMIT, EPSILON, DELTA = 100, 3.0, math.exp(-10)
+STRATEGIES = {
+    "gaussian": pdp.PartitionSelectionStrategy.GAUSSIAN_THRESHOLDING,
+    "weighted": pdp.PartitionSelectionStrategy.WEIGHTED_GAUSSIAN_THRESHOLDING,
+}
 
 
-def main(path: str) -> None:
+def main(path: str, strategy: str) -> None:
     """Select, print how many items and how long it took."""
     start = time.perf_counter()
     rows = list(pl.read_parquet(path, columns=["user", "item"]).iter_rows())
@@ -22,7 +29,7 @@ def main(path: str) -> None:
     extractors = pdp.DataExtractors(privacy_id_extractor=lambda row: row[0], partition_extractor=lambda row: row[1])
     parameters = pdp.SelectPartitionsParams(
         max_partitions_contributed=LIMIT,
-        partition_selection_strategy=pdp.PartitionSelectionStrategy.GAUSSIAN_THRESHOLDING,
+        partition_selection_strategy=STRATEGIES[strategy],
     )
     selected = engine.select_partitions(rows, parameters, extractors)
     accountant.compute_budgets()
@@ -30,4 +37,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

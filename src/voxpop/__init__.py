@@ -18,8 +18,8 @@ from voxpop import errors
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
-    from voxpop.corpus.read import read
-    from voxpop.corpus.store import load_corpus
+    from voxpop.corpus.loading import load_corpus
+    from voxpop.corpus.reading.read import read
     from voxpop.counts.counts import Counts
     from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.ledger.ledger import Ledger
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
     from voxpop.union.set_union import SetUnion
-    from voxpop.union.weighting import Weighting
+    from voxpop.weighting.own import Weighting
 
     __version__: str
 
@@ -70,17 +70,19 @@ _HOMES = {
     "Sequences": "voxpop.sequences.sequences",
     "SetUnion": "voxpop.union.set_union",
     "Tally": "voxpop.release.tally",
-    "Weighting": "voxpop.union.weighting",
+    "Weighting": "voxpop.weighting.own",
     "load": "voxpop.release.loading",
-    "load_corpus": "voxpop.corpus.store",
-    "read": "voxpop.corpus.read",
+    "load_corpus": "voxpop.corpus.loading",
+    "read": "voxpop.corpus.reading.read",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use and keep it."""
     if name == "__version__":
-        value: Any = _installed_version()
+        from voxpop.version import installed_version
+
+        value: Any = installed_version()
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     else:
@@ -91,9 +93,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
-
-
-def _installed_version() -> str:
-    from importlib.metadata import version
-
-    return version("voxpop")

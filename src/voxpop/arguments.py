@@ -35,15 +35,6 @@ def check_budget(budget: object) -> None:
         )
 
 
-def check_corpus(corpus: object) -> None:
-    """Refuse what was not read, such as a path or a table."""
-    if not hasattr(corpus, "remaining"):  # every engine has it
-        raise InputError(
-            "`corpus` must be what voxpop.read or voxpop.load_corpus returned, got a value of type "
-            f"{type(corpus).__name__}. Read it first: voxpop.read(source, user=..., text=...)."
-        )
-
-
 def is_real(value: object) -> bool:
     """Say whether a value is a finite number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.ngrams.plan import LengthRun
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.release.grams import SCHEMA
 
 FLAGS = [

@@ -109,7 +109,7 @@ def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
         (["nowhere.parquet", "--user", "author", "--text", "body", *BUDGET], ["nowhere.parquet"]),
         (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing", "1e-7"]),
         ([*CALL, "--tokenizer", "syllables"], ["syllables", "words"]),
-        ([*CALL, "--noise", "laplace"], ["l2-descent weighting with laplace noise"]),
+        ([*CALL, "--noise", "laplace"], ["adaptive rounds", "laplace noise"]),
     ],
 )
 def test_wrong_calls_say_what_to_do(voxpop, posts, tmp_path, arguments, expected):
@@ -178,4 +178,4 @@ def test_set_only_accounting_and_its_cap_reach_the_mechanism(voxpop, posts):
     options = ["--weighting", "weighted", "--accounting", "set-only", "--cap", 0.4]
     plan = voxpop("items", *CALL, "-o", "words", "--json", *options).json["plan"]
     assert (plan["accounting"], plan["cap"], plan["round_plans"][0]["noise"]) == ("set-only", 0.4, "set-only")
-    assert voxpop("plan", *BUDGET, "--json", *options).json["plan"] == plan
+    assert voxpop("plan", "items", *BUDGET, "--json", *options).json["plan"] == plan

@@ -48,12 +48,12 @@ def test_show_of_phrases(voxpop):
 
 def test_plan_of_phrases(voxpop):
     """Needs no data; one row for each length, as text and as JSON."""
-    out = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--budgets", "1.2").out
+    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--budgets", "1.2").out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out
-    out = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--values", "0,1,5").out
+    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--values", "0,1,5").out
     assert "a phrase worth 0, 1, 5 by length" in out
-    content = voxpop("plan", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
+    content = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
     assert [row["length"] for row in content["plan"]["lengths"]] == [1, 2, 3]
 
 
@@ -77,5 +77,5 @@ def test_wrong_calls_are_refused_before_reading(voxpop, arguments, words):
 
 def test_a_list_of_limits_is_for_phrases(voxpop):
     """Items have one limit."""
-    complaint = voxpop("plan", "--epsilon", 4, "--delta", 1e-7, "--limit", "1,2").complaint
-    assert "--max-length" in complaint
+    complaint = voxpop("plan", "items", "--epsilon", 4, "--delta", 1e-7, "--limit", "1,2").complaint
+    assert "--limit" in complaint

@@ -78,12 +78,30 @@ def test_plan_for_people(voxpop):
     """A person sees the same text as `str(plan)`."""
     expected = vp.SetUnion(limit=10, weighting="weighted", noise="laplace", rounds=2).plan(vp.Budget(3, 1e-6))
     arguments = ["--limit", 10, "--weighting", "weighted", "--noise", "laplace", "--rounds", 2]
-    assert voxpop("plan", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
+    assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
 def test_plan_for_machines(voxpop):
     """A machine gets the plan's numbers and the guarantee."""
-    expected = vp.SetUnion(alpha=2.0, accounting="published").plan(vp.Budget(3, 1e-6))
-    content = voxpop("plan", "--epsilon", 3, "--delta", 1e-6, "--alpha", 2, "--accounting", "published", "--json").json
+    expected = vp.SetUnion(weighting="l2-descent", alpha=2.0, accounting="published").plan(vp.Budget(3, 1e-6))
+    budget = ("--epsilon", 3, "--delta", 1e-6)
+    classic = ("--weighting", "l2-descent", "--alpha", 2, "--accounting", "published")
+    content = voxpop("plan", "items", *budget, *classic, "--json").json
     assert content["plan"] == expected.to_dict()
     assert content["guarantee"] == expected.guarantee.to_dict()
+
+
+def test_every_mechanism_has_a_plan(voxpop, tmp_path):
+    """The same text as `str(plan)`, from the same fields as its own command."""
+    budget = vp.Budget(1, 1e-7)
+    spend = ["--epsilon", 1, "--delta", "1e-7"]
+    plan = vp.HeavyHitters(max_length=5, words="many").plan(budget)
+    call = ["--max-length", 5, "--words", "many"]
+    assert voxpop("plan", "hitters", *spend, *call) == (0, f"{plan}\n", "")
+    plan = vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(1))
+    call = ["--alphabet", "tea,milk", "--max-gram", 2]
+    assert voxpop("plan", "sequences", "--epsilon", 1, *call) == (0, f"{plan}\n", "")
+    words = vp.Release.from_items(pa.array(["milk", "tea"], pa.string()), PLAN, GUARANTEE)
+    words.save(tmp_path / "words")
+    plan = vp.Counts(limit=5).plan(budget, words)
+    assert voxpop("plan", "count", "words", *spend, "--limit", 5) == (0, f"{plan}\n", "")

@@ -48,7 +48,9 @@ def test_import_loads_nothing_heavy():
     assert heavy_modules_after("import voxpop; dir(voxpop); voxpop.errors") == set()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "--epsilon", "4"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "items", "--epsilon", "4"]]
+)
 def test_help_and_refusals_load_nothing_heavy(arguments):
     """Help, the version and a refused call import none of the libraries either."""
     assert heavy_modules_after(COMMAND, *arguments) == set()

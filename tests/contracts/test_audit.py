@@ -1,19 +1,24 @@
 """What releases of every mechanism show of one user: never more than the claim, and close to it in the worst cases.
 
 Each case errs with probability at most 2e-12: 1e-12 that one of its bounds is wrong, 1e-12 that right probabilities
-seem to stray. There are 54 cases, so a false alarm of this file has a probability below 2e-10, plus what
-`ngrams_cases.py` states.
+seem to stray. There are 63 cases, so a false alarm of this file has a probability below 2e-10, plus what
+`ngrams_cases.py` and `votes_cases.py` state.
 """
 
 import pytest
 
+import voxpop as vp
 from voxpop.testing.audit import MECHANISMS, audit
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.union_cases import UNIONS
+from voxpop.testing.audit.votes_cases import votes_cases
 
 ERROR = 1e-12
 CLOSE = {
     # mechanism: the most that its cases can show, of epsilon 1 and of the delta claimed, by exact probabilities
+    "set union, adaptive rounds, limit 1": (0.76, 0.07),
+    "set union, adaptive rounds, limit 4": (0.74, 0.14),
+    "set union, adaptive rounds, limit 4, within a limit": (0.74, 0.14),
     "set union, optimal selection": (1.00, 1.00),
     "set union, l2-descent, gaussian, joint": (1.00, 1.00),
     "set union, l2-descent, gaussian, published": (0.83, 0.50),
@@ -31,18 +36,24 @@ CLOSE = {
     "n-grams, weighted, published": (0.81, 0.00),
     "n-grams, l2-descent, joint": (0.97, 0.92),
     "n-grams, guided": (0.96, 0.88),
+    "n-grams, default": (0.86, 0.24),
+    "n-grams, default, three lengths": (0.87, 0.13),
     "heavy hitters, one, bernoulli, 1 round, exact": (0.91, 0.78),
     "heavy hitters, many, bernoulli, 1 round, exact": (0.91, 0.78),
     "heavy hitters, one, bernoulli, 3 rounds, exact": (0.70, 0.30),
     "heavy hitters, many, bernoulli, 3 rounds, exact": (0.44, 0.00),
     "sequences, one level": (1.00, 0.00),
     "sequences, two levels": (1.00, 0.00),
+    "set union, l2-descent, gaussian, joint, within a limit": (1.00, 1.00),
+    "n-grams, default, within a limit": (0.86, 0.24),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.jit
-@pytest.mark.parametrize(("mechanism", "trials"), [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000)])
+@pytest.mark.parametrize(
+    ("mechanism", "trials"), [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 30_000)]
+)
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
     """On the real release path, with fresh secrets."""
     look_at(list(audit(mechanism, trials, ERROR)), record_property)
@@ -89,7 +100,7 @@ def test_every_sound_cell_and_accounting_is_audited():
     assert {union.noise for union in UNIONS} == {"gaussian", "laplace"}
     assert {union.accounting for union in UNIONS} == {"joint", "published", "set-only"}
     assert {union.rounds > 1 for union in UNIONS} == {True, False}
-    assert set(MECHANISMS) == {"items", "ngrams", "hitters", "sequences"}
+    assert set(MECHANISMS) == {"items", "ngrams", "hitters", "sequences", "memory"}
 
 
 def test_the_guided_case_measures_and_prunes():
@@ -99,6 +110,24 @@ def test_the_guided_case_measures_and_prunes():
     assert guided.mechanism == "n-grams, guided"
     assert foreseen.measurement_sigma is not None
     assert foreseen.candidates == guided.copies
+
+
+def test_the_default_cases_run_the_defaults():
+    """Guided, thresholds from votes, budgets from results; words measured, pairs pruned; three lengths besides."""
+    two, three = votes_cases()
+    for case, lengths in ((two, 2), (three, 3)):
+        plan, phrases, _, foreseen = case.joined.args
+        usual, fields = vp.NGrams(lengths), plan.mechanism
+        assert (fields.guide, fields.thresholds, fields.weighting, fields.pruning, fields.accounting) == (
+            (usual.guide, usual.thresholds, usual.weighting, usual.pruning, usual.accounting)
+        )
+        assert foreseen.length == lengths
+        assert foreseen.measurement_sigma is not None
+        assert foreseen.candidates == phrases.copies
+        assert foreseen.threshold < plan.round_of(lengths, foreseen.sigma, 0.0).cutoff
+    plan, phrases, _, foreseen = two.joined.args
+    assert plan.mechanism.budgets == "auto"
+    assert foreseen.candidates < (phrases.common + phrases.rare) ** 2
 
 
 @pytest.mark.parametrize(("mechanism", "trials", "error"), [("words", 10, 0.1), ("items", 0, 0.1), ("items", 10, 0.5)])

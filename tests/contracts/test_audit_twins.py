@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 import voxpop as vp
 from voxpop.corpus import bound, weigh
+from voxpop.corpus.limited import ordering
 from voxpop.hitters import simulation
 from voxpop.ngrams import electing
 from voxpop.privacy import secret as secret_module
@@ -21,17 +22,20 @@ from voxpop.privacy.decide import SelectionRule, ThresholdRule
 from voxpop.sequences import children
 from voxpop.testing.audit import Counts, delta_shown, examine, surely_refuted
 from voxpop.testing.audit.copies import copied_documents
+from voxpop.testing.audit.engines import within_limit
 from voxpop.testing.audit.hitters_cases import near as hitters_near
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.sequences_cases import one_level
 from voxpop.testing.audit.shown import ERROR, surely_strays
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
+from voxpop.testing.audit.votes_cases import held_by, pairs
 from voxpop.union import plan as plan_module
-from voxpop.union import releasing, sharing
+from voxpop.union import releasing
+from voxpop.weighting import sharing
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
-UNION = vp.SetUnion(limit=LIMIT)
+UNION = vp.SetUnion(limit=LIMIT, weighting="l2-descent")
 
 
 def any_of(count, weight, plan):
@@ -122,7 +126,7 @@ def test_seed_fixed(monkeypatch):
 
 def test_threshold_off_by_one_user():
     """The optimal selection counts whole users: one more than there are."""
-    plan = vp.SetUnion(limit=1).plan(BUDGET)
+    plan = vp.SetUnion(limit=1, weighting="count").plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
     with pytest.MonkeyPatch.context() as patch:
@@ -180,6 +184,36 @@ def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
         electing, "lucky_candidates", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
     )
     assert_refuted(case, case.exact[0], case.exact[1] * factor, trials=60_000)
+
+
+def test_votes_with_half_the_noise(monkeypatch):
+    """N-grams as they run by default, whose votes are graded with half of what was charged."""
+    plan, phrases = pairs(BUDGET)
+    case = held_by(plan, phrases, 1, "n-grams, default")
+    real, ran = electing.Grades, case.joined.args[3]
+
+    def quiet(rules, *others):
+        halved = [replace(rule, scale=rule.scale / 2) if hasattr(rule, "scale") else rule for rule in rules]
+        return real(tuple(halved), *others)
+
+    monkeypatch.setattr(electing, "Grades", quiet)
+    twin = [float(ndtr(2 * (holders - ran.threshold) / ran.sigma)) for holders in (2, 1)]
+    assert_refuted(case, *twin, trials=80_000)
+
+
+def test_work_files_read_twice(monkeypatch):
+    """Within a memory limit alone: every user stands in the order of users twice, and weighs twice."""
+    plan = UNION.plan(BUDGET)
+    case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
+    assert examine(case, trials).passed
+    real = ordering.in_weighing_order
+
+    def twice(*given):
+        tokens, starts, keys = map(np.asarray, real(*given))
+        return np.tile(tokens, 2), np.concatenate([starts, starts[1:] + starts[-1]]), np.tile(keys, 2)
+
+    monkeypatch.setattr(ordering, "in_weighing_order", twice)
+    assert_refuted(case, any_of(LIMIT, 2 * LIMIT**-0.5, plan), 0.0, trials)
 
 
 def test_noise_of_half_the_scale_in_sequences(monkeypatch):

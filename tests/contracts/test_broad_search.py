@@ -13,9 +13,9 @@ from voxpop.testing import search
 from voxpop.testing.broad_search import TOLERANCE, search_broadly
 from voxpop.testing.crowds import piled_crowds, wild_crowds
 from voxpop.testing.weighed_search import search_weighing
-from voxpop.union.additive import Weighted, share_table
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import Sharing
+from voxpop.weighting.additive import Weighted, share_table
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import Sharing
 
 pytestmark = pytest.mark.jit
 

@@ -6,6 +6,7 @@ import pytest
 
 import voxpop as vp
 from corpora import corpus_of
+from naive_counts import no_noise
 from voxpop.counts import holders as holders_module
 from voxpop.counts.counts import Counts
 from voxpop.counts.holders import weights_of_holders
@@ -38,7 +39,12 @@ def farthest(rng):
     extra = int(rng.integers(len(users)))
     fewer = base + [user for place, user in enumerate(users) if place != extra]
     both = [
-        np.concatenate(list(weights_of_holders(corpus_of(each), release, limits, Secret.from_seed(1))))
+        np.concatenate(
+            [
+                weights.measured(no_noise, listed.size)[listed.ranks]
+                for listed, weights in weights_of_holders(corpus_of(each), release, limits, Secret.from_seed(1))
+            ]
+        )
         for each in (base + users, fewer)
     ]
     return np.linalg.norm(both[0] - both[1]) / UNIT / root_above(max(1, sum(limits)))

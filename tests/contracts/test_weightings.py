@@ -7,8 +7,8 @@ import pytest
 
 import voxpop as vp
 from voxpop.testing import search_sensitivity
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import Integers, Setting, Sharing
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import Integers, Setting, Sharing
 
 NAMES = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
 

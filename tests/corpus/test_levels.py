@@ -1,6 +1,7 @@
 """The walk through lengths against tuples and sets, on the real kernels."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,14 +12,14 @@ import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
 from voxpop.corpus import levels as levels_module
-from voxpop.corpus.bound import user_order
+from voxpop.corpus.weighing_order import weighing_order
 from voxpop.errors import InputError
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
-from voxpop.union.additive import Weighted
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BITS = 40
 WORDS = "abcd"
@@ -33,7 +34,7 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, occ
 
     order = range(len(users))
     if weighting == "l2-descent":
-        order = user_order(np.array(keys, np.uint64), secret, "all lengths").tolist()
+        order = weighing_order(np.array(keys, np.uint64), secret, "all lengths").tolist()
     held = [naive_ngrams.held([users[number]], length, candidates)[0] for number in order]
     bounded = naive.bounded_sets(held, limit, lambda place, gram: priority(order[place], gram))
     if weighting == "weighted":
@@ -120,8 +121,13 @@ def test_items_have_no_order_and_are_refused():
     """The message says which columns have one."""
     corpus = corpus_of([[["a"]]])
     items = vp.Corpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
+    levels = items.levels()
+    levels.keep_words(pa.array(["a"], pa.large_string()))
+    nothing = np.zeros(1, np.int64)
     with pytest.raises(InputError, match="text=, tokens= or sequence="):
-        items.levels()
+        levels.extend(Candidates(Pairs(nothing, nothing, nothing, single=False), nothing))
+    with pytest.raises(InputError, match="text=, tokens= or sequence="):
+        vp.NGrams(max_length=2).release(items, vp.Budget(4, 1e-7))
 
 
 def walk_two(corpus):

@@ -6,7 +6,7 @@ import pytest
 
 import voxpop as vp
 from look import corpus_documents
-from voxpop.corpus.sentences import split_sentences
+from voxpop.corpus.reading.sentences import split_sentences
 from voxpop.errors import InputError
 
 

@@ -218,12 +218,48 @@ def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
         vp.read(tmp_path / "t.parquet", user="who", text="text")
 
 
+@pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("name", ["empty.csv", "empty.jsonl", "header.csv"])
-def test_a_source_without_rows_is_refused(tmp_path, name):
-    """An empty file, or a header alone."""
+def test_a_source_without_rows_releases_nothing(tmp_path, name, memory):
+    """An empty file, or a header alone: an error would tell it from a table with one user, who releases nothing too."""
     (tmp_path / name).write_text("who,text\n" if name.startswith("header") else "")
-    with pytest.raises(SourceError, match="no rows"):
-        vp.read(tmp_path / name, user="who", text="text")
+    corpus = vp.read(tmp_path / name, user="who", text="text", memory=memory)
+    budget = vp.Budget(1, 1e-6)
+    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(rounds=2, weighting="weighted"), vp.NGrams(3)]
+    for mechanism in [*mechanisms, vp.SetUnion(limit=9, weighting="count", accounting="set-only")]:
+        release = mechanism.release(corpus, budget)
+        assert len(release) == 0
+        assert release.guarantee == vp.Guarantee(1, 1e-6)
+    corpus.save(tmp_path / "saved")
+    assert len(vp.SetUnion().release(vp.load_corpus(tmp_path / "saved"), budget)) == 0
+
+
+@pytest.mark.parametrize("days", [400, 40_000])
+def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
+    """Whatever else is there: one user who holds "tea" must not decide whether dates can be read."""
+    rows = [json.dumps({"who": user, "what": f"2020-01-{user % 28 + 1:02d}"}) for user in range(days)]
+    tea = json.dumps({"who": days, "what": "tea"})
+    (tmp_path / "dates.jsonl").write_text("\n".join(rows))
+    (tmp_path / "tea.jsonl").write_text("\n".join([*rows, tea]))
+    dates, with_tea = (vp.read(tmp_path / f"{name}.jsonl", user="who", items="what") for name in ("dates", "tea"))
+    assert dates.vocabulary.to_pylist() == [f"2020-01-{day:02d}" for day in range(1, 29)]
+    assert with_tea.vocabulary.to_pylist() == [*dates.vocabulary.to_pylist(), "tea"]
+    small = vp.read(tmp_path / "dates.jsonl", user="who", items="what", memory="1GiB")
+    assert small.vocabulary.equals(dates.vocabulary)
+
+
+def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
+    """In any column; lists that are all empty are lists of strings, too."""
+    rows = [
+        {"who": f"2020-01-{day:02d}", "text": "2020-01-01T00:00:00", "bag": ["2020-01-01"], "no": []} for day in (1, 2)
+    ]
+    path = tmp_path / "dates.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert vp.read(path, user="who", text="text", tokenizer="whitespace").vocabulary.to_pylist() == [
+        "2020-01-01T00:00:00"
+    ]
+    assert vp.read(path, user="who", tokens="bag").vocabulary.to_pylist() == ["2020-01-01"]
+    assert vp.read(path, user="who", sequence="no").user_key.size == 2
 
 
 def test_missing_paths_and_unknown_endings(tmp_path):

@@ -1,44 +1,164 @@
-"""The order in which users weigh: a user more moves none of the others, however close their hashes are."""
+"""The order in which users weigh, on every path: a user more moves none of the others, however close hashes are."""
 
 import numpy as np
-from hypothesis import given
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxpop.corpus.bound import user_order
+import voxpop as vp
+from corpora import corpus_of
+from three_paths import (
+    FewBits,
+    distance,
+    in_memory,
+    l2_shares,
+    on_spark,
+    users_of,
+    weigh_in_memory,
+    weigh_on_spark,
+    weigh_within_limit,
+    within_limit,
+)
+from voxpop.corpus.weighing_order import weighing_order
+from voxpop.privacy.secret import Secret
 
-
-class FewBits:
-    """Draws whose hashes agree in all but a few bits, which real ones do once in many millions of users."""
-
-    def __init__(self, hashes):
-        self.hashes = hashes
-
-    def draws(self, purpose, first, second):
-        chosen = np.array(self.hashes, np.uint64)[first.astype(np.int64)]
-        return np.stack([chosen, chosen], axis=1)
-
-
-HASHES = st.tuples(st.integers(0, 6), st.sampled_from([2, 4, 8, 16, 32])).flatmap(
+PATHS = pytest.mark.parametrize("path", [in_memory, within_limit, on_spark])
+LOW = st.tuples(st.integers(0, 6), st.sampled_from([2, 4, 8, 16, 32])).flatmap(
     lambda shape: st.lists(st.integers(0, 3).map(lambda low: low << shape[0]), min_size=shape[1], max_size=shape[1])
 )
+HASHES = st.one_of(LOW, LOW.map(lambda hashes: [2**64 - 1 - each for each in hashes]), st.just([5] * 16))
 
 
-@given(HASHES, st.data())
-def test_a_user_more_does_not_move_the_others(hashes, data):
+@PATHS
+@given(hashes=HASHES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_users_come_by_all_bits_of_the_hash_and_then_by_key(path, hashes, data):
+    """On every path, whatever lies where: also users of one hash, or of one key, each a user of its own."""
+    keys = data.draw(st.lists(st.integers(0, len(hashes) - 1), min_size=1, max_size=40), label="keys")
+    sizes = data.draw(st.lists(st.integers(1, 70), min_size=len(keys), max_size=len(keys)), label="sizes")
+    expected = sorted(range(len(keys)), key=lambda place: (hashes[keys[place]], keys[place]))
+    assert path(users_of(keys, sizes), FewBits(hashes)) == expected
+
+
+@PATHS
+@given(hashes=HASHES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_user_more_does_not_move_the_others(path, hashes, data):
     """Whoever comes or goes, and whether or not the number of users passes a power of two."""
-    extra = data.draw(st.integers(0, len(hashes) - 1))
-    keys = np.arange(len(hashes), dtype=np.uint64)
-    every = user_order(keys, FewBits(hashes), "test")
-    fewer = np.delete(keys, extra)
-    left = fewer[user_order(fewer, FewBits(hashes), "test")]
-    assert [user for user in every if user != extra] == left.tolist()
+    keys = data.draw(st.permutations(range(len(hashes))), label="keys")
+    extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
+    fewer = [key for place, key in enumerate(keys) if place != extra]
+    every, left = (users_of(some, [1] * len(some)) for some in (keys, fewer))
+    order = [keys[place] for place in path(every, FewBits(hashes)) if place != extra]
+    assert order == [fewer[place] for place in path(left, FewBits(hashes))]
 
 
-def test_a_power_of_two_moves_nobody():
-    """The twin that gave the place as many bits as the number of users has swapped two of eight users."""
-    hashes = [8, 0, 64, 128, 192, 256, 320, 384]
-    keys = np.arange(8, dtype=np.uint64)
-    every = user_order(keys, FewBits(hashes), "test").tolist()
-    fewer = user_order(keys[:7], FewBits(hashes), "test").tolist()
-    assert [user for user in every if user < 7] == fewer
+@PATHS
+@given(hashes=HASHES, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_where_users_lie_does_not_matter(path, hashes, data):
+    """Any order of the users of a table gives one order of weighing."""
+    shuffled = data.draw(st.permutations(range(len(hashes))), label="keys")
+    orders = [
+        [keys[place] for place in path(users_of(keys, [1] * len(keys)), FewBits(hashes))]
+        for keys in (list(range(len(hashes))), shuffled)
+    ]
+    assert orders[0] == orders[1]
+
+
+EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
+
+
+@PATHS
+def test_a_power_of_two_moves_nobody(path):
+    """A twin that gave the place as many bits as the number of users asked for has swapped two of eight users."""
+    every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
+    assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
     assert sorted(every) == list(range(8))
+
+
+WEIGHERS = pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit, weigh_on_spark])
+
+
+@WEIGHERS
+def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
+    """Two of the other seven changed places with the twin above, and the histograms lay 1.1803 apart."""
+    held = ["ab", "abc", "z", "z", "z", "a", "z", "c"]
+    every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
+    secret, shares = FewBits(EIGHT), l2_shares(4, 1.86)
+    apart = distance(*(weigh(corpus, shares, secret, "test") for corpus in (every, fewer)))
+    assert 0.1 < apart <= 1 + 1e-9, apart
+
+
+def by_the_bits_that_users_leave(keys, secret, occasion):
+    """The twin that ran within a limit: places take as many of the lowest bits as the number of users has."""
+    return by_bits(keys.size.bit_length(), keys, secret, occasion)
+
+
+def by_33_bits(keys, secret, occasion):
+    """The twin that ran in memory and on Spark: users whose first 33 bits agree come in the order of their places."""
+    return by_bits(31, keys, secret, occasion)
+
+
+def by_bits(low, keys, secret, occasion):
+    hashes = secret.draws(f"order/{occasion}", keys, 0)[:, 0]
+    return np.argsort(hashes >> np.uint64(low), kind="stable")
+
+
+def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
+    """The same users, the same search: beyond 1."""
+    monkeypatch.setattr("voxpop.corpus.weighing_order.weighing_order", by_the_bits_that_users_leave)
+    with pytest.raises(AssertionError, match=r"1\.1"):
+        test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh_in_memory)
+
+
+@pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
+def test_a_twin_that_asks_where_users_lie_is_caught(twin):
+    """Exchanged, two users whose compared bits agree weigh in another order."""
+    secret, keys = FewBits([3, 3, 3, 3]), np.arange(4, dtype=np.uint64)
+    orders = [some[twin(some, secret, "x")].tolist() for some in (keys, keys[::-1])]
+    assert orders[0] != orders[1]
+    assert [some[weighing_order(some, secret, "x")].tolist() for some in (keys, keys[::-1])] == [[0, 1, 2, 3]] * 2
+
+
+MILLIONS = 1 << 23
+
+
+def swapped_by_the_twin(secret, occasion):
+    """Return pairs of users that change places if 2^23 users leave 40 bits to compare, and one fewer leave 41."""
+    hashes = secret.draws(f"order/{occasion}", np.arange(MILLIONS, dtype=np.uint64), 0)[:, 0]
+    order = np.argsort(hashes)
+    first, second = order[:-1], order[1:]
+    differ = hashes[first] ^ hashes[second]
+    found = (differ < 1 << 24) & (differ >= 1 << 23) & (first > second)
+    return np.stack([first[found], second[found]], axis=1)
+
+
+def millions(pairs, count):
+    """Return users of whom few hold anything: a pair two words, one of them both; the last a word of its own."""
+    held = np.zeros(MILLIONS, np.int64)
+    held[pairs[:, 0]], held[pairs[:, 1]], held[-1] = 1, 2, 1
+    user_start = np.concatenate([[0], np.cumsum(held[:count])])
+    tokens = np.full(user_start[-1], 2 * len(pairs), np.int32)
+    for number, (one, other) in enumerate(pairs):
+        tokens[user_start[one]] = 2 * number
+        tokens[user_start[other] : user_start[other] + 2] = 2 * number, 2 * number + 1
+    words = pa.array([f"w{number:02}" for number in range(2 * len(pairs) + 1)], pa.large_string())
+    return vp.Corpus(tokens, user_start, np.arange(count, dtype=np.uint64), words, "items")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
+def test_one_user_more_at_two_to_the_twenty_third(weigh, record_property):
+    """Real hashes: with as many bits as the number of users left, eight pairs of others changed places."""
+    secret, occasion = Secret.from_seed(1), "round 0/length 1"
+    pairs = swapped_by_the_twin(secret, occasion)
+    assert len(pairs) == 8
+    room = {} if weigh is weigh_in_memory else {"room": 1 << 30}
+    one, other = (
+        weigh(millions(pairs, count), l2_shares(10, 1.86), secret, occasion, **room)
+        for count in (MILLIONS, MILLIONS - 1)
+    )
+    record_property("figure", f"{distance(one, other):.4f} apart")
+    assert 0.99 < distance(one, other) <= 1 + 1e-9

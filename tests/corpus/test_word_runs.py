@@ -5,9 +5,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.corpus import memory, word_runs
-from voxpop.corpus.memory import MemoryLimit
-from voxpop.corpus.word_runs import SHARE_OF_HEADS, WordRuns
+from voxpop.corpus.limited import memory, word_runs
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.word_runs import SHARE_OF_HEADS, WordRuns
 
 WORDS = st.sets(st.text(max_size=6), min_size=1, max_size=30)
 

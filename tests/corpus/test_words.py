@@ -11,7 +11,7 @@ import naive_corpus
 import voxpop as vp
 from look import corpus_documents
 from voxpop.arrow import text_buffers
-from voxpop.corpus.interner import WordInterner
+from voxpop.corpus.reading.interner import WordInterner
 
 TRICKY = [
     "Good morning, World",

@@ -19,9 +19,9 @@ from voxpop.evaluate import (
     private_top_patterns,
     private_true_positives,
 )
+from voxpop.evaluate.baselines.chains import release_chain
+from voxpop.evaluate.baselines.prefix_trees import release_prefix_tree
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.baselines import release_chain
-from voxpop.sequences.prefix_tree import release_prefix_tree
 
 SEQUENCES = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=7), min_size=1, max_size=12)
 

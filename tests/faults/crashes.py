@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 import voxpop as vp
-import voxpop.corpus.read
+import voxpop.corpus.reading.read
 import voxpop.ngrams.ngrams
 import voxpop.ngrams.releasing  # so that a forked process imports nothing
-from voxpop.corpus import memory
+from voxpop.corpus.limited import memory
 from voxpop.release.stored_plan import StoredPlan
 
 RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("old", "new")}

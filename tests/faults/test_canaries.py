@@ -149,7 +149,7 @@ def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
             raise ValueError(f"{WORD} is not in {NUMBER}") from error
 
     monkeypatch.setattr("voxpop.union.releasing.release_union", fail)
-    monkeypatch.setattr("voxpop.corpus.encode.merge_words", fail)
+    monkeypatch.setattr("voxpop.corpus.reading.layout.merge_words", fail)
     rows().write_parquet(tmp_path / "a.parquet")
     options = ["--user", "who", "--text", "text", "--epsilon", 1, "--delta", 1e-7]
     code, out, err = voxpop("items", tmp_path / "a.parquet", *options, "-o", tmp_path / "out")
@@ -160,7 +160,7 @@ def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
 
 def test_work_files_are_private_while_they_are_used(tmp_path):
     """No name in the folder, and rights of the owner alone on what is open."""
-    from voxpop.corpus.work_file import WorkFile
+    from voxpop.corpus.limited.work_file import WorkFile
 
     file = WorkFile(tmp_path)
     file.append(pl.Series([1, 2, 3]).to_numpy())

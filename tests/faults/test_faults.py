@@ -9,14 +9,14 @@ import pytest
 
 import voxpop as vp
 from faults import crashes
-from voxpop.corpus import memory
+from voxpop.corpus.limited import memory
 from voxpop.errors import InputError, SourceError
 
 SPILL = """
 import resource, sys
 from pathlib import Path
 import voxpop as vp
-from voxpop.corpus import memory
+from voxpop.corpus.limited import memory
 limit = memory.MemoryLimit(memory.FIXED + (1 << 16), 1 << 16, Path(sys.argv[2]))
 memory.MemoryLimit.of = staticmethod(lambda *_: limit)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
@@ -41,7 +41,7 @@ STARVED = """
 import resource, sys
 from voxpop.cli import main
 import numba, polars, pyarrow.csv, scipy.special
-from voxpop.corpus.read import read
+from voxpop.corpus.reading.read import read
 read(polars.DataFrame({"who": [1], "text": ["warm up"]}), user="who", text="text")
 size = int(open("/proc/self/statm").read().split()[0]) * 4096 + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (size, size))

@@ -185,7 +185,7 @@ junk = st.text(max_size=8) | st.sampled_from(
 )
 LINE = """--user --text --tokens --items --sequence --epsilon --delta --limit --weighting --noise --alpha --rounds --eta
 --max-length --thresholds --budgets --pruning --measurement --tokenizer --seed --json --memory --work-folder --unit
---values --focus --cap
+--values --pool --cap
 --words --sampling --accounting --alphabet --max-gram --combine --consistency --synthesize --no-guide -o"""
 flags = st.sampled_from(LINE.split())
 commands = st.sampled_from(

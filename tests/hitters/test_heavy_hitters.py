@@ -11,6 +11,7 @@ import voxpop as vp
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.hitters.alphabet import spell
 from voxpop.hitters.electorate import Electorate
+from voxpop.hitters.releasing import release_of
 from voxpop.hitters.rules import Rules
 from voxpop.hitters.simulation import simulate
 from voxpop.privacy.secret import Secret
@@ -81,6 +82,17 @@ def test_an_empty_release_is_a_release(tmp_path):
     assert len(release) == 0
     release.save(tmp_path / "none")
     assert vp.load(tmp_path / "none") == release
+
+
+def test_a_record_says_what_others_saw_on_the_way(tmp_path):
+    """Of a federation: the guarantee is about what is released, and the server saw more."""
+    plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
+    release = release_of([["tea"]], plan, private=True, seen="the server saw sums of votes")
+    release.save(tmp_path / "found")
+    record = json.loads((tmp_path / "found" / "release.json").read_text())
+    assert record["guarantee"]["seen"] == "the server saw sums of votes"
+    assert vp.load(tmp_path / "found").guarantee == release.guarantee != plan.guarantee
+    assert "seen" not in plan.guarantee.to_dict()
 
 
 def test_plan_and_release_hold_no_private_number():

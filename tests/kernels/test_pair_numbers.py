@@ -9,7 +9,14 @@ from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_r
 
 SIZE = 6
 IDS = st.lists(st.integers(-1, SIZE - 1), max_size=40)
+MOST = 1 << 31
 LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
+
+
+def numbered(*arguments):
+    """Return the names of pairs, by number."""
+    names, count, _ = number_pairs(*arguments, MOST)
+    return names[:count]
 
 
 def naive_pairs(ids, partners, offset, need, estimates):
@@ -29,7 +36,8 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
     expected = naive_pairs(ids, ids, offset, need, estimates)
     mine = np.array(ids, np.int32)
     partners = mine.copy() if alone else mine
-    names, table = number_pairs(mine, partners, offset, 0, mine.size, np.array(need), np.array(estimates))
+    names, count, table = number_pairs(mine, partners, offset, 0, mine.size, np.array(need), np.array(estimates), MOST)
+    names = names[:count]
     assert names.tolist() == list(dict.fromkeys(name for name in expected if name is not None))
     assert [None if number < 0 else names[number] for number in mine] == expected
     assert find_names(names, table).tolist() == list(range(names.size))
@@ -43,9 +51,9 @@ def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cu
     end = min(cut, len(ids))
     zeros = np.zeros(SIZE, np.int64)
     mine = np.array(ids, np.int32)
-    names, _ = number_pairs(mine, mine, 1, 0, end, zeros, zeros)
+    names = numbered(mine, mine, 1, 0, end, zeros, zeros)
     short = np.array(ids[:end], np.int32)
-    again, _ = number_pairs(short, short, 1, 0, end, zeros, zeros)
+    again = numbered(short, short, 1, 0, end, zeros, zeros)
     assert mine[end:].tolist() == ids[end:]
     assert mine[:end].tolist() == short.tolist()
     assert names.tolist() == again.tolist()
@@ -62,11 +70,22 @@ def test_merging_keeps_every_name_once(first, second):
 
 
 @pytest.mark.jit
+@pytest.mark.parametrize("more", [0, 1])
+def test_more_pairs_than_numbers_are_said_to_be_too_many(more):
+    """Up to the most all are numbered; one more is refused, and not given the number of another."""
+    ids = np.arange((1 << 12) + 1 + more, dtype=np.int32)
+    zeros = np.zeros(ids.size, np.int64)
+    _, count, _ = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, 1 << 12)
+    assert count == (-1 if more else 1 << 12)
+
+
+@pytest.mark.jit
 def test_the_table_grows():
     """A hundred thousand distinct pairs, each found again."""
     ids = np.arange(100_001, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
-    names, table = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros)
+    names, count, table = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, MOST)
+    names = names[:count]
     assert names.size == 100_000
     assert np.array_equal(find_names(names, table), np.arange(100_000))
 

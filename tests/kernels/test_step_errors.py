@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mpmath import MPContext
 
-from voxpop.union.descent import L1Descent, L2Descent
-from voxpop.union.sharing import Setting, bits_below
+from voxpop.weighting.descent import L1Descent, L2Descent
+from voxpop.weighting.sharing import Setting, bits_below
 
 fifty = MPContext()
 fifty.dps = 50

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import naive
 from strategies import as_arrays, bounded_users
 from voxpop.testing import neighbour_distance
-from voxpop.union.cells import SHARINGS
-from voxpop.union.sharing import Setting
+from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.sharing import Setting
 
 LIMIT = 6
 CUTOFFS = st.floats(1.0, 6.0)

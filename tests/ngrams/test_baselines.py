@@ -6,7 +6,7 @@ import naive_ngrams
 import voxpop as vp
 from corpora import corpus_of
 from voxpop.evaluate import private_gram_counts, private_ngram_coverage, private_spurious_share, released_by_length
-from voxpop.ngrams.baselines import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from voxpop.evaluate.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
 USERS = [[["a", "b", "a"], ["b", "a", "b", "c"]], [["c"], ["a", "b", "a"]], []]
 

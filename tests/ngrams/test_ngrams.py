@@ -13,6 +13,7 @@ import naive_ngrams
 import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
+from voxpop import threads
 from voxpop.corpus import bound, levels
 from voxpop.errors import BudgetError, InputError, UnsoundError
 
@@ -56,6 +57,7 @@ def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget
     """The randomness belongs to grams and users, not to the order of work."""
     plan = vp.NGrams(max_length=4, limit=3).plan(budget)
     first = plan.release(letters, seed=7)
+    monkeypatch.setattr(threads, "THREADS", 1)
     monkeypatch.setattr(bound, "THREADS", 1)
     monkeypatch.setattr(levels, "THREADS", 5)
     monkeypatch.setattr(bound, "TOKENS_AT_ONCE", 1000)
@@ -171,7 +173,7 @@ def test_next_to_no_data_gives_an_empty_release(users, budget):
 def test_one_length_is_a_set_union(letters, budget):
     """With max_length 1 the plan is that of set union."""
     one = vp.NGrams(max_length=1, limit=20).plan(budget)
-    union = vp.SetUnion(limit=20).plan(budget)
+    union = vp.SetUnion(limit=20, weighting="l2-descent").plan(budget)
     assert one.first.scale == pytest.approx(union.sigma, rel=1e-6)
     assert one.first.threshold == pytest.approx(union.threshold, rel=1e-4)
     assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1))

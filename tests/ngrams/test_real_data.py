@@ -6,7 +6,7 @@ from benchmarks.common import PUBLISHED_NGRAMS
 
 import voxpop as vp
 from voxpop.evaluate import private_spurious_share
-from voxpop.ngrams.baselines import AllGrams
+from voxpop.evaluate.baselines.all_grams import AllGrams
 
 PAPER = [17, 254, 1273, 1954, 2221, 2020]
 """DPNE, Table 4, row DPNE."""

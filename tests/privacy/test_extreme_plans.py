@@ -33,7 +33,8 @@ DELTAS = st.one_of(
     st.floats(math.log(1e-300), math.log(0.1)).map(math.exp),
     st.floats(math.log(1e-20), math.log(0.1)).map(math.exp),
 )
-LIMITS = st.one_of(st.sampled_from([1, 2, 10**6]), st.floats(0, math.log(10**6)).map(lambda log: int(math.exp(log))))
+LIMITS = st.one_of(st.sampled_from([1, 2, 10**7]), st.floats(0, math.log(10**7)).map(lambda log: int(math.exp(log))))
+ALPHAS = st.one_of(st.sampled_from([0.0, 3.0, 5.0, 1000.0]), st.floats(0, math.log(1000)).map(math.exp))
 
 
 def planned(mechanism, budget):
@@ -144,7 +145,7 @@ def check_selection(epsilon, delta, plan):
     LIMITS,
     st.sampled_from([1, 1, 1, 2, 16]),
     st.sampled_from(["joint", "published"]),
-    st.sampled_from([0.0, 3.0, 1000.0]),
+    ALPHAS,
     st.lists(LIMITS, min_size=3, max_size=3),
 )
 def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, rounds, accounting, alpha, counts):
@@ -157,6 +158,7 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ro
     if plan is not None:
         assert 0 < plan.delta <= delta
         check_union(plan, [1, limit, *counts])
+        assert all(one.shares.setting.cutoff < 2**62 for one in plan.rounds)
 
 
 @pytest.mark.slow
@@ -170,14 +172,21 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ro
     st.sampled_from(["joint", "published"]),
     st.sampled_from(["auto", "equal", 1.2, 0.2, 5.0]),
     st.booleans(),
+    ALPHAS,
     st.lists(LIMITS, min_size=2, max_size=2),
 )
 def test_no_plan_of_n_grams_breaks_its_promise(
-    epsilon, delta, limit, lengths, weighting, accounting, budgets, guide, counts
+    epsilon, delta, limit, lengths, weighting, accounting, budgets, guide, alpha, counts
 ):
     """The first length beside the cap of all later ones, and the later ones within that cap."""
     ngrams = vp.NGrams(
-        max_length=lengths, limit=limit, weighting=weighting, accounting=accounting, budgets=budgets, guide=guide
+        max_length=lengths,
+        limit=limit,
+        weighting=weighting,
+        accounting=accounting,
+        budgets=budgets,
+        guide=guide,
+        alpha=alpha,
     )
     plan = planned(ngrams, vp.Budget(epsilon, delta))
     if plan is None:
@@ -243,7 +252,7 @@ def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
     """With so many items a user the grid is coarse, rounding is paid for in noise, and the cutoff grows with that."""
     with pytest.raises(BudgetError, match="cutoff"):
-        vp.SetUnion(limit=10**6, alpha=1000.0).plan(vp.Budget(1e-3, 1.2265865115027022e-12))
+        vp.SetUnion(limit=10**6, weighting="l2-descent", alpha=1000.0).plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
 
 def test_a_length_that_gets_next_to_nothing_is_refused():

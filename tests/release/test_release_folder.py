@@ -10,8 +10,9 @@ from contextlib import suppress
 import pytest
 
 from voxpop.errors import ReleaseError
-from voxpop.release import folder, load
-from voxpop.release.folder import folder_to_read, replace_folder
+from voxpop.files import folder
+from voxpop.files.folder import folder_to_read, replace_folder
+from voxpop.release import load
 
 OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
 
@@ -142,7 +143,7 @@ def test_names_that_are_patterns_are_plain_names(tmp_path):
 KILLED = """
     import sys
     from pathlib import Path
-    from voxpop.release.folder import replace_folder
+    from voxpop.files.folder import replace_folder
     target = Path(sys.argv[1])
     print("ready", flush=True)
     for turn in range(10**9):

@@ -16,7 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.ngrams.plan import LengthRun
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.release.grams import SCHEMA
 from voxpop.release.report import about_ngrams, about_union, report_of, words
 from voxpop.release.report.chances import optimal_chance, share_of, threshold_chance, users_for, voting_chance
@@ -71,7 +71,7 @@ class Parsed(HTMLParser):
 
 
 UNIONS = [
-    vp.SetUnion(limit=100),
+    vp.SetUnion(limit=100, weighting="l2-descent"),
     vp.SetUnion(limit=30, weighting="weighted", accounting="published"),
     vp.SetUnion(limit=20, weighting="count"),
     vp.SetUnion(limit=20, weighting="weighted", noise="laplace", rounds=2),
@@ -94,7 +94,7 @@ def test_chances_of_set_union_are_the_plans(union, size):
 
 def test_chances_of_optimal_selection_are_the_plans():
     """One item each: the optimal rule, at the plan's own delta."""
-    plan = vp.SetUnion(limit=1).plan(BUDGET)
+    plan = vp.SetUnion(limit=1, weighting="count").plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.holders(p) for p in (0.01, 0.5, 0.999)]
 
@@ -102,7 +102,7 @@ def test_chances_of_optimal_selection_are_the_plans():
 def test_chances_of_ngrams_are_the_plans():
     """With the planned noise in place of what ran, the report needs as many holders as the plan."""
     plan = vp.NGrams(max_length=4, limit=50, weighting="l2-descent").plan(BUDGET)
-    from voxpop.ngrams.planning import threshold_for
+    from voxpop.ngrams.later import threshold_for
 
     for each in plan.lengths[1:]:
         threshold = threshold_for(plan.mechanism.eta, each.sigma, 1, 10)

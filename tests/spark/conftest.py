@@ -47,7 +47,8 @@ def spark(java, written):
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     here = Path(__file__).parent
-    os.environ["PYTHONPATH"] = os.pathsep.join(str(each) for each in (here, here.parent))  # for classes of tests
+    before = [path for path in [os.environ.get("PYTHONPATH")] if path]  # workers run the package that is tested
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent), *before])  # and classes of tests
     session = (
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")

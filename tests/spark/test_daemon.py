@@ -34,8 +34,8 @@ from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
-from voxpop.union.additive import Weighted
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.sharing import BoundShares, Setting
 import numpy as np
 
 rows = pa.record_batch({"u": pa.array(range(5)), "c": pa.array([["a", "b", "c", "d", "a", "b"]] * 5)})

@@ -47,6 +47,13 @@ def test_a_table_in_which_nobody_holds_anything(read_both):
     assert len(same(read_both, vp.SetUnion(weighting="weighted"), table)) == 0
 
 
+def test_a_table_without_rows_releases_nothing(read_both):
+    """As on one machine: an error would tell it from a table of one user."""
+    table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
+    assert len(same(read_both, vp.NGrams(max_length=2, weighting="weighted"), table)) == 0
+    assert len(same(read_both, vp.SetUnion(), table)) == 0
+
+
 def test_odd_characters_and_strings_of_a_megabyte(read_both):
     """Zero bytes, emoji, combining marks and lengths around a block; nulls in lists are left out."""
     huge = "h" * 2**20

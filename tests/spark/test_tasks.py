@@ -18,9 +18,9 @@ from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
 from voxpop.spark.ballots import lent_ballot
-from voxpop.union.additive import Weighted
-from voxpop.union.descent import L2Descent
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
 
 BITS = 40
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import voxpop as vp
-from voxpop.union.planning import round_fractions
+from voxpop.errors import InputError
+from voxpop.rounds.fractions import round_fractions
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 
@@ -19,7 +20,7 @@ def test_published_accounting_has_the_papers_numbers(weighting):
 
 def test_joint_accounting_lowers_noise_and_threshold():
     """The exact bound of theory C.2: sigma about 1.2824 and threshold about 6.3974."""
-    plan = vp.SetUnion(limit=100).plan(PAPER)
+    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(PAPER)
     assert plan.sigma < 1.2960
     assert plan.threshold < 6.41
     assert plan.threshold + plan.sigma < 6.39736 + 1.28240 + 2e-3
@@ -41,14 +42,14 @@ def test_no_plan_spends_more_than_its_budget(weighting, rounds, accounting):
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
     """No NaN, no infinity: numbers that can run, within the budget."""
-    plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
+    plan = vp.SetUnion(limit=limit, weighting="l2-descent").plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 
 def test_holders_of_an_item_follow_from_threshold_and_share():
     """A user of n items gives 1/sqrt(n) each, so ten items each need about sqrt(10) times the users."""
-    plan = vp.SetUnion(limit=100).plan(PAPER)
+    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(PAPER)
     assert plan.holders(0.5, items=1) == int(np.ceil(plan.threshold))
     assert plan.holders(0.5, items=100) == int(np.ceil(plan.threshold * 10))
     assert plan.holders(0.9, items=10) > plan.holders(0.5, items=10)
@@ -57,22 +58,22 @@ def test_holders_of_an_item_follow_from_threshold_and_share():
 
 def test_holders_is_never_where_the_cutoff_is_too_low():
     """With alpha 0 items stop at the threshold: even a million users reach probability 0.5 and no more."""
-    plan = vp.SetUnion(alpha=0).plan(PAPER)
+    plan = vp.SetUnion(weighting="l2-descent", alpha=0).plan(PAPER)
     assert plan.holders(0.9) is None
     assert "never" in str(plan)
 
 
 def test_limit_one_plans_the_optimal_selection():
     """One item per user needs no noise: the optimal mechanism is selected, and it needs fewer users."""
-    optimal = vp.SetUnion(limit=1).plan(PAPER)
-    published = vp.SetUnion(limit=1, accounting="published").plan(PAPER)
+    optimal = vp.SetUnion(limit=1, weighting="l2-descent").plan(PAPER)
+    published = vp.SetUnion(limit=1, weighting="l2-descent", accounting="published").plan(PAPER)
     assert optimal.rounds[0].noise == "optimal"
     assert optimal.holders(0.5) < published.holders(0.5)
 
 
 def test_the_plan_reads_as_text():
     """Weighting, guarantee, sigma and users needed are all there."""
-    text = str(vp.SetUnion(limit=100).plan(vp.Budget(4, 1e-7)))
+    text = str(vp.SetUnion(limit=100, weighting="l2-descent").plan(vp.Budget(4, 1e-7)))
     for part in ("l2-descent", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
         assert part in text
 
@@ -83,3 +84,13 @@ def test_round_fractions_rise_and_sum_to_one(rounds):
     fractions = round_fractions(rounds)
     assert sum(fractions) == pytest.approx(1.0, abs=1e-12)
     assert list(fractions) == sorted(fractions)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [vp.SetUnion(), vp.SetUnion(weighting="l2-descent"), vp.NGrams(2), vp.HeavyHitters()]
+)
+@pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
+def test_what_is_no_budget_is_explained(mechanism, budget):
+    """By every mechanism, adaptive rounds among them, before anything is planned."""
+    with pytest.raises(InputError, match="Budget"):
+        mechanism.plan(budget)

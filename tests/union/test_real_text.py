@@ -51,7 +51,7 @@ def test_three_rounds_release_far_more_than_one_where_users_share_evenly(posts):
 @pytest.mark.data
 def test_the_optimal_selection_for_one_item_per_user(posts):
     """With limit 1 it releases a quarter more than published Gaussian noise, and no less than Laplace within 2 %."""
-    optimal = len(vp.SetUnion(limit=1).release(posts, BUDGET))
+    optimal = len(vp.SetUnion(limit=1, weighting="count").release(posts, BUDGET))
     gaussian, laplace = (
         len(vp.SetUnion(1, "count", noise, accounting="published").release(posts, BUDGET))
         for noise in ("gaussian", "laplace")

@@ -9,8 +9,9 @@ import pytest
 
 import voxpop as vp
 from voxpop.privacy.budget import Budget
-from voxpop.union.set_only import CAP, LEAST_UNITS, CappedSharing
-from voxpop.union.sharing import Setting
+from voxpop.union.set_only import CAP, LEAST_UNITS
+from voxpop.weighting.capped import CappedSharing
+from voxpop.weighting.sharing import Setting
 
 
 def set_only(**fields):
@@ -56,7 +57,6 @@ def test_the_real_path_releases_with_the_planned_probability(probability, budget
         ({"weighting": "l2-descent"}, "number of its items alone"),
         ({"noise": "laplace"}, "no noise"),
         ({"weighting": "l1-descent", "noise": "laplace"}, "no noise"),
-        ({"focus": True}, "nothing but the set"),
         ({"cap": 0.0}, "`cap`"),
         ({"cap": 1.5}, "`cap`"),
         ({"cap": math.nan}, "`cap`"),

@@ -7,16 +7,12 @@ import typer
 from voxpop.cli.ask import ask
 from voxpop.cli.audit import audit
 from voxpop.cli.complete import complete
-from voxpop.cli.count import count
 from voxpop.cli.demo import demo
 from voxpop.cli.export import export
-from voxpop.cli.hitters import hitters
-from voxpop.cli.items import items
 from voxpop.cli.ledger import commands as ledger
-from voxpop.cli.ngrams import ngrams
-from voxpop.cli.plan import plan
-from voxpop.cli.sequences import sequences
+from voxpop.cli.plan import commands as plan
 from voxpop.cli.show import show
+from voxpop.mechanisms import MECHANISMS, load
 
 app = typer.Typer(
     name="voxpop",
@@ -29,9 +25,9 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        import voxpop
+        from voxpop.version import installed_version
 
-        typer.echo(f"voxpop {voxpop.__version__}")
+        typer.echo(f"voxpop {installed_version()}")
         raise typer.Exit
 
 
@@ -44,6 +40,9 @@ def voxpop(
     """Find what many people share, and release it with user-level differential privacy."""
 
 
-for command in (items, ngrams, hitters, sequences, ask, plan, show, complete, count, export, audit, demo):
+for mechanism in MECHANISMS:
+    app.command(mechanism.command)(load(f"{mechanism.cli}:{mechanism.command}"))
+app.add_typer(plan, name="plan")
+for command in (ask, show, complete, export, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")

@@ -41,7 +41,7 @@ def tokenizer_of(name: str) -> Any:
 
 def _missing(wish: str, source: list[str]) -> InputError:
     """Ask the source for a column that cannot be there: its refusal names those that are."""
-    from voxpop.corpus.sources import open_source
+    from voxpop.corpus.reading.sources import open_source
 
     try:
         next(iter(open_source(source, [""], 1)), None)

@@ -1,32 +1,22 @@
 """`voxpop count`: about how many users hold each released gram."""
 
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voxpop.cli.options import (
-    Dataset,
-    Delta,
-    Epsilon,
-    Items,
-    Json,
-    LedgerFile,
-    Saved,
-    Seed,
-    Sequence,
-    Sources,
-    Text,
-    Tokenizer,
-    Tokens,
-    User,
-    budget_of,
-    numbers_of,
-)
+from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
+from voxpop.cli.options import Json, Saved, numbers_of
+from voxpop.cli.releasing import released
 
 if TYPE_CHECKING:
+    from voxpop.counts.plan import CountsPlan
+    from voxpop.privacy.budget import Budget
     from voxpop.release.tally import Tally
+
+__all__ = ["Options", "Spend", "count"]
 
 FullFor = Annotated[
     str,
@@ -38,23 +28,32 @@ Save = Annotated[bool, typer.Option("--save/--no-save", help="Save the counts be
 First = Annotated[int, typer.Option(min=0, help="How many grams to show, most users first.")]
 
 
+@dataclass(frozen=True)
+class Options:
+    """The grams that are counted, and the fields of counts."""
+
+    folder: Saved
+    limit: FullFor = "100"
+
+    def planned(self, budget: "Budget") -> "CountsPlan":
+        """Return the plan; the grams are those of a saved release."""
+        from voxpop.counts.counts import Counts
+        from voxpop.release.loading import load
+
+        limits = numbers_of("--limit", self.limit, int)
+        return Counts(limits[0] if len(limits) == 1 else limits).plan(budget, load(self.folder))
+
+
+@bundled
 def count(
-    folder: Saved,
-    source: Sources,
-    user: User = None,
-    text: Text = None,
-    tokens: Tokens = None,
-    items: Items = None,
-    sequence: Sequence = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    limit: FullFor = "100",
+    options: Options,
+    where: Where,
+    columns: Columns,
+    spend: Spend,
+    charge: Charge,
+    place: Place,
     first: First = 20,
     save: Save = True,
-    tokenizer: Tokenizer = "words",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    seed: Seed = None,
     json: Json = False,
 ) -> None:
     """Count, with noise, how many users hold each gram of a saved release.
@@ -63,34 +62,22 @@ def count(
 
     voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8
     """
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.ledger import account_of, run
-    from voxpop.cli.stages import stage
-    from voxpop.counts.counts import Counts
-    from voxpop.release.loading import load
     from voxpop.release.saving import check_target
 
-    # All that can be wrong with the call comes before the data, and the data before the budget is spent.
-    budget = budget_of(epsilon, delta)
-    limits = numbers_of("--limit", limit, int)
-    release = load(folder)
-    plan = Counts(limits[0] if len(limits) == 1 else limits).plan(budget, release)
-    if save:
-        check_target(folder)
-    account = account_of(ledger, dataset, seed)
-    if account is not None:
-        account.check(plan.guarantee)
-    columns = chosen_columns(source, user, text=text, tokens=tokens, items=items, sequence=sequence)
-    cut = tokenizer_of(tokenizer)
-    with stage("Reading"):
-        from voxpop.corpus.read import read
-
-        corpus = read(source, tokenizer=cut, **columns)
-    with stage("Counting"):
-        tally = run(plan, corpus, seed, account)
-    if save:
+    budget = spend.budget
+    folder = options.folder if save else None
+    _, tally = released(
+        lambda: check_target(options.folder) if save else None,
+        lambda: options.planned(budget),
+        where,
+        columns,
+        charge,
+        place,
+        "Counting",
+    )
+    if folder is not None:
         tally.save(folder)
-    _report(tally, folder if save else None, first, as_json=json)
+    _report(tally, folder, first, as_json=json)
 
 
 def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -> None:

@@ -31,7 +31,7 @@ def demo(output: Output = Path("demo-vocabulary"), json: Json = False) -> None:
     if not json:
         typer.echo(f"Data: {DATA}.")
     with stage("Reading"):
-        from voxpop.corpus.read import read
+        from voxpop.corpus.reading.read import read
 
         corpus = read(standard_library(), user="module", text="text")
     with stage("Releasing"):

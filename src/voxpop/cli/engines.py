@@ -29,7 +29,7 @@ def check_engine(engine: str, master: str | None) -> None:
 
 def read_with(engine: str, master: str | None, source: list[str], columns: dict[str, Any], **reading: Any) -> Any:
     """Return the corpus of a call."""
-    from voxpop.corpus.read import read
+    from voxpop.corpus.reading.read import read
 
     if engine == "local":
         with stage("Reading"):

@@ -1,29 +1,18 @@
 """`voxpop hitters`: from a table of who wrote what to the words that many users hold."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.options import (
-    Dataset,
-    Delta,
-    Epsilon,
-    Items,
-    Json,
-    LedgerFile,
-    Memory,
-    Output,
-    Seed,
-    Sequence,
-    Sources,
-    Text,
-    Tokenizer,
-    Tokens,
-    User,
-    WorkFolder,
-    budget_of,
-)
+from voxpop.cli.bundles import ONE_MACHINE, Charge, Columns, Result, Spend, Where, bundled
 from voxpop.cli.releasing import release_and_report
+
+if TYPE_CHECKING:
+    from voxpop.hitters.plan import HittersPlan
+    from voxpop.privacy.budget import Budget
+
+__all__ = ["Options", "Spend", "hitters"]
 
 MaxLength = Annotated[int, typer.Option(help="Most symbols of a word, its end mark counted.")]
 Unit = Annotated[int, typer.Option(help="Symbols by which prefixes grow in a round, 1 to 4.")]
@@ -35,49 +24,30 @@ Alphabet = Annotated[
 ]
 
 
-def hitters(
-    source: Sources,
-    output: Output,
-    user: User = None,
-    text: Text = None,
-    tokens: Tokens = None,
-    items: Items = None,
-    sequence: Sequence = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    max_length: MaxLength = 10,
-    unit: Unit = 1,
-    words: WordsOfUser = "one",
-    sampling: Sampling = "bernoulli",
-    accounting: Accounting = "exact",
-    alphabet: Alphabet = "characters",
-    tokenizer: Tokenizer = "words",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    memory: Memory = None,
-    work_folder: WorkFolder = None,
-    seed: Seed = None,
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class Options:
+    """The fields of heavy hitters."""
+
+    max_length: MaxLength = 10
+    unit: Unit = 1
+    words: WordsOfUser = "one"
+    sampling: Sampling = "bernoulli"
+    accounting: Accounting = "exact"
+    alphabet: Alphabet = "characters"
+
+    def planned(self, budget: "Budget") -> "HittersPlan":
+        """Return the plan."""
+        from voxpop.hitters.heavy_hitters import HeavyHitters
+
+        fields: dict[str, Any] = vars(self)
+        return HeavyHitters(**fields).plan(budget)
+
+
+@bundled
+def hitters(where: Where, columns: Columns, options: Options, spend: Spend, charge: Charge, result: Result) -> None:
     """Release the words that many users hold, by sampled votes alone (TrieHH).
 
     voxpop hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words
     """
-    from voxpop.hitters.heavy_hitters import HeavyHitters
-
-    budget = budget_of(epsilon, delta)
-    fields: dict[str, Any] = {"words": words, "sampling": sampling, "accounting": accounting, "alphabet": alphabet}
-    release_and_report(
-        lambda: HeavyHitters(max_length=max_length, unit=unit, **fields).plan(budget),
-        source,
-        output,
-        user,
-        {"text": text, "tokens": tokens, "items": items, "sequence": sequence},
-        tokenizer=tokenizer,
-        seed=seed,
-        json=json,
-        ledger=ledger,
-        dataset=dataset,
-        memory=memory,
-        work_folder=work_folder,
-    )
+    budget = spend.budget
+    release_and_report(lambda: options.planned(budget), where, columns, charge, ONE_MACHINE, result)

@@ -1,92 +1,48 @@
 """`voxpop items`: from a table of who wrote what to a released set of items."""
 
-from voxpop.cli.engines import Engine, Master
-from voxpop.cli.options import (
-    Accounting,
-    Alpha,
-    Cap,
-    Dataset,
-    Delta,
-    Epsilon,
-    Focus,
-    Items,
-    Json,
-    LedgerFile,
-    Limit,
-    Memory,
-    Noise,
-    Output,
-    Rounds,
-    Seed,
-    Sequence,
-    Sources,
-    Text,
-    Tokenizer,
-    Tokens,
-    User,
-    WeightingName,
-    WorkFolder,
-    budget_of,
-    set_union_of,
-)
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from voxpop.cli.bundles import Charge, Columns, Place, Result, Spend, Where, bundled
+from voxpop.cli.options import Accounting, Alpha, Cap, Limit, Noise, Pool, Rounds, UnionWeighting
 from voxpop.cli.releasing import release_and_report
 
+if TYPE_CHECKING:
+    from voxpop.privacy.budget import Budget
+    from voxpop.union.adaptive.plan import AdaptivePlan
+    from voxpop.union.plan import UnionPlan
 
+__all__ = ["Options", "Spend", "items"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The fields of a set union."""
+
+    limit: Limit = None
+    weighting: UnionWeighting = "adaptive"
+    noise: Noise = "gaussian"
+    alpha: Alpha = None
+    rounds: Rounds = 1
+    accounting: Accounting = "joint"
+    cap: Cap = None
+    pool: Pool = None
+
+    def planned(self, budget: "Budget") -> "UnionPlan | AdaptivePlan":
+        """Return the plan; the mechanism checks its fields itself."""
+        from voxpop.union.set_union import SetUnion
+
+        fields: dict[str, Any] = vars(self)
+        return SetUnion(**fields).plan(budget)
+
+
+@bundled
 def items(
-    source: Sources,
-    output: Output,
-    user: User = None,
-    text: Text = None,
-    tokens: Tokens = None,
-    items: Items = None,
-    sequence: Sequence = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    limit: Limit = 100,
-    weighting: WeightingName = "l2-descent",
-    noise: Noise = "gaussian",
-    alpha: Alpha = 3.0,
-    rounds: Rounds = 1,
-    accounting: Accounting = "joint",
-    focus: Focus = False,
-    cap: Cap = None,
-    tokenizer: Tokenizer = "words",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    memory: Memory = None,
-    work_folder: WorkFolder = None,
-    engine: Engine = "local",
-    master: Master = None,
-    seed: Seed = None,
-    json: Json = False,
+    where: Where, columns: Columns, options: Options, spend: Spend, charge: Charge, place: Place, result: Result
 ) -> None:
     """Release the items that many users share.
 
     voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words
     """
-    budget = budget_of(epsilon, delta)
-    fields = {
-        "weighting": weighting,
-        "noise": noise,
-        "alpha": alpha,
-        "rounds": rounds,
-        "accounting": accounting,
-        "focus": focus,
-        "cap": cap,
-    }
-    release_and_report(
-        lambda: set_union_of(limit=limit, **fields).plan(budget),
-        source,
-        output,
-        user,
-        {"text": text, "tokens": tokens, "items": items, "sequence": sequence},
-        tokenizer=tokenizer,
-        seed=seed,
-        json=json,
-        ledger=ledger,
-        dataset=dataset,
-        memory=memory,
-        work_folder=work_folder,
-        engine=engine,
-        master=master,
-    )
+    budget = spend.budget
+    release_and_report(lambda: options.planned(budget), where, columns, charge, place, result)

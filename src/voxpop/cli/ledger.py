@@ -87,7 +87,7 @@ def _described(account: "LedgerAccount") -> dict[str, Any]:
 
 
 def _text(account: dict[str, Any]) -> str:
-    from voxpop.union.describe import table
+    from voxpop.tables import table
 
     budget, spent = account["budget"], account["spent"]
     lines = [f'"{account["dataset"]}" may spend ({budget["epsilon"]:g}, {budget["delta"]:g})-DP in all']

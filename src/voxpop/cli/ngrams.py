@@ -1,99 +1,89 @@
 """`voxpop ngrams`: from a table of who wrote what to released phrases."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.engines import Engine, Master
+from voxpop.cli.bundles import Charge, OrderedColumns, Place, Result, Spend, Where, bundled
 from voxpop.cli.options import (
     Accounting,
-    Alpha,
     Budgets,
-    Dataset,
-    Delta,
-    Epsilon,
     Eta,
     Guide,
-    Json,
-    LedgerFile,
     Limits,
     MaxLength,
     Measurement,
-    Memory,
-    Output,
+    PhraseAlpha,
     Pruning,
-    Seed,
-    Sequence,
-    Sources,
-    Text,
     Thresholds,
-    Tokenizer,
-    Tokens,
-    User,
     Values,
     WeightingName,
-    WorkFolder,
-    budget_of,
-    ngrams_of,
+    numbers_of,
 )
 from voxpop.cli.releasing import release_and_report
+
+if TYPE_CHECKING:
+    from voxpop.ngrams.plan import NGramsPlan
+    from voxpop.privacy.budget import Budget
+
+__all__ = ["Options", "Spend", "ngrams"]
 
 Sentences = Annotated[bool, typer.Option("--sentences", help="Cut texts into sentences; phrases stay within one.")]
 
 
+@dataclass(frozen=True)
+class Options:
+    """The fields of an extraction; lists are numbers with commas between them."""
+
+    max_length: MaxLength = 9
+    limit: Limits = "100"
+    eta: Eta = 0.01
+    weighting: WeightingName = "l2-descent"
+    guide: Guide = True
+    pruning: Pruning = "both"
+    budgets: Budgets = "auto"
+    values: Values = None
+    accounting: Accounting = "joint"
+    alpha: PhraseAlpha = 5.0
+    thresholds: Thresholds = "votes"
+    measurement: Measurement = 0.02
+
+    def planned(self, budget: "Budget") -> "NGramsPlan":
+        """Return the plan.
+
+        Raises:
+            InputError: if a number cannot be read, or a field is out of range.
+        """
+        from voxpop.ngrams.ngrams import NGrams
+
+        limits = numbers_of("--limit", self.limit, int)
+        shares: Any = self.budgets
+        if shares not in ("auto", "equal"):
+            shares = numbers_of("--budgets", shares, float)
+        worth = None if self.values is None else numbers_of("--values", self.values, float)
+        fields: dict[str, Any] = {**vars(self), "limit": _single(limits), "budgets": _single(shares), "values": worth}
+        return NGrams(**fields).plan(budget)
+
+
+@bundled
 def ngrams(
-    source: Sources,
-    output: Output,
-    user: User = None,
-    text: Text = None,
-    tokens: Tokens = None,
-    sequence: Sequence = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    max_length: MaxLength = 9,
-    limit: Limits = "100",
-    eta: Eta = 0.01,
-    weighting: WeightingName = "l2-descent",
-    guide: Guide = True,
-    pruning: Pruning = "both",
-    budgets: Budgets = "auto",
-    values: Values = None,
-    accounting: Accounting = "joint",
-    alpha: Alpha = 5.0,
-    thresholds: Thresholds = "votes",
-    measurement: Measurement = 0.02,
-    tokenizer: Tokenizer = "words",
+    where: Where,
+    columns: OrderedColumns,
+    options: Options,
+    spend: Spend,
+    charge: Charge,
+    place: Place,
+    result: Result,
     sentences: Sentences = False,
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    memory: Memory = None,
-    work_folder: WorkFolder = None,
-    engine: Engine = "local",
-    master: Master = None,
-    seed: Seed = None,
-    json: Json = False,
 ) -> None:
     """Release the phrases of every length that many users share.
 
     voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases
     """
-    budget = budget_of(epsilon, delta)
-    fields = {"weighting": weighting, "accounting": accounting, "alpha": alpha, "thresholds": thresholds}
-    shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning, "measurement": measurement}
-    release_and_report(
-        lambda: ngrams_of(limit, budgets, values, **shape, **fields).plan(budget),
-        source,
-        output,
-        user,
-        {"text": text, "tokens": tokens, "sequence": sequence},
-        tokenizer=tokenizer,
-        seed=seed,
-        json=json,
-        ledger=ledger,
-        dataset=dataset,
-        memory=memory,
-        work_folder=work_folder,
-        engine=engine,
-        master=master,
-        sentences=sentences,
-    )
+    budget = spend.budget
+    release_and_report(lambda: options.planned(budget), where, columns, charge, place, result, sentences=sentences)
+
+
+def _single(values: Any) -> Any:
+    return values[0] if isinstance(values, list) and len(values) == 1 else values

@@ -8,9 +8,7 @@ import typer
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
-    from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
-    from voxpop.union.set_union import SetUnion
 
 Epsilon = Annotated[
     float | None, typer.Option(help="Privacy budget, above 0: 1 is strong, 4 is common.", show_default=False)
@@ -19,16 +17,30 @@ Delta = Annotated[
     float | None,
     typer.Option(help="Probability for which epsilon need not hold, such as 1e-7.", show_default=False),
 ]
-Limit = Annotated[int, typer.Option(help="Most items one user may contribute.")]
+Limit = Annotated[
+    int | None, typer.Option(help="Most items of one user in a round; 100 if left out.", show_default=False)
+]
 WeightingName = Annotated[str, typer.Option("--weighting", help="count, weighted, l1-descent or l2-descent.")]
+UnionWeighting = Annotated[
+    str, typer.Option("--weighting", help="adaptive (releases most), count, weighted, l1-descent or l2-descent.")
+]
 Noise = Annotated[str, typer.Option(help="gaussian or laplace. l1-descent needs laplace, l2-descent gaussian.")]
-Alpha = Annotated[float, typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).")]
+Alpha = Annotated[
+    float | None,
+    typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).", show_default=False),
+]
+PhraseAlpha = Annotated[float, typer.Option("--alpha", help="Weight stops rising at threshold + alpha * scale.")]
 Rounds = Annotated[int, typer.Option(help="Rounds; what one releases is left out of the next.")]
 Accounting = Annotated[str, typer.Option(help="joint (exact), published (delta/2 + delta/2) or set-only (items).")]
 Cap = Annotated[
     float | None, typer.Option(help="Most weight of a user on one item (set-only accounting).", show_default=False)
 ]
-Focus = Annotated[bool, typer.Option("--focus", help="Eight rounds that focus on what is undecided: releases most.")]
+Pool = Annotated[
+    int | None,
+    typer.Option(
+        help="Items of a user that adaptive rounds draw from; the limit, but at least 60.", show_default=False
+    ),
+]
 MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
 Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
 Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]
@@ -111,20 +123,6 @@ def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
     return Budget(epsilon, delta)
 
 
-def ngrams_of(limit: str, budgets: str, values: str | None, **fields: Any) -> "NGrams":
-    """Return the extraction of a call; lists are numbers with commas between them.
-
-    Raises:
-        InputError: if a number cannot be read, or a field is out of range.
-    """
-    from voxpop.ngrams.ngrams import NGrams
-
-    limits = numbers_of("--limit", limit, int)
-    shares: Any = budgets if budgets in ("auto", "equal") else numbers_of("--budgets", budgets, float)
-    worth = None if values is None else numbers_of("--values", values, float)
-    return NGrams(limit=_single(limits), budgets=_single(shares), values=worth, **fields)
-
-
 def numbers_of(option: str, text: str, kind: type) -> list[Any]:
     """Return numbers with commas between them.
 
@@ -136,14 +134,3 @@ def numbers_of(option: str, text: str, kind: type) -> list[Any]:
     except ValueError:
         also = "auto, equal, " if kind is float else ""
         raise InputError(f"{option} must be {also}a number, or numbers with commas between them; got {text}.") from None
-
-
-def _single(values: Any) -> Any:
-    return values[0] if isinstance(values, list) and len(values) == 1 else values
-
-
-def set_union_of(**fields: Any) -> "SetUnion":
-    """Return the mechanism of a call, which checks its fields itself."""
-    from voxpop.union.set_union import SetUnion
-
-    return SetUnion(**fields)

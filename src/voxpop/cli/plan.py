@@ -1,95 +1,40 @@
-"""`voxpop plan`: the numbers that would run, without any data."""
+"""`voxpop plan`: the numbers that would run, without any data; a command for each mechanism."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 import typer
 
-from voxpop.cli.options import (
-    Accounting,
-    Budgets,
-    Cap,
-    Delta,
-    Epsilon,
-    Eta,
-    Focus,
-    Guide,
-    Json,
-    Limits,
-    Noise,
-    Pruning,
-    Rounds,
-    Values,
-    WeightingName,
-    budget_of,
-    ngrams_of,
-    set_union_of,
+from voxpop.cli.bundles import bundled
+from voxpop.cli.options import Json
+from voxpop.mechanisms import MECHANISMS, Mechanism
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Show the numbers that would run; reads no data. How much noise, which threshold, and how many users an item "
+    "or phrase needs to be released.",
 )
-from voxpop.errors import InputError
-
-if TYPE_CHECKING:
-    from voxpop.ngrams.plan import NGramsPlan
-    from voxpop.union.focus.plan import FocusPlan
-    from voxpop.union.plan import UnionPlan
-
-AnyAlpha = Annotated[
-    float | None,
-    typer.Option("--alpha", help="As for items (3 if left out) or ngrams (5 if left out).", show_default=False),
-]
-Longest = Annotated[
-    int | None,
-    typer.Option("--max-length", help="Plan phrases of up to this many tokens, instead of items.", show_default=False),
-]
 
 
-def plan(
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    max_length: Longest = None,
-    limit: Limits = "100",
-    weighting: WeightingName = "l2-descent",
-    noise: Noise = "gaussian",
-    alpha: AnyAlpha = None,
-    rounds: Rounds = 1,
-    accounting: Accounting = "joint",
-    focus: Focus = False,
-    cap: Cap = None,
-    eta: Eta = 0.01,
-    guide: Guide = True,
-    pruning: Pruning = "both",
-    budgets: Budgets = "auto",
-    values: Values = None,
-    json: Json = False,
-) -> None:
-    """Show the numbers that would run; reads no data.
+def plan_command(mechanism: Mechanism) -> Callable[..., None]:
+    """Return the command that plans a mechanism: its own options, and what may be spent."""
+    home = import_module(mechanism.cli)
 
-    How much noise, which threshold, and how many users an item or phrase needs to be released. The last five options
-    belong to phrases, --noise, --rounds and --cap to items.
+    def plan(options: Any, spend: Any, json: Json = False) -> None:
+        from voxpop.cli.report import json_line, promised
 
-    voxpop plan --epsilon 4 --delta 1e-7 --limit 100
+        planned = options.planned(spend.budget)
+        if json:
+            typer.echo(json_line({**promised(planned.guarantee), "plan": planned.to_dict()}))
+        else:
+            typer.echo(str(planned))
 
-    voxpop plan --epsilon 4 --delta 1e-7 --max-length 9
-    """
-    from voxpop.cli.report import json_line, promised
-
-    budget = budget_of(epsilon, delta)
-    shared: dict[str, Any] = {"weighting": weighting, "accounting": accounting}
-    if alpha is not None:
-        shared["alpha"] = alpha
-    if max_length is None:
-        items = set_union_of(limit=_whole(limit), noise=noise, rounds=rounds, focus=focus, cap=cap, **shared)
-        planned: UnionPlan | FocusPlan | NGramsPlan = items.plan(budget)
-    else:
-        shape = {"max_length": max_length, "eta": eta, "guide": guide, "pruning": pruning}
-        phrases = ngrams_of(limit, budgets, values, **shape, **shared)
-        planned = phrases.plan(budget)
-    if json:
-        typer.echo(json_line({**promised(planned.guarantee), "plan": planned.to_dict()}))
-    else:
-        typer.echo(str(planned))
+    plan.__annotations__ |= {"options": home.Options, "spend": home.Spend}
+    plan.__doc__ = f"Plan `voxpop {mechanism.command}`: what its release would guarantee, and how; reads no data."
+    return bundled(plan)
 
 
-def _whole(limit: str) -> int:
-    try:
-        return int(limit)
-    except ValueError:
-        raise InputError(f"--limit must be a whole number, got {limit}; lists go with --max-length.") from None
+for _each in MECHANISMS:
+    commands.command(_each.command)(plan_command(_each))

@@ -1,62 +1,66 @@
 """What every command that releases does, in the one order that spends nothing on a wrong call."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from voxpop.cli.bundles import Charge, Place, Where
+
+Target = TypeVar("Target")
 
 
-def release_and_report(
+def released(
+    check: Callable[[], Target],
     planned: Callable[[], Any],
-    source: list[str],
-    output: Path,
-    user: str | None,
-    contents: dict[str, str | None],
-    *,
-    tokenizer: str,
-    seed: int | None,
-    json: bool,
-    ledger: Path | None = None,
-    dataset: str | None = None,
-    engine: str = "local",
-    master: str | None = None,
+    where: Where,
+    columns: Any,
+    charge: Charge,
+    place: Place,
+    stage_name: str = "Releasing",
     **reading: Any,
-) -> None:
-    """Check, plan, read, release, save and report.
+) -> tuple[Target, Any]:
+    """Check, plan, read and release.
 
     All that can be wrong with the call comes before the data, and the data before the budget is spent.
 
     Args:
+        check: returns where to save to, or refuses.
         planned: returns the plan, or refuses.
-        source: files, folders or patterns.
-        output: folder to save to.
-        user: column of users.
-        contents: column of contents, by kind; one of them is given.
-        tokenizer: how to cut text.
-        seed: for tests.
-        json: print one JSON object instead of words.
-        ledger: a ledger to charge before the release runs.
-        dataset: its data set.
-        engine: where to run.
-        master: the address of Spark.
+        where: what is read.
+        columns: the column of contents, by kind; one of them is given.
+        charge: the ledger to charge before the release runs.
+        place: where to run.
+        stage_name: what the work is called meanwhile.
         reading: further arguments of `voxpop.read`.
+
+    Returns:
+        What `check` returned, and what was released.
     """
     from voxpop.cli.columns import chosen_columns, tokenizer_of
     from voxpop.cli.engines import check_engine, read_with
     from voxpop.cli.ledger import account_of, run
-    from voxpop.cli.report import report
     from voxpop.cli.stages import stage
-    from voxpop.release.saving import check_target
 
-    check_engine(engine, master)
-    folder = check_target(output)
+    check_engine(place.engine, place.master)
+    target = check()
     plan = planned()
-    account = account_of(ledger, dataset, seed)
+    account = account_of(charge.ledger, charge.dataset, charge.seed)
     if account is not None:
         account.check(plan.guarantee)
-    columns = chosen_columns(source, user, **contents)
-    cut = tokenizer_of(tokenizer)
-    corpus = read_with(engine, master, source, columns, tokenizer=cut, **reading)
-    with stage("Releasing"):
-        release = run(plan, corpus, seed, account)
+    chosen = chosen_columns(where.source, where.user, **vars(columns))
+    limits = {"memory": where.memory, "work_folder": where.work_folder}
+    cut = tokenizer_of(where.tokenizer)
+    corpus = read_with(place.engine, place.master, where.source, chosen, tokenizer=cut, **limits, **reading)
+    with stage(stage_name):
+        return target, run(plan, corpus, charge.seed, account)
+
+
+def release_and_report(
+    planned: Callable[[], Any], where: Where, columns: Any, charge: Charge, place: Place, result: Any, **reading: Any
+) -> None:
+    """Release grams, save and report them; see `released`."""
+    from voxpop.cli.report import report
+    from voxpop.release.saving import check_target
+
+    folder, release = released(lambda: check_target(result.output), planned, where, columns, charge, place, **reading)
     release.save(folder)
-    report(release, folder, as_json=json)
+    report(release, folder, as_json=result.json)

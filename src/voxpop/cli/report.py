@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from voxpop.mechanisms import mechanism_called
+
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.release import Release
@@ -106,14 +108,8 @@ def _needed_at(plan: Any, times: int) -> str:
 
 def _users_needed(plan: Any) -> int | None:
     """Return how many users an item needs for a probability of 0.9."""
-    name = plan.mechanism.to_dict()["mechanism"]
-    needed: int | None
-    if name == "n-grams":
-        needed = plan.holders(1, 0.9)
-    elif name == "set union":
-        needed = plan.holders(0.9, items=10)
-    else:
-        needed = plan.holders(0.9)
+    mechanism = mechanism_called(plan.mechanism.to_dict()["mechanism"])
+    needed: int | None = plan.holders(probability=0.9, **(mechanism.holders if mechanism else {}))
     return needed
 
 

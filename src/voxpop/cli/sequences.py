@@ -1,31 +1,20 @@
 """`voxpop sequences`: from a table of who did what, in which order, to a model and synthetic sequences."""
 
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from voxpop.cli.engines import Engine, Master
-from voxpop.cli.options import (
-    Dataset,
-    Epsilon,
-    Json,
-    LedgerFile,
-    Memory,
-    Output,
-    Seed,
-    Sequence,
-    Sources,
-    Text,
-    Tokenizer,
-    Tokens,
-    User,
-    WorkFolder,
-)
+from voxpop.cli.bundles import Charge, Place, PureSpend, Result, SequenceColumns, Where, bundled
+from voxpop.cli.releasing import released
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
+    from voxpop.privacy.budget import Budget
     from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.plan import SequencePlan
 
 Alphabet = Annotated[
     str | None,
@@ -42,66 +31,67 @@ Combine = Annotated[str, typer.Option(help="sample one of a user's sequences, or
 Consistency = Annotated[str, typer.Option(help="balanced, or published (the paper's).")]
 Tree = Annotated[str, typer.Option(help="What is counted: contexts (small alphabets), grams, or auto.")]
 Synthesize = Annotated[int, typer.Option(min=0, help="Also save this many synthetic sequences.")]
+Spend = PureSpend
 
 
+@dataclass(frozen=True)
+class Options:
+    """The fields of sequences."""
+
+    alphabet: Alphabet = None
+    max_length: MaxLength = 20
+    max_gram: MaxGram = 5
+    combine: Combine = "sample"
+    consistency: Consistency = "balanced"
+    tree: Tree = "auto"
+
+    @cached_property
+    def symbols(self) -> tuple[Any, Any]:
+        """The alphabet, and the release it comes from, if any."""
+        return alphabet_of(self.alphabet)
+
+    def planned(self, budget: "Budget") -> "SequencePlan":
+        """Return the plan."""
+        from voxpop.sequences.sequences import Sequences
+
+        fields: dict[str, Any] = {**asdict(self), "alphabet": self.symbols[0]}
+        return cast("SequencePlan", Sequences(**fields).plan(budget))  # symbols are always named here
+
+
+@bundled
 def sequences(
-    source: Sources,
-    output: Output,
-    user: User = None,
-    sequence: Sequence = None,
-    text: Text = None,
-    tokens: Tokens = None,
-    epsilon: Epsilon = None,
-    alphabet: Alphabet = None,
-    max_length: MaxLength = 20,
-    max_gram: MaxGram = 5,
-    combine: Combine = "sample",
-    consistency: Consistency = "balanced",
-    tree: Tree = "auto",
+    where: Where,
+    columns: SequenceColumns,
+    options: Options,
+    spend: PureSpend,
+    charge: Charge,
+    place: Place,
+    result: Result,
     synthesize: Synthesize = 0,
-    tokenizer: Tokenizer = "words",
-    ledger: LedgerFile = None,
-    dataset: Dataset = None,
-    memory: Memory = None,
-    work_folder: WorkFolder = None,
-    engine: Engine = "local",
-    master: Master = None,
-    seed: Seed = None,
-    json: Json = False,
 ) -> None:
     """Release a model of users' sequences, and synthetic ones from it.
 
     voxpop sequences visits.parquet --user user --sequence pages --epsilon 1 --alphabet home,news,sport --synthesize
     1000 -o model
     """
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.engines import check_engine, read_with
-    from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
     from voxpop.sequences.saving import check_model_target, save_model
-    from voxpop.sequences.sequences import Sequences
 
-    # All that can be wrong with the call comes before the data, and the data before the budget is spent.
-    check_engine(engine, master)
-    budget = _budget(epsilon)
-    folder = check_model_target(output)
-    symbols, spent = alphabet_of(alphabet)
-    fields: dict[str, Any] = {"combine": combine, "consistency": consistency, "alphabet": symbols, "tree": tree}
-    plan = Sequences(max_length=max_length, max_gram=max_gram, **fields).plan(budget)
-    account = account_of(ledger, dataset, seed)
-    if account is not None:
-        account.check(plan.guarantee)
-    columns = chosen_columns(source, user, sequence=sequence, text=text, tokens=tokens)
-    cut = tokenizer_of(tokenizer)
-    corpus = read_with(engine, master, source, columns, tokenizer=cut, memory=memory, work_folder=work_folder)
-    with stage("Releasing"):
-        model = run(plan, corpus, seed, account)
+    budget = spend.budget
+    folder, model = released(
+        lambda: check_model_target(result.output),
+        lambda: options.planned(budget),
+        where,
+        columns,
+        charge,
+        place,
+    )
     extra = {}
     if synthesize and model.tree.counts.sum():
         with stage("Drawing"):
-            extra["synthetic.parquet"] = _parquet_of(model, synthesize, seed)
+            extra["synthetic.parquet"] = _parquet_of(model, synthesize, charge.seed)
     save_model(model, folder, extra)
-    _report(model, folder, spent, as_json=json, synthetic=synthesize if extra else 0)
+    _report(model, folder, options.symbols[1], as_json=result.json, synthetic=synthesize if extra else 0)
 
 
 def alphabet_of(given: str | None) -> tuple[Any, Any]:
@@ -128,17 +118,6 @@ def alphabet_of(given: str | None) -> tuple[Any, Any]:
             f"--alphabet {given}: there is no such file or folder. Give one, or the symbols with commas between them."
         )
     return [symbol for symbol in given.split(",") if symbol], None
-
-
-def _budget(epsilon: float | None) -> Any:
-    from voxpop.privacy.budget import Budget
-
-    if epsilon is None:
-        raise InputError(
-            "--epsilon is missing: give the privacy budget, such as --epsilon 1 (1 is strong, 4 is common). "
-            "Sequences need no delta."
-        )
-    return Budget(epsilon)
 
 
 def _parquet_of(model: "SequenceModel", n: int, seed: int | None) -> bytes:

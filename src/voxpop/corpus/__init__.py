@@ -1,22 +1,24 @@
-"""The private side: read, tokenise, encode, hold. It knows nothing of noise.
+"""The private side: read, hold, bound, weigh. It knows nothing of noise.
 
 | file | holds |
 |---|---|
-| `read.py`, `sources.py`, `files.py` | tables and files as a stream of Arrow batches |
-| `tokenisers.py`, `interner.py`, `code_points.py` | from text to words and their ids |
-| `sentences.py` | texts cut into sentences |
-| `encode.py`, `users.py`, `vocabulary.py`, `arrow.py` | from rows to the corpus |
-| `corpus.py`, `store.py` | the one data structure, in memory and as a folder |
+| `engine.py`, `draws.py` | the engine contract: what a mechanism may ask of whatever holds the private side |
+| `reading/` | from tables and files to a corpus |
+| `corpus.py`, `store.py`, `loading.py` | the one data structure, in memory and as a folder |
 | `holdings.py`, `bound.py`, `weigh.py`, `histogram.py` | user first: bounded sets, then weights |
-| `levels.py` | the same at every length of phrases, in place |
-| `memory.py`, `work_file.py`, `pages.py` | a bound on memory, and files that nobody else sees |
-| `stretches.py`, `spilling.py`, `sorter.py`, `word_runs.py`, `user_files.py` | reading within it |
-| `ordering.py`, `mapped_positions.py` | weighing within it |
+| `remaining.py` | items in rounds |
+| `levels.py` | grams by length, in place |
+| `cutting.py`, `counting.py` | one sequence a user, counted down a tree |
+| `limited/` | the same within a limit on memory |
+| `weighing_order.py` | the order in which users weigh |
+| `widths.py` | how much numbers of 32 bits can tell apart |
+| `pool_batches.py` | the pools of users, some hundred thousand items at a time |
+| `pools.py` | adaptive rounds over what users hold |
 """
 
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.histogram import Histogram
-from voxpop.corpus.read import read
-from voxpop.corpus.store import load_corpus
+from voxpop.corpus.loading import load_corpus
+from voxpop.corpus.reading.read import read
 
 __all__ = ["Corpus", "Histogram", "load_corpus", "read"]

@@ -1,23 +1,19 @@
 """User first: a user's items are made distinct and cut to the limit before anybody weighs them."""
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.draws import Draws
+from voxpop.corpus.draws import Draws, sample_of
 from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.pages import forget_pages
+from voxpop.corpus.limited.pages import forget_pages
+from voxpop.corpus.widths import check_width
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
-
-if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
+from voxpop.threads import THREADS, in_order
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,8 +21,6 @@ Result = TypeVar("Result")
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
 """Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
-THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
-PLACE_BITS = 31
 
 
 BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
@@ -55,24 +49,40 @@ def bounded_sets(
     else's. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the number
     of threads that prepare them ahead.
     """
-    mask = np.empty(0, np.uint8) if candidates is None else candidates
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
     names = holdings.draw_names(secret) if crowded else None
+
+    def bound(items: NDArray[np.int32], starts: NDArray[np.int64], keys: NDArray[np.uint64]) -> BoundedSets:
+        return cut_to_limit(names, items, starts, keys, limit, secret, occasion)
+
+    yield from distinct_sets(holdings, candidates, bound, shuffle=shuffle)
+
+
+def distinct_sets(
+    holdings: Holdings,
+    candidates: NDArray[np.uint8] | None,
+    then: Callable[[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]], Result],
+    *,
+    shuffle: bool,
+) -> Iterator[Result]:
+    """Yield what `then` makes of (items, starts, keys) of users: all distinct candidates of each, in order."""
+    check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
+    mask = np.empty(0, np.uint8) if candidates is None else candidates
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS if holdings.limit is None else 1):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
 
-    def bound(users: NDArray[np.int64]) -> BoundedSets:
+    def distinct(users: NDArray[np.int64]) -> Result:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
         scratch.stamp += users.size
         scratches.put(scratch)
-        return _cut(names, items, starts, holdings.user_key[users], limit, secret, occasion)
+        return then(items, starts, holdings.user_key[users])
 
     if holdings.order is None or not shuffle:
-        yield from in_order(bound, _batches_as_they_are(holdings))
+        yield from in_order(distinct, _batches_as_they_are(holdings))
     else:
-        yield from in_order(bound, _batches(holdings, holdings.order))
+        yield from in_order(distinct, _batches(holdings, holdings.order))
 
 
 def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uint8], scratch: _Scratch) -> BoundedSets:
@@ -94,32 +104,7 @@ def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uin
     return items, starts
 
 
-def bounded_corpus(
-    corpus: "Corpus", limit: int, candidates: NDArray[np.uint8], secret: Draws, occasion: str
-) -> "Corpus":
-    """Return the bounded sets as a corpus of items; see `Corpus.bounded`."""
-    corpus.require("what all users drew", per_token=8, per_user=24, per_word=32)
-    users, words = (corpus.tokens, corpus.user_start, corpus.user_key), corpus.vocabulary
-    holdings = Holdings(*users, len(words), limit=corpus.limit, words=words)
-    sets = list(bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=False))
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(starts) for _, starts in sets)])
-    items = np.concatenate([np.empty(0, np.int32), *(items for items, _ in sets)])
-    return replace(corpus, tokens=items, user_start=np.cumsum(sizes), kind="items")
-
-
-def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads."""
-    ahead: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(THREADS) as threads:
-        for task in tasks:
-            ahead.append(threads.submit(work, task))
-            if len(ahead) > 2 * THREADS:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
-
-
-def _cut(
+def cut_to_limit(
     names: NDArray[np.uint64] | None,
     items: NDArray[np.int32],
     starts: NDArray[np.int64],
@@ -133,24 +118,9 @@ def _cut(
         return items, starts
     first, second = pairs_over_limit(items, starts, keys, limit)
     named = second if names is None else names[second.view(np.int64)]
-    priorities = secret.draws(f"sample/{occasion}", first, named)[:, 0].copy()
+    priorities = secret.draws(sample_of(occasion), first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
-
-
-def user_order(keys: NDArray[np.uint64], secret: Draws, occasion: str) -> NDArray[np.int64]:
-    """Return the users by a keyed hash of their keys, ties by place: adding a user does not move the others.
-
-    The lowest bits of each hash make room for the place, since sorting plain numbers is ten times faster than sorting
-    places by them. How many bits must not depend on how many users there are: with one more user, two others whose
-    hashes differ in the bit that is given up would change places, and the proof of the descents fixes their order.
-    """
-    assert keys.size <= 1 << PLACE_BITS, "users are numbered in 32 bits with a sign"
-    bits = np.uint64(PLACE_BITS)
-    hashes = secret.draws(f"order/{occasion}", keys, 0)[:, 0]
-    packed = ((hashes >> bits) << bits) | np.arange(keys.size, dtype=np.uint64)
-    packed.sort()
-    return (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
 
 
 def _batches(holdings: Holdings, order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from voxpop.corpus.counting import Counting
-    from voxpop.corpus.cutting import Combine
     from voxpop.corpus.draws import Draws
+    from voxpop.corpus.engine import Combine, Engine, Shares
     from voxpop.corpus.histogram import Histogram
+    from voxpop.corpus.holdings import Holdings
     from voxpop.corpus.levels import Levels
-    from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.limited.memory import MemoryLimit
+    from voxpop.corpus.pools import Pools
     from voxpop.corpus.remaining import Remaining
-    from voxpop.corpus.weigh import Shares
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -55,27 +56,32 @@ class Corpus:
         occasion: str = "length 1",
     ) -> "Histogram":
         """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.corpus.weigh`."""
-        from voxpop.corpus.bound import user_order
-        from voxpop.corpus.holdings import Holdings
         from voxpop.corpus.weigh import weigh
+
+        holdings = self.holdings(secret, occasion, ordered=weighting.sequential)
+        return weigh(holdings, weighting, limit, candidates, secret, occasion)
+
+    def holdings(self, secret: "Draws", occasion: str, *, ordered: bool) -> "Holdings":
+        """Return what users hold, in the order in which they weigh in a pass where that matters."""
+        from voxpop.corpus.holdings import Holdings
 
         users = self.tokens, self.user_start, self.user_key
         order = None
-        if weighting.sequential and self.limit is not None:
-            from voxpop.corpus.ordering import in_weighing_order
+        if ordered and self.limit is not None:
+            from voxpop.corpus.limited.ordering import in_weighing_order
 
             users = in_weighing_order(*users, self.limit, secret, occasion)
-        elif weighting.sequential:
-            order = user_order(self.user_key, secret, occasion)
-        words = self.vocabulary
-        holdings = Holdings(*users, len(words), order, limit=self.limit, words=words)
-        return weigh(holdings, weighting, limit, candidates, secret, occasion)
+        elif ordered:
+            from voxpop.corpus.weighing_order import weighing_order
+
+            order = weighing_order(self.user_key, secret, occasion)
+        return Holdings(*users, len(self.vocabulary), order, limit=self.limit, words=self.vocabulary)
 
     def remaining(self) -> "Remaining":
         """Return the items, to be released in one round or several."""
         from voxpop.corpus.remaining import Remaining
 
-        return Remaining(self)
+        return Remaining(self.weigh, self.vocabulary)
 
     def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws") -> "Counting":
         """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
@@ -85,11 +91,15 @@ class Corpus:
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return Counting(one_sequence_each(self, alphabet, max_length, combine, secret), len(alphabet))
 
-    def bounded(self, limit: int, candidates: NDArray[np.uint8], secret: "Draws", occasion: str) -> "Corpus":
-        """Return a corpus in which every user holds at most `limit` of its distinct candidates, drawn once."""
-        from voxpop.corpus.bound import bounded_corpus
+    def pools(self, secret: "Draws") -> "Pools":
+        """Return every user's distinct items, to be released in adaptive rounds."""
+        from voxpop.corpus.pools import Pools
 
-        return bounded_corpus(self, limit, candidates, secret, occasion)
+        return Pools(self, secret)
+
+    def gathered(self) -> "Corpus":
+        """Return all users in arrays on this machine: this corpus."""
+        return self
 
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
         """Refuse work in memory that would go beyond the limit, if there is one.
@@ -108,14 +118,10 @@ class Corpus:
             self.limit.require(size, what)
 
     def levels(self) -> "Levels":
-        """Return the walk from words to longer and longer grams.
-
-        Raises:
-            InputError: where the corpus holds items, which have no order.
-        """
+        """Return the walk from words to longer and longer grams."""
         from voxpop.corpus.levels import Levels
 
-        return Levels(self)
+        return Levels(self, self.limit)
 
     def save(self, folder: str | Path) -> None:
         """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
@@ -132,3 +138,7 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus(kind={self.kind!r}, private)"
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = Corpus

@@ -1,22 +1,16 @@
 """One sequence per user, in symbols of the public alphabet, cut to the most symbols one user may have."""
 
-from typing import TYPE_CHECKING, Literal
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxpop.corpus.draws import Draws
+from voxpop.corpus.engine import Arrays, Combine
 from voxpop.kernels.sequences import count_documents, cut_sequences
-
-if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
-    from voxpop.corpus.draws import Draws
-
-Combine = Literal["sample", "concatenate"]
 
 
 def one_sequence_each(
-    corpus: "Corpus", alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: "Draws"
+    corpus: Arrays, alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: Draws
 ) -> NDArray[np.int32]:
     """Return every user's one sequence, each followed by the end mark: private.
 
@@ -49,7 +43,7 @@ def one_sequence_each(
     return symbols[:size]
 
 
-def symbol_names(corpus: "Corpus", alphabet: tuple[str, ...]) -> NDArray[np.int32]:
+def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> NDArray[np.int32]:
     """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
     numbered = pl.DataFrame({"word": alphabet, "symbol": np.arange(len(alphabet), dtype=np.int32)})
     words = pl.DataFrame({"word": pl.Series(values=corpus.vocabulary, dtype=pl.String)})

@@ -1,9 +1,18 @@
-"""Where uniform bits come from, as the private side sees it."""
+"""Where uniform bits come from, as the private side sees it, and what its draws are called.
+
+The names stand here once: memory, limited memory and Spark derive their keys from them, so a user draws the same
+samples and has the same place on all three.
+"""
 
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+ALL_LENGTHS = "all lengths"
+"""The occasion of the one order that a walk through lengths has."""
+WORDS = "words"
+"""The purpose under which words get the 64 bits that samples name them by."""
 
 
 class Draws(Protocol):
@@ -14,3 +23,13 @@ class Draws(Protocol):
 
     def text_draws(self, purpose: str, data: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Return (n, 2) uniform 64-bit words, a function of the purpose and of the bytes of each text."""
+
+
+def sample_of(occasion: str) -> str:
+    """Return the purpose of the samples of one weighing."""
+    return f"sample/{occasion}"
+
+
+def order_of(occasion: str) -> str:
+    """Return the purpose of one order of users."""
+    return f"order/{occasion}"

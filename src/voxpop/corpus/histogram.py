@@ -2,33 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, text_buffers
+from voxpop.errors import InternalError
 
 IDS_AT_ONCE = 1 << 17
 """Items that coins are tossed for together: draws for their bytes take 42 MB then, and 147 for two million at once."""
 
 Int64s = NDArray[np.int64]
 Texts = tuple[NDArray[np.uint8], Int64s]
-
-
-class Decision(Protocol):
-    """Which items pass, given their weights."""
-
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> NDArray[np.bool_]:
-        """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
-
-
-class Grading(Protocol):
-    """How many marks items reach, given their weights."""
-
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
-        """Return a grade for each: of weights, of names and of the items' bytes, the last two for draws."""
+Decision = Callable[[Int64s, Int64s, Texts | None], NDArray[np.bool_]]
+"""Which items pass: of weights, of names and of the items' bytes, the last two for draws."""
+Grading = Callable[[Int64s, Int64s, Texts | None], Int64s]
+"""How many marks items reach: of the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +72,8 @@ class Histogram:
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed, at length 1."""
-        assert self.words is not None
+        if self.words is None:
+            raise InternalError("texts were asked of weights whose ids are numbers of grams.")
         return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
 
     def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:

@@ -8,10 +8,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.arrow import text_buffers
-from voxpop.corpus.draws import Draws
+from voxpop.corpus.draws import WORDS, Draws
 
 if TYPE_CHECKING:
-    from voxpop.corpus.memory import MemoryLimit
+    from voxpop.corpus.limited.memory import MemoryLimit
 
 WORDS_AT_ONCE = 1 << 17
 """Words named together: their draws take 42 MB then, and 147 for two million at once."""
@@ -53,7 +53,7 @@ class Holdings:
             names = np.empty(len(self.words), np.uint64)
             for first in range(0, names.size, WORDS_AT_ONCE):
                 mine = starts[first : first + WORDS_AT_ONCE + 1]
-                names[first : first + WORDS_AT_ONCE] = secret.text_draws("words", letters, mine)[:, 0]
+                names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, 0]
             return names
         return None if self.names is None else self.names.view(np.uint64)
 

@@ -4,42 +4,34 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.corpus.bound import THREADS, in_order, user_order
-from voxpop.corpus.draws import Draws
+from voxpop.arrow import numbers_of
+from voxpop.corpus import widths
+from voxpop.corpus.draws import ALL_LENGTHS, Draws
+from voxpop.corpus.engine import Arrays, Candidates, Shares, no_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.mapped_positions import copied, number_within, rename_all
-from voxpop.corpus.ordering import in_weighing_order
-from voxpop.corpus.pages import forget_pages
-from voxpop.corpus.weigh import Shares, weigh
-from voxpop.errors import InputError
+from voxpop.corpus.limited.mapped_positions import copied, number_within, rename_all
+from voxpop.corpus.limited.ordering import in_weighing_order
+from voxpop.corpus.limited.pages import forget_pages
+from voxpop.corpus.weigh import weigh
+from voxpop.corpus.weighing_order import weighing_order
+from voxpop.corpus.widths import check_width
+from voxpop.errors import InternalError
 from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
+from voxpop.threads import THREADS, in_order
 
 if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.limited.memory import MemoryLimit
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 
 POSITIONS_AT_ONCE = 1 << 22
-
-
-class Candidates(Protocol):
-    """Which pairs of kept grams may be voted for: public."""
-
-    @property
-    def need(self) -> Int64s:
-        """By left gram, the least estimate of a partner; a pair is a candidate exactly where it is reached."""
-
-    @property
-    def estimates(self) -> Int64s:
-        """By partner: a kept gram of the same length, or where `single` a kept token."""
-
-    @property
-    def single(self) -> bool:
-        """Whether the partner is the token that follows, rather than the gram that starts one token later."""
+PHRASES = "distinct phrases of one length"
 
 
 class Levels:
@@ -50,21 +42,24 @@ class Levels:
     the kept grams of the length before. Ranks follow the order of names, so every engine gives the same names.
     """
 
-    def __init__(self, corpus: "Corpus") -> None:
-        if corpus.kind == "items":
-            raise InputError(
-                "grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=."
-            )
+    def __init__(self, corpus: Arrays, limit: "MemoryLimit | None") -> None:
+        """Begin with the tokens of all users.
+
+        Args:
+            corpus: the private side.
+            limit: how much memory the walk may take; None for as much as it needs.
+        """
+        self._ordered = corpus.kind != "items"
         self._user_start = corpus.user_start
         self._user_key = corpus.user_key
         self._tokens: Int32s = corpus.tokens
-        self._limit = corpus.limit
+        self._limit = limit
         self._in_order = False
         self._order: Int64s | None = None
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._length = 1
-        self._words = corpus.vocabulary
+        self._words: pa.LargeStringArray | None = corpus.vocabulary
         self._size = len(corpus.vocabulary)
         self._names: Int64s | None = None
         self._table: Int64s | None = None
@@ -85,6 +80,7 @@ class Levels:
             size: how many grams were kept.
         """
         levels = cls.__new__(cls)
+        levels._ordered = True
         levels._user_start, levels._user_key = user_start, user_key
         levels._tokens = levels._ids = ids
         levels._first, levels._order, levels._words = first, None, None
@@ -103,7 +99,9 @@ class Levels:
 
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
         """
-        if shares.sequential and self._ids is None and not self._in_order:
+        if shares.sequential and not self._in_order:
+            if self._ids is not None:
+                raise InternalError("a walk that began without an order of users cannot have one at a later length.")
             self.put_in_order(secret)
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None
@@ -115,13 +113,18 @@ class Levels:
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
-        occasion = "all lengths"
         if self._limit is None:
-            self._order = user_order(self._user_key, secret, occasion)
+            self._order = weighing_order(self._user_key, secret, ALL_LENGTHS)
         else:
             users = self._tokens, self._user_start, self._user_key
-            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, occasion)
+            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
         self._in_order = True
+
+    def _kept(self) -> Int32s:
+        """Return ids by position, which there are once the grams of length 1 were kept."""
+        if self._ids is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
+        return self._ids
 
     def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:
         """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
@@ -129,8 +132,7 @@ class Levels:
         Of several positions in a row without a gram (`single`: without a kept token) one is left, and users who hold
         no gram are left out.
         """
-        assert self._ids is not None, "keep the grams of this length first"
-        ids = self._ids
+        ids = self._kept()
         first = ids if self._first is None else self._first
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
         holding = np.diff(before) > 0
@@ -149,6 +151,7 @@ class Levels:
             names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
                 below 0 stand for words that nobody holds here.
         """
+        check_width(names.size, PHRASES)
         ranks = np.full(self._size, -1, np.int32)
         held = names if self._table is None else find_names(names, self._table)
         ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
@@ -160,6 +163,15 @@ class Levels:
         else:
             rename_all(self._ids, ranks)
         self._size, self._names, self._table = names.size, None, None
+
+    def keep_words(self, words: pa.LargeStringArray) -> None:
+        """Forget every token but these.
+
+        Args:
+            words: distinct, in order of bytes, public, also those that nobody holds.
+        """
+        assert self._words is not None, "words are kept at length 1"
+        self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
     def keep_all(self) -> tuple[Int32s, Int64s | None]:
         """Keep every gram that somebody holds, under the numbers they have: for comparisons without pruning.
@@ -174,12 +186,17 @@ class Levels:
         return self._ids, names
 
     def extend(self, candidates: Candidates) -> None:
-        """Go on to the next length: the candidates among the pairs that somebody holds, numbered and named."""
-        assert self._ids is not None, "keep the grams of length 1 first"
-        ids, partners, offset = self._ids, self._ids, 1
+        """Go on to the next length: the candidates among the pairs that somebody holds, numbered and named.
+
+        Raises:
+            InputError: where the corpus holds items, which have no order.
+        """
+        if not self._ordered:
+            raise no_order()
+        ids, partners, offset = self._kept(), self._kept(), 1
         if candidates.single:
             if self._first is None:
-                self._first = self._ids.copy() if self._limit is None else copied(self._ids, self._limit)
+                self._first = ids.copy() if self._limit is None else copied(ids, self._limit)
             partners, offset = self._first, self._length
         need, estimates = candidates.need, candidates.estimates
         if self._limit is None:
@@ -195,7 +212,9 @@ class Levels:
         """Number the pairs of all ranges, each by a thread of its own."""
 
         def number(span: tuple[int, int]) -> tuple[Int64s, Int64s]:
-            return number_pairs(ids, partners, offset, *span, need, estimates)
+            names, count, table = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
+            check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
+            return names[:count], table
 
         return self._merged(list(in_order(number, self._ranges)))
 
@@ -205,8 +224,8 @@ class Levels:
         for (own, _), (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)
             names, table = merge_names(own, names, names.size, renamed)
-            assert self._ids is not None
-            rename_range(self._ids, begin, end, renamed)
+            check_width(names.size, PHRASES)
+            rename_range(self._kept(), begin, end, renamed)
         return names, table
 
     def _start_ids(self, ranks: Int32s) -> None:

@@ -1,6 +1,6 @@
 """The items of a corpus, round after round: what was released is left out of later rounds."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -8,24 +8,26 @@ from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array
 from voxpop.corpus.draws import Draws
+from voxpop.corpus.engine import Shares
 from voxpop.corpus.histogram import Histogram
-from voxpop.corpus.weigh import Shares
 
-if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
+Weigh = Callable[[Shares, int, NDArray[np.uint8] | None, Draws, str], Histogram]
+"""`Corpus.weigh`."""
 
 
 class Remaining:
     """A walk through rounds: `weigh` what is left, `leave_out` what was released."""
 
-    def __init__(self, corpus: "Corpus") -> None:
-        self._corpus = corpus
-        self._left = np.ones(len(corpus.vocabulary), np.uint8)
+    def __init__(self, weigh: Weigh, vocabulary: pa.LargeStringArray) -> None:
+        """Begin with all items left; `weigh` is that of the corpus whose vocabulary it is."""
+        self._weigh = weigh
+        self._vocabulary = vocabulary
+        self._left = np.ones(len(vocabulary), np.uint8)
 
     def weigh(self, shares: Shares, limit: int, secret: Draws, occasion: str) -> Histogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         candidates = None if self._left.all() else self._left
-        return self._corpus.weigh(shares, limit, candidates, secret, occasion)
+        return self._weigh(shares, limit, candidates, secret, occasion)
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:
         """Forget the ids that the last weighing released."""
@@ -33,4 +35,4 @@ class Remaining:
 
     def released(self) -> pa.LargeStringArray:
         """Return what was left out, in order of bytes."""
-        return self._corpus.vocabulary.take(int64_array(np.flatnonzero(self._left == 0)))
+        return self._vocabulary.take(int64_array(np.flatnonzero(self._left == 0)))

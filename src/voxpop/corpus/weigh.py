@@ -1,29 +1,17 @@
 """Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array
 from voxpop.corpus.bound import bounded_sets
 from voxpop.corpus.draws import Draws
+from voxpop.corpus.engine import Shares
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 
 BYTES_OF_ID = 48
 """Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
-
-
-class Shares(Protocol):
-    """A weighting bound to its numbers."""
-
-    @property
-    def sequential(self) -> bool:
-        """Whether a user's shares depend on the weights that earlier users left."""
-
-    def add(self, histogram: NDArray[np.int64], items: NDArray[np.int32], starts: NDArray[np.int64]) -> None:
-        """Add the bounded sets `items[starts[j]:starts[j + 1]]` to `histogram`, in order and in place."""
 
 
 def weigh(

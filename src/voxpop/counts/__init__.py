@@ -7,6 +7,7 @@
 | `shares.py` | what one user gives to each gram it holds |
 | `holders.py` | the walk from words to the released grams: the private side |
 | `releasing.py` | the double line |
+| `listed.py` | the grams of a public list, as a walk through lengths names them |
 """
 
 from voxpop.counts.counts import Counts

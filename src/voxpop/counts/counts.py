@@ -9,7 +9,7 @@ from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.counts.plan import CountsPlan
     from voxpop.privacy.charging import Account
     from voxpop.release.release import Release
@@ -79,7 +79,7 @@ class Counts:
 
     def release(
         self,
-        corpus: "Corpus",
+        corpus: "Engine",
         budget: Budget,
         release: "Release",
         seed: int | None = None,
@@ -97,8 +97,9 @@ class Counts:
         Returns:
             The noisy counts.
         """
-        plan = self.plan(budget, release)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget, release), corpus, seed, ledger)
 
     def limits(self, sizes: Sequence[int]) -> list[int]:
         """Return the limit of each length; nobody can hold more grams than there are.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from math import hypot, isqrt, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -12,7 +11,7 @@ from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.counts.counts import Counts
     from voxpop.release.release import Release
     from voxpop.release.tally import Tally
@@ -54,11 +53,10 @@ class CountsPlan:
         spend = gaussian_spend([(0.0, self.sensitivity / self.sigma)], slack)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Tally":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Tally":
         """Run the plan on a corpus; see `Counts.release`."""
         from voxpop.counts.releasing import release_counts
 
-        check_corpus(corpus)
         return release_counts(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxpop.evaluate.baselines.all_grams import AllGrams
 from voxpop.kernels.bound import gather_distinct
-from voxpop.ngrams.baselines import AllGrams
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus

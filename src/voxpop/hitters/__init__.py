@@ -11,6 +11,10 @@
 | `planning.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
 | `releasing.py` | from private votes to a public set |
 | `flower/` | the same over Flower, with words that never leave their nodes |
+| `federation.py` | the server's side of a round over any transport |
+| `node.py` | a node |
+| `rules.py` | the public numbers that client and server both follow |
+| `wire.py` | the trie and sums of votes as text |
 """
 
 from voxpop.hitters.heavy_hitters import HeavyHitters

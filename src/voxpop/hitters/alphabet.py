@@ -14,7 +14,7 @@ from voxpop.hitters.rules import Rules
 from voxpop.kernels.tries import copy_rows, measure_strings, number_rows
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Arrays
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Spelling:
         return fitting.view(np.uint8)
 
 
-def spell(corpus: "Corpus", alphabet: str, rules: Rules) -> Spelling:
+def spell(corpus: "Arrays", alphabet: str, rules: Rules) -> Spelling:
     """Return the words of a corpus in an alphabet.
 
     Args:
@@ -64,7 +64,7 @@ def spell(corpus: "Corpus", alphabet: str, rules: Rules) -> Spelling:
     return Spelling(sizes, shared, corpus.tokens, corpus.user_start)
 
 
-def _documents(corpus: "Corpus", rules: Rules) -> Spelling:
+def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
     if corpus.kind == "items":
         raise InputError(
             'alphabet="tokens" spells documents token by token, and items have no order. Read the column with '

@@ -8,7 +8,7 @@ from voxpop.errors import UnsoundError
 from voxpop.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.hitters.plan import HittersPlan
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
@@ -106,7 +106,7 @@ class HeavyHitters:
         return plan_hitters(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "Release":
         """Plan for the budget and run the protocol on all users of a corpus.
 
@@ -119,8 +119,9 @@ class HeavyHitters:
         Returns:
             The words, in canonical order, with plan and guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.hitters.rules import Rules
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.release import Release
 
@@ -94,11 +93,10 @@ class HittersPlan:
         """Return the worst-case probability that a word of so many holders is found."""
         return discovery_rate(holders, self.rules.rate, self.rules.theta, self.rules.rounds)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on all users of a corpus; see `HeavyHitters.release`."""
         from voxpop.hitters.releasing import release_hitters
 
-        check_corpus(corpus)
         return release_hitters(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

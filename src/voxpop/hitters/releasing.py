@@ -1,7 +1,9 @@
 """The double line: the only place where votes become a public set."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from voxpop.corpus.engine import Engine, check_engine
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
@@ -10,23 +12,26 @@ from voxpop.release import Release
 from voxpop.release.grams import table_of_lists
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.hitters.plan import HittersPlan
 
 
-def release_hitters(plan: "HittersPlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_hitters(plan: "HittersPlan", corpus: Engine, seed: int | None) -> Release:
     """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    check_engine(corpus)
+    held = corpus.gathered()
+    secret = Secret.of(seed)
     wide = 8 * plan.rules.longest if plan.mechanism.alphabet == "tokens" else 0
-    corpus.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
-    spelling = spell(corpus, plan.mechanism.alphabet, plan.rules)
-    electorate = Electorate.of(spelling, corpus.user_key, plan.rules)
+    held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
+    spelling = spell(held, plan.mechanism.alphabet, plan.rules)
+    electorate = Electorate.of(spelling, held.user_key, plan.rules)
     found = simulate(spelling, electorate, plan.rules, secret)
-    grams = grams_of(found, spelling, corpus.vocabulary)
+    grams = grams_of(found, spelling, held.vocabulary)
     return release_of(grams, plan, private=secret.private, reading=corpus.reading)
 
 
-def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "") -> Release:
+def release_of(
+    grams: list[list[str]], plan: "HittersPlan", *, private: bool, reading: str = "", seen: str = ""
+) -> Release:
     """Return the release of grams in canonical order.
 
     Args:
@@ -34,5 +39,7 @@ def release_of(grams: list[list[str]], plan: "HittersPlan", *, private: bool, re
         plan: the plan that ran.
         private: whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
+        seen: what others than the readers of the release saw on the way.
     """
-    return Release(table_of_lists(grams), plan, plan.promise(private=private), reading)
+    guarantee = replace(plan.promise(private=private), seen=seen)
+    return Release(table_of_lists(grams), plan, guarantee, reading)

@@ -17,7 +17,6 @@ Int64s = NDArray[np.int64]
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(64)
 FIRST_SLOTS_BITS = 12
-MOST_PAIRS = 1 << 62
 
 
 @jit
@@ -111,8 +110,8 @@ def number_more_pairs(
 
 @jit
 def number_pairs(
-    ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s
-) -> tuple[Int64s, Int64s]:
+    ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s, most: int
+) -> tuple[Int64s, int, Int64s]:
     """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
 
     The pair of `a` and `b` is a candidate exactly where `estimates[b] >= need[a]`. Pairs are numbered by first
@@ -126,16 +125,15 @@ def number_pairs(
         end: int, end of the range, the end of a user.
         need: int64, by left gram.
         estimates: int64, by partner.
+        most: int, a power of two and at most 2^31, which is what numbers of 32 bits can tell apart.
 
     Returns:
-        names (int64): `a * 2^32 + b` of every pair, by number; and the table that finds them again.
+        names (int64): `a * 2^32 + b` of every pair, by number; how many of them count, or -1 where there are more than
+        `most`; and the table that finds them again.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
-    names, count, table = number_more_pairs(
-        ids, partners, offset, (begin, end, end), need, estimates, names, 0, table, MOST_PAIRS
-    )
-    return names[:count], table
+    return number_more_pairs(ids, partners, offset, (begin, end, end), need, estimates, names, 0, table, most)
 
 
 @jit

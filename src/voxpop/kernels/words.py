@@ -1,6 +1,6 @@
 """Kernels that cut UTF-8 text into words and give every distinct word an id, in one pass over the bytes.
 
-The interner is three arrays, held by `voxpop.corpus.interner`:
+The interner is three arrays, held by `voxpop.corpus.reading.interner`:
 
 * arena: uint64, the lower-cased bytes of all words, each word filled up with zeros to whole 8 bytes;
 * word_start: int64 by id (one more), where each word begins in the arena;
@@ -224,7 +224,7 @@ def cut_words(
         starts: int64 (documents + 1), where each begins in `data`.
         first: the document to begin with; `ends[first]` says where its ids go.
         letters: uint8 by byte: the lower case of an ASCII letter, digit or apostrophe, 0 for all else.
-        table: uint32 by code point: lower case, and what it is (see `voxpop.corpus.code_points`).
+        table: uint32 by code point: lower case, and what it is (see `voxpop.corpus.reading.code_points`).
         heads: the beginnings of a URL, lower case.
         normal: whether the documents are in NFC and lower case already, so that nothing is slow.
         slots: the interner's, as `word_start`, `arena` and `counts`.

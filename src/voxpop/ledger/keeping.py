@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from voxpop.errors import LedgerError
+from voxpop.files.folder import sync_folder
 
 FORMAT, FORMAT_VERSION = "voxpop ledger", 1
 PATIENCE = 60.0
@@ -94,7 +95,7 @@ def write_ledger(path: Path, datasets: dict[str, Any]) -> None:
         finally:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
-        _sync(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise LedgerError(f"{path} cannot be written: {error.strerror or error}. Nothing was charged.") from None
 
@@ -108,14 +109,3 @@ def _literal(name: str) -> str:
     import glob
 
     return glob.escape(name)
-
-
-def _sync(folder: Path) -> None:
-    """Make a name outlive a power cut."""
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,7 +9,12 @@
 | `forecast.py`, `guide.py` | what is likely, and what is worth a vote |
 | `unsupported.py` | candidates that nobody voted for, simulated exactly |
 | `releasing.py`, `table.py` | from private weights to a public table |
-| `baselines.py` | set union over grams of all lengths, as the paper compares with |
+| `bands.py` | candidates in bands of likelihood |
+| `calibration.py` | estimates put right by the votes |
+| `electing.py` | from a vote to released grams |
+| `thresholds.py` | thresholds from noisy votes |
+| `later.py` | the rounds of lengths after the first |
+| `lengths.py` | what each length of an extraction gets, and what it ran with |
 """
 
 from voxpop.ngrams.ngrams import NGrams

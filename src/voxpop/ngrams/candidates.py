@@ -13,12 +13,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.errors import InputError
 from voxpop.ngrams.grams import Grams
 
 Int64s = NDArray[np.int64]
 
 MOST_ESTIMATE = 2**36
-"""Estimates are capped here, so that (group, estimate) fits into 63 bits for up to 2^26 groups."""
+"""Estimates are capped here, so that (group, estimate) fits into 63 bits for up to `MOST_GROUPS`."""
+MOST_GROUPS = (2**63 - 1) // (MOST_ESTIMATE + 2)
+"""A little below 2^27."""
 NOTHING = MOST_ESTIMATE + 1
 """A need that no partner meets."""
 
@@ -117,5 +120,14 @@ class Candidates:
 
 
 def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
-    """Rise with the group, then fall with the estimate."""
+    """Rise with the group, then fall with the estimate.
+
+    Raises:
+        InputError: where there are too many groups for 63 bits: a wrong order would be a wrong set of candidates.
+    """
+    if group.size and int(group.max()) >= MOST_GROUPS:
+        raise InputError(
+            f"grams of one length may overlap in at most {MOST_GROUPS:,} ways, and more were released. Lower `eta` or "
+            'the budget, or use pruning="single".'
+        )
     return np.asarray(group * (MOST_ESTIMATE + 2) + (MOST_ESTIMATE - estimate), np.int64)

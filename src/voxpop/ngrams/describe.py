@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from voxpop.union.describe import table
+from voxpop.tables import table
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:

@@ -10,9 +10,10 @@ from voxpop.ngrams.thresholds import Votes
 from voxpop.ngrams.unsupported import lucky_candidates
 from voxpop.privacy.coins import Grades
 from voxpop.privacy.decide import FixedRule, ThresholdRule
+from voxpop.rounds.charge import MOST_UNITS
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Histogram
+    from voxpop.corpus.engine import Weights
     from voxpop.ngrams.bands import Bands
     from voxpop.ngrams.candidates import Candidates
     from voxpop.privacy.secret import Secret
@@ -36,10 +37,11 @@ class Ballots:
     @staticmethod
     def of(candidates: "Candidates | None", rule: ThresholdRule, marks: Floats) -> "Ballots":
         """Put marks, in sigma, on the grid of a rule, beside its own; those that fall together are one."""
-        units = sorted({rule.threshold_units, *map(int, np.ceil(marks * rule.scale / rule.unit))})
+        steps = np.minimum(np.ceil(marks * rule.scale / rule.unit), MOST_UNITS)
+        units = sorted({rule.threshold_units, *map(int, steps)})
         return Ballots(candidates, tuple(replace(rule, threshold_units=each) for each in units))
 
-    def grades(self, histogram: "Histogram", secret: "Secret", occasion: str) -> tuple[Int64s, Int64s]:
+    def grades(self, histogram: "Weights", secret: "Secret", occasion: str) -> tuple[Int64s, Int64s]:
         """Return the names of all candidates that reach the lowest mark, rising, and how many marks each reaches.
 
         Args:

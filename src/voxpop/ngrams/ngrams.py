@@ -8,9 +8,10 @@ from voxpop.arguments import check_budget, check_choice, check_whole, check_with
 from voxpop.errors import InputError, UnsoundError
 from voxpop.ngrams.budgets import Budgets, budgets_of
 from voxpop.privacy.budget import Budget
+from voxpop.weighting.cells import SHARINGS
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.ngrams.plan import NGramsPlan
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 LONGEST = 32
 LARGEST_LIMIT = 10**7
 MOST_VALUE = 1e6
-WEIGHTINGS = ("weighted", "l2-descent")
 
 
 @final
@@ -124,7 +124,7 @@ class NGrams:
         return plan_ngrams(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "Release":
         """Plan for the budget and release from the corpus.
 
@@ -137,8 +137,9 @@ class NGrams:
         Returns:
             The phrases, by length and then in order of their bytes, with the plan that ran and its guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -161,19 +162,12 @@ class NGrams:
 
 
 def _check_weighting(weighting: object) -> None:
-    if weighting in WEIGHTINGS:
-        return
-    if weighting in ("count", "l1-descent"):
-        raise UnsoundError(
-            f'{weighting} weighting is refused for n-grams: {_REFUSED[str(weighting)]}. Use "l2-descent" or "weighted".'
-        )
-    raise InputError(f'`weighting` must be "l2-descent" or "weighted", got {weighting!r}.')
-
-
-_REFUSED = {
-    "count": "one weight for all items wastes what a user with few of them may give, and every length pays for it",
-    "l1-descent": "its proof is for Laplace noise, and the lengths share a Gaussian budget",
-}
+    sound = " or ".join(f'"{name}"' for name, each in reversed(SHARINGS.items()) if each.refused_for_grams is None)
+    sharing = SHARINGS.get(weighting) if isinstance(weighting, str) else None
+    if sharing is None:
+        raise InputError(f"`weighting` must be {sound}, got {weighting!r}.")
+    if sharing.refused_for_grams is not None:
+        raise UnsoundError(f"{weighting} weighting is refused for n-grams: {sharing.refused_for_grams}. Use {sound}.")
 
 
 def _checked_limit(limit: object, lengths: int) -> int | tuple[int, ...]:

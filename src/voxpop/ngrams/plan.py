@@ -3,85 +3,23 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import InputError
+from voxpop.ngrams.lengths import LengthPlan, LengthRun
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
-from voxpop.union.plan import RoundPlan
+from voxpop.rounds.plan import RoundPlan
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.release import Release
 
-CROWDED = 10**6
-"""Candidates for each gram released before, at which the highest threshold shown applies."""
 USUAL = 10
 """The same, at which users needed are shown."""
 PROBABILITIES = (0.5, 0.9)
 GRAMS_OF_EACH = 10
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class LengthPlan:
-    """What one length gets, before any data are read.
-
-    Attributes:
-        length: tokens in a gram.
-        sigma: standard deviation of the noise on a gram's weight, if no length gives up its part.
-        measurement_sigma: the same of the measurement that the forecast of this length rests on, or None.
-        lowest_threshold: where there are no more candidates than grams of the length before.
-        highest_threshold: where there are a million times as many.
-    """
-
-    length: int
-    sigma: float
-    measurement_sigma: float | None
-    lowest_threshold: float
-    highest_threshold: float
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class LengthRun:
-    """What one length really ran with: functions of the budget and of what was released before.
-
-    Attributes:
-        length: tokens in a gram.
-        sigma: standard deviation of the noise on a gram's weight.
-        measurement_sigma: the same of the measurement that came before, or None where there was none.
-        candidates: how many grams could have been released; None at length 1, where it is not known.
-        threshold: what a noisy weight had to reach; where bands had thresholds of their own, the mean over what was
-            released.
-        spurious: how many released grams are expected to be held by nobody, at most; None at length 1, where none is.
-        bands: (candidates, threshold or None where none was released, released) of each band of likelihood.
-    """
-
-    length: int
-    sigma: float
-    measurement_sigma: float | None
-    candidates: int | None
-    threshold: float
-    spurious: float | None = None
-    bands: tuple[tuple[int, float | None, int], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON."""
-        return {
-            "length": self.length,
-            "sigma": self.sigma,
-            "measurement_sigma": self.measurement_sigma,
-            "candidates": self.candidates,
-            "threshold": self.threshold,
-            "spurious": self.spurious,
-            "bands": [
-                {"candidates": candidates, "threshold": threshold, "released": released}
-                for candidates, threshold, released in self.bands
-            ],
-        }
 
 
 @final
@@ -129,10 +67,13 @@ class NGramsPlan:
         return tuple(each.sigma for each in self.lengths)
 
     def round_of(self, length: int, sigma: float, threshold: float) -> RoundPlan:
-        """Return the weighting, noise and threshold of a length after the first."""
-        from voxpop.ngrams.planning import later_round
+        """Return the weighting, noise and threshold of a length after the first, on the finest grid that they fit.
 
-        return later_round(self.mechanism, length, sigma, threshold)
+        To show what numbers mean; a release runs on the grid that it was charged for.
+        """
+        from voxpop.ngrams.later import finest_round
+
+        return finest_round(self.mechanism, length, sigma, threshold)
 
     def holders(
         self, length: int, probability: float, grams: int = GRAMS_OF_EACH, candidates_each: int = USUAL
@@ -153,8 +94,8 @@ class NGramsPlan:
         Raises:
             InputError: for arguments out of range.
         """
-        from voxpop.ngrams.planning import threshold_for
-        from voxpop.union.holders import users_needed
+        from voxpop.ngrams.later import threshold_for
+        from voxpop.rounds.holders import users_needed
 
         if not 1 <= length <= self.mechanism.max_length:
             raise InputError(f"`length` must be from 1 to {self.mechanism.max_length}, got {length!r}.")
@@ -168,11 +109,10 @@ class NGramsPlan:
             round_plan = self.round_of(length, sigma, threshold_for(self.mechanism.eta, sigma, 1, candidates_each))
         return users_needed(round_plan, self.budget, probability, grams)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `NGrams.release`."""
         from voxpop.ngrams.releasing import release_ngrams
 
-        check_corpus(corpus)
         return release_ngrams(self, corpus, seed)
 
     def after(self, ran: tuple[LengthRun, ...]) -> "NGramsPlan":

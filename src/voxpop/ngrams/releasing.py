@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.corpus.engine import Engine, check_engine, check_ordered
+from voxpop.errors import InternalError
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
 from voxpop.ngrams.calibration import calibrated
@@ -20,8 +22,8 @@ from voxpop.ngrams.electing import Ballots, Result
 from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.guide import FIRST_EDGE, Guide, breadth_after, worth_measuring, worthless
-from voxpop.ngrams.plan import LengthRun
-from voxpop.ngrams.planning import NORM, later_sensitivity, threshold_for
+from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.table import table_of_grams
 from voxpop.ngrams.thresholds import marks_above, marks_below
 from voxpop.privacy.coins import CellNoise
@@ -30,12 +32,13 @@ from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
-from voxpop.union.additive import Weighted
-from voxpop.union.plan import RoundPlan
-from voxpop.union.sharing import BoundShares, Setting
+from voxpop.rounds.charge import check_charged
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.sharing import BoundShares, Setting
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.ngrams.plan import NGramsPlan
 
 Int64s = NDArray[np.int64]
@@ -49,9 +52,11 @@ class Prospect(NamedTuple):
     measurement_sigma: float | None
 
 
-def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Release:
+def release_ngrams(plan: "NGramsPlan", corpus: Engine, seed: int | None) -> Release:
     """Walk through the lengths and name what was released; see `NGrams.release`."""
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    check_engine(corpus)
+    check_ordered(corpus)
+    secret = Secret.of(seed)
     walk = _Walk(plan, corpus, secret)
     walk.run()
     guarantee = replace(plan.guarantee, private=secret.private)
@@ -62,7 +67,7 @@ def release_ngrams(plan: "NGramsPlan", corpus: "Corpus", seed: int | None) -> Re
 class _Walk:
     """From length to length."""
 
-    def __init__(self, plan: "NGramsPlan", corpus: "Corpus", secret: Secret) -> None:
+    def __init__(self, plan: "NGramsPlan", corpus: Engine, secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
         self._levels = corpus.levels()
@@ -112,16 +117,18 @@ class _Walk:
         if not self._guided:
             return Prospect(valid, None, None)
         share = self._budgets.share(grams.length + 1, None)
-        sigma = self._purse.spend(self._purse.left * share * self._ngrams.measurement)
-        estimates = self._measure(grams, sigma)
+        square = self._purse.left * share * self._ngrams.measurement
+        sigma = self._purse.spend(square)
+        estimates = self._measure(grams, sigma, square)
         self._estimates.append(estimates)
         return Prospect(valid, self._forecast(valid, grams, estimates), sigma)
 
-    def _measure(self, grams: Grams, sigma: float) -> Estimates:
+    def _measure(self, grams: Grams, sigma: float, square: float) -> Estimates:
         """Weigh all released grams again, with noise on every one, also on those that nobody holds."""
         occasion = f"measurement {grams.length}"
         limit = self._ngrams.limits[grams.length - 1]
         shares = BoundShares(Weighted(), Setting(limit, NORM))
+        check_charged(shares, sigma, square)
         histogram = self._levels.weigh(shares, limit, self._secret, occasion)
         unit, cell = shares.setting.unit, cell_below(sigma)
         noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{occasion}")
@@ -139,8 +146,8 @@ class _Walk:
         """Vote for the candidates of the next length, and release what reaches the threshold of its band."""
         length = len(self.released) + 1
         occasion = f"length {length}"
-        sigma, candidates, threshold = self._settle(prospect, length, len(self.released[-1]))
-        round_plan = self._plan.round_of(length, sigma, threshold)
+        round_plan, candidates = self._settle(prospect, length, len(self.released[-1]))
+        sigma = round_plan.scale
         self._levels.extend(candidates)
         histogram = self._levels.weigh(round_plan.shares, round_plan.shares.setting.limit, self._secret, occasion)
         ballots = self._ballots(round_plan, candidates)
@@ -160,7 +167,8 @@ class _Walk:
         if candidates is not None and self._ngrams.thresholds == "votes":
             marks = np.append(marks_below(usual, len(self.released[-1]), candidates.count), marks)
         rule = round_plan.rule(self._plan.budget)
-        assert isinstance(rule, ThresholdRule)
+        if not isinstance(rule, ThresholdRule):
+            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule.")
         return Ballots.of(candidates, rule, marks)
 
     def _elect(self, ballots: Ballots, bands: Bands, names: Int64s, grades: Int64s) -> Result:
@@ -174,16 +182,14 @@ class _Walk:
         self._least = FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0
         return result
 
-    def _settle(self, prospect: Prospect, length: int, before: int) -> tuple[float, Candidates, float]:
-        """Return noise, candidates and threshold of a length."""
+    def _settle(self, prospect: Prospect, length: int, before: int) -> tuple[RoundPlan, Candidates]:
+        """Return noise, threshold and candidates of a length, on the grid that its noise pays for."""
         last = length == self._ngrams.max_length
         usual = self._budgets.share(length, None)
         outlook = Outlook(before, prospect.valid.count, self._expected(prospect, before, self._purse.left * usual))
         square = self._purse.left if last else self._purse.left * self._budgets.share(length, outlook)
-        rough = square**-0.5
-        most = threshold_for(self._ngrams.eta, rough, before, prospect.valid.count)
-        sensitivity = later_sensitivity(self._ngrams, length, rough, most)  # on the coarsest grid it could have
-        sigma = self._purse.spend(square, sensitivity)
+        setting = later_setting(self._ngrams, length, square, before, prospect.valid.count)
+        sigma = self._purse.spend(square, SHARINGS[self._ngrams.weighting].sensitivity(setting))
 
         def threshold_of(count: int) -> float:
             return threshold_for(self._ngrams.eta, sigma, before, max(count, 1))
@@ -192,7 +198,9 @@ class _Walk:
         if prospect.forecast is not None:
             guide = Guide(breadth_after(length - 1), before, self._least * sigma)
             candidates = guide.prune(prospect.forecast, threshold_of)
-        return sigma, candidates, threshold_of(candidates.count)
+        round_plan = later_round(self._ngrams, setting, sigma, threshold_of(candidates.count))
+        check_charged(round_plan.shares, sigma, square)
+        return round_plan, candidates
 
     def _expected(self, prospect: Prospect, before: int, square: float) -> float:
         """Return how many candidates are likely to be released, from the forecast or from the last length's density."""

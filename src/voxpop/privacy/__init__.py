@@ -2,6 +2,38 @@
 
 The names below are loaded on first use, so that `Budget` costs neither numpy nor scipy. Two functions share their
 module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and `voxpop.privacy.decide.decide`.
+
+| file | holds |
+|---|---|
+| `budget.py` | what may be spent |
+| `calibrate.py` | how much noise and how high a threshold a budget asks for |
+| `charging.py` | what a mechanism asks of an account before it touches data |
+| `coins.py` | randomised answers about weights, ready to be sent to where the weights are |
+| `composed.py` | several releases with unknown items, one after the other |
+| `decide.py` | which items are released |
+| `discrete_laplace.py` | integer noise |
+| `event.py` | guarantees as events of dp-accounting |
+| `evidence.py` | items that one user alone holds, when rounds add up what they saw |
+| `filter.py` | a budget for Gaussian releases whose noise is chosen from earlier results |
+| `gaussian.py` | the analytic Gaussian mechanism, accurate from delta 1e-300 to 0.1 |
+| `guarantee.py` | what was spent, in words and as data |
+| `inversion.py` | whole numbers with exactly the wanted distribution, from uniform bits |
+| `joint.py` | the exact joint bound for one thresholded Gaussian release |
+| `measured.py` | noisy weights on a coarse grid, exact where doubles could err |
+| `novelty.py` | how much weight the items that only one user holds can have |
+| `precise.py` | the same functions in eighty digits, for the few values that must be beyond doubt |
+| `search.py` | one-dimensional searches with a bracket that is never lost |
+| `secret.py` | the one secret from which all randomness of a release follows |
+| `set_only.py` | what a release that says only *which* items costs |
+| `slack.py` | what finite arithmetic costs, charged to delta |
+| `spend.py` | what a Gaussian release spends, in the form in which several of them compose without loss |
+| `threshold.py` | how high a threshold must be for items that one user alone holds |
+| `together.py` | what several releases from one collection spend together |
+| `trie/` | accounting for tries grown by sampling and a threshold (TrieHH) |
+| `optimal.py` | the optimal release rule when each user holds one item |
+| `release_table.py` | the largest probabilities of release |
+| `evidence_step.py` | what one round adds to the evidence of items, and what becomes of them |
+| `survival.py` | how likely noise alone keeps evidence above the floors of all rounds so far |
 """
 
 from importlib import import_module

@@ -19,7 +19,7 @@ from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.novelty import Novelty
 from voxpop.privacy.search import around, crossing, lowest
 from voxpop.privacy.slack import numerical_slack
-from voxpop.privacy.threshold import Noise, lowest_threshold, release_probability
+from voxpop.privacy.threshold import NORMS, Noise, lowest_threshold, release_probability
 
 Accounting = Literal["joint", "published"]
 _NINE_IN_TEN = 1.2815515655446004  # Phi of it is 0.9
@@ -291,12 +291,11 @@ def _target(budget: Budget) -> float:
 
 
 def _check(novelty: Novelty, noise: str, sensitivity: float, fractions: Sequence[float]) -> None:
-    norms = {"laplace": 1, "gaussian": 2}
-    if noise not in norms:
+    if noise not in NORMS:
         raise BudgetError(f"`noise` must be 'gaussian' or 'laplace', got {noise!r}.")
-    if novelty.norm != norms[noise]:
+    if novelty.norm != NORMS[noise]:
         raise BudgetError(
-            f"{noise} noise needs weights bounded in norm {norms[noise]}, got a weighting bounded in norm "
+            f"{noise} noise needs weights bounded in norm {NORMS[noise]}, got a weighting bounded in norm "
             f"{novelty.norm}. Choose the other noise or the other weighting."
         )
     if not 0 < sensitivity < math.inf:

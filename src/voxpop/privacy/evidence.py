@@ -1,37 +1,44 @@
 """Items that one user alone holds, when rounds add up what they saw: how likely one of them is ever released.
 
-In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its evidence is S_r = c_1 z_1 + ... + c_r z_r, in standard
-deviations of its noise. It is released as soon as S_r reaches a threshold, and dropped where S_r stays below a floor.
-What a user no longer needs for dropped items goes to the others, so the weight of a novel item grows as others are
-dropped, and it is the lucky ones that remain. The bound below accounts for that; docs/privacy/focus.md has the proof.
+In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its evidence is S_r = c_1 z_1 + ... + c_r z_r. It is
+released as soon as S_r reaches a threshold, and dropped where S_r stays below a floor. What a user no longer needs for
+dropped items goes to the others, so the weight of a novel item grows as others are dropped, and it is the lucky ones
+that remain. The bound below accounts for that; docs/privacy/adaptive.md has the proof.
 
-Let the user hold t novel items, all in its bounded set, which never grows. Give every item its own noise, whatever
-becomes of it. The others that are still there in round r include those whose noise alone stays above all floors:
-M_r - 1 of them, independent of this item's noise. Novel items weigh the same, at most M_r^(-1/2). More weight never
-makes a release less likely, so
+Let t novel items be in the user's pool, which is drawn once. Give every item its own noise, whatever becomes of it.
+The others that are still there in round r include those whose noise alone stays above all floors: M_r - 1 of them,
+independent of this item's noise. In each round the user draws at most `limit` of the undecided items of its pool;
+where j of them are novel, this one is among them with chance at most j / M_r, and they weigh the same, at most
+j^(-1/2). How many j are may follow from everything but this item's noise, so take the worst. With G(w) the expectation
+of what follows from weight w,
 
-    P(some novel item is released) <= t E[ P(released | weights M_1^(-1/2), M_2^(-1/2), ...) ]
+    V_r(S, M) = max over 1 <= j <= min(limit, M) of  (j / M) G(j^(-1/2)) + (1 - j / M) G(0)
+    P(some novel item is released) <= max over t <= pool of  t V_1(0, t).
 
-and (S_r, M_r) is a Markov chain: M_(r+1) - 1 is binomial, of M_r - 1 trials. The expectation is computed backwards on
-a grid. It grows with S and falls with M, so rounding S up and M down to the grid bounds it from above.
+Who draws everything that is left has j = M. M_(r+1) - 1 is binomial, of M_r - 1 trials. V rises with S, falls with M.
+
+V is computed backwards at the points of a grid, M rounded down. Between points it is below the straight line through
+its values, but for h^2 / (8 c^2) of the value at the upper end, h the step: for G(S) = E f(S + c N) with f >= 0 has
+G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are integrated exactly, and no two terms have different signs.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil
+from math import ceil, pi, sqrt
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
 
-Floats = NDArray[np.float64]
+from voxpop.privacy.survival import passing
 
-FINENESS = 1 / 150
+Floats = NDArray[np.float64]
+Int64s = NDArray[np.int64]
+
+FINENESS = 1 / 40
 """Step of the grid of evidence, in standard deviations of the round that adds most noise; any step gives a bound."""
-REACH = 5.0
-"""Grids begin so many standard deviations below 0."""
-SINGLE = 128  # up to here each number of novel items has a place of its own
+SINGLE, FEW = 128, 8  # up to here each number of novel items, and of drawn ones, has a place of its own
 RATIO = 1.05  # beyond, places are that far apart
 ROUNDING = 1 + 1e-9
 
@@ -60,142 +67,160 @@ class EvidenceRounds:
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
 
-@lru_cache(maxsize=16)
-def novel_release(rounds: EvidenceRounds, limit: int, fineness: float = FINENESS) -> float:
+@lru_cache(maxsize=64)
+def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, fineness: float = FINENESS) -> float:
     """Bound the probability that any item of one user alone is released.
 
     Args:
         rounds: The public numbers.
-        limit: The most items of one user.
+        limit: The most items of one user in a round.
+        pool: The most items of one user in all rounds; None where it is the limit.
         fineness: Step of the grid, in standard deviations of the round that adds most noise.
 
     Returns:
-        The bound, over every number of novel items up to `limit`.
+        The bound, over every number of novel items up to the pool, and over how many of them are drawn in each round.
 
     Example:
         >>> one = EvidenceRounds(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), floors=())
         >>> exact = max(t * float(ndtr(0.5 / t**0.5 - 5)) for t in range(1, 101))
-        >>> bool(1 <= novel_release(one, 100) / exact < 1.1)
+        >>> bool(1 <= novel_release(one, 100) / exact < 1.01)
         True
     """
-    grid = _Grid(rounds, fineness)
-    survival = _survival(rounds.parts, rounds.floors, rounds.margin)
-    places = _places(limit)
+    pool = max(limit, pool or limit)
+    places = _places(pool)
+    grid, drawing = _Grid(rounds, fineness), _Drawing(places, limit, pool)
+    chances = _passing(rounds.parts, rounds.floors, rounds.margin)
     later = np.zeros((len(places), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         if number < len(rounds.floors):
-            later = _survivors(places, survival[number]) @ later
-        shifts = rounds.parts[number] * rounds.mus[number] / np.sqrt(places)
-        later = grid.before(number, later, grid.steps(shifts))
-    most = np.append(places[1:] - 1, limit)
-    return float(np.max(most * later[:, grid.origin])) * ROUNDING
+            later = _survivors(pool, chances[number]) @ later
+        later = drawing.worst(grid.shown(number, later), *grid.moves(number, drawing.drawn))
+    most = np.append(places[1:] - 1, pool)
+    return min(1.0, float(np.max(most * later[:, grid.origin])) * ROUNDING)
 
 
 @lru_cache(maxsize=16)
-def _survival(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
-    """Bound from below how likely noise alone passes the floor of each round, given that it passed those before."""
-    top = max((0.0, *floors)) + REACH
-    grid = _Grid(EvidenceRounds((), parts, (top,) * len(parts), floors, margin), FINENESS)
-    counts = range(1, len(floors) + 1)
-    before = [1.0 if count == 1 else grid.above_floors(count - 1, upper=True) for count in counts]
-    return tuple(
-        min(1.0, grid.above_floors(count, upper=False) / least) for count, least in zip(counts, before, strict=True)
-    )
+def _passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
+    return passing(parts, floors, margin)
 
 
 class _Grid:
-    """Evidence on a grid, always rounded to the side that makes the bound larger."""
+    """Evidence at even distances, 0 among them, from the lowest floor to above every threshold."""
 
     def __init__(self, rounds: EvidenceRounds, fineness: float) -> None:
         self._rounds = rounds
-        spreads = rounds.spreads
         self._step = fineness * max(rounds.parts)
-        low = -REACH * float(spreads[-1])
-        high = float(np.max(spreads * np.array(rounds.thresholds))) + self._step
-        self.points = low + self._step * np.arange(ceil((high - low) / self._step) + 1)
-        self.origin = ceil(-low / self._step)
+        spreads = rounds.spreads
+        lowest = float(np.min(spreads[: len(rounds.floors)] * (np.array(rounds.floors) - rounds.margin), initial=0.0))
+        levels = np.append(
+            spreads * np.array(rounds.thresholds), spreads[: len(rounds.floors)] * np.array(rounds.floors)
+        )
+        highest = float(np.max(levels, initial=0.0))
+        self.origin = ceil(-lowest / self._step) + 1
+        self.points = self._step * np.arange(-self.origin, ceil(highest / self._step) + 3)
 
-    def steps(self, shifts: Floats) -> NDArray[np.int64]:
-        """Return how many points weights move evidence, rounded up."""
-        return np.asarray(np.ceil(shifts / self._step * ROUNDING), np.int64)
+    def moves(self, number: int, drawn: Int64s) -> tuple[Int64s, Floats, float]:
+        """Return by how many points the weight of one of `drawn` items moves evidence in a round, rounded down.
 
-    def before(self, number: int, later: Floats, steps: NDArray[np.int64]) -> Floats:
-        """Return, by evidence before a round, the expectation of what follows; 1 where nobody undecided can be.
+        And what part of a point more, and what lies at most above the line between two points.
+        """
+        part = self._rounds.parts[number]
+        shifts = part * self._rounds.mus[number] / np.sqrt(drawn) / self._step * ROUNDING
+        points = np.floor(shifts)
+        return points.astype(np.int64), shifts - points, self._bulge(number)
+
+    def shown(self, number: int, later: Floats) -> Floats:
+        """Return, by evidence before the noise of a round, the expectation of what follows: G at each point.
 
         Args:
             number: of the round.
-            later: by number of items and evidence after the round, the same.
-            steps: by number of items, how far the weight of one moves it.
+            later: by number of items and evidence after the round, the expectation of what follows if undecided.
         """
-        low, high = self._undecided(number)
-        shown = self._shown(number, later, low, min(high + int(steps.max()), len(self.points)))
-        moved = np.ones_like(later)
-        for row, by in enumerate(steps):
-            moved[row, low : high - max(0, high + by - len(self.points))] = shown[row, by : by + high - low]
-        return moved
-
-    def above_floors(self, count: int, *, upper: bool) -> float:
-        """Bound how likely noise alone stays above the first floors."""
-        shift = -self._rounds.margin if upper else self._rounds.margin
-        origin = self.origin if upper else self.origin - 1
-        values = np.ones(len(self.points))
-        for number in reversed(range(count)):
-            values = np.where(self.points >= self._floor(number, shift), values, 0.0)
-            rises = np.diff(values, append=1.0) if upper else np.diff(values, prepend=0.0)
-            low = int(np.searchsorted(self.points, self._floor(number - 1, shift))) if number else origin
-            start = slice(low, len(self.points) if number else low + 1)
-            never = values[0] if upper else 0.0
-            values = np.zeros(len(self.points))
-            values[start] = never + self._risen(number, rises, start)
-        return float(values[origin])
-
-    def _undecided(self, number: int) -> tuple[int, int]:
-        """Return the range of points where an item may be before a round and not yet be decided."""
-        if number == 0:
-            return self.origin, self.origin + 1
-        low = self._floor(number - 1, -self._rounds.margin)
-        high = self._rounds.spreads[number - 1] * self._rounds.thresholds[number - 1]
-        first, last = np.searchsorted(self.points, [low, max(low, high)])
-        return max(0, int(first) - 1), min(int(last) + 1, len(self.points))
-
-    def _shown(self, number: int, later: Floats, low: int, high: int) -> Floats:
-        """Return, by evidence before the noise of a round and within a range, the expectation of what follows."""
         rounds, spread = self._rounds, self._rounds.spreads[number]
-        kept = self.points >= self._floor(number, -rounds.margin)
-        hit = self.points >= spread * (rounds.thresholds[number] - rounds.margin)
-        values = np.where(hit, 1.0, np.where(kept, later, 0.0))
-        # Evidence between two points counts as the upper one, so the rise to a point happens at the point before.
-        rises = np.diff(values, axis=1, append=1.0)
-        return np.minimum(values[:, :1] + self._risen(number, rises, slice(low, high)), 1.0)
+        threshold = spread * (rounds.thresholds[number] - rounds.margin)
+        released = self._reaches(number, threshold)
+        floor = spread * (rounds.floors[number] - rounds.margin) if number < len(rounds.floors) else threshold
+        if floor >= threshold:
+            return np.broadcast_to(released, later.shape)
+        values = np.minimum(
+            later + self._bulge(number + 1) * np.append(later[:, 1:], np.ones((len(later), 1)), axis=1), 1.0
+        )
+        first = int(np.searchsorted(self.points, floor))
+        last = max(first - 1, int(np.searchsorted(self.points, threshold, side="right")) - 1)
+        # From the floor to the first point, and from the last one to the threshold, values count as their upper ends.
+        rises = np.maximum(np.diff(values[:, first : last + 1], axis=1), 0.0)
+        result = rises @ self._risen(number, first, last)
+        result += values[:, [first]] * self._reaches(number, floor)
+        if last >= first:
+            rest = np.maximum(values[:, [last + 1]] - values[:, [last]], 0.0)
+            result += rest * self._reaches(number, self.points[last])
+        result += (1.0 - values[:, [last + 1]]) * released
+        return np.minimum(result * ROUNDING, 1.0)
 
-    def _risen(self, number: int, rises: Floats, start: slice) -> Floats:
-        """Return, by evidence before the noise of a round, the expectation of rises at evidence after it."""
-        rises = np.maximum(rises, 0.0)
-        rising = np.flatnonzero(rises.reshape(-1, len(self.points)).any(axis=0))
-        reached = slice(int(rising[0]), int(rising[-1]) + 1)
-        return np.asarray(rises[..., reached] @ self._tail(number, reached, start))
+    def _bulge(self, number: int) -> float:
+        """Return h^2 / (8 c^2): how far V may lie above a line between points, relative to its upper end."""
+        return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
-    def _floor(self, number: int, shift: float) -> float:
-        floors = self._rounds.floors
-        return float(self._rounds.spreads[number] * (floors[number] + shift)) if number < len(floors) else -np.inf
+    def _reaches(self, number: int, level: float) -> Floats:
+        """Return, by point, P(evidence + noise of a round >= level)."""
+        return np.asarray(ndtr((self.points - level) / self._rounds.parts[number]))
 
-    def _tail(self, number: int, reached: slice, start: slice) -> Floats:
-        """Return P(evidence of column + noise >= point of row), for ranges of both."""
-        count = len(self.points)
-        distances = self._step * np.arange(1 - count, count) / self._rounds.parts[number]
-        windows = sliding_window_view(ndtr(distances), start.stop - start.start)
-        return np.asarray(windows[count - 1 + start.start - np.arange(reached.start, reached.stop)])
+    def _risen(self, number: int, first: int, last: int) -> Floats:
+        """Return, by cell from `first` to `last` and point, the mean over the cell's levels of reaching them."""
+        count, part = len(self.points), self._rounds.parts[number]
+        over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
+        means = np.diff(over) * part / self._step  # of levels from d - 1 to d points below, d = 1 - count, ..., count
+        windows = sliding_window_view(means, count)
+        return np.asarray(windows[count - 1 - np.arange(first, last)])
 
 
-def _places(limit: int) -> NDArray[np.int64]:
+class _Drawing:
+    """How many novel items are drawn, whatever number of them is worst."""
+
+    def __init__(self, places: Int64s, limit: int, pool: int) -> None:
+        self._places = places
+        self._all = pool <= limit
+        self.drawn = places if self._all else _places(limit, FEW)
+        self._most = np.append(self.drawn[1:] - 1, limit)
+
+    def worst(self, shown: Floats, points: Int64s, parts: Floats, bulge: float) -> Floats:
+        """Return V at every point, by number of items: evidence moved by an even share of those drawn."""
+        padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
+
+        def moved(rows: slice, by: int, part: float) -> Floats:
+            near = padded[rows, by : by + shown.shape[1]]
+            far = padded[rows, by + 1 : by + 1 + shown.shape[1]]
+            return np.asarray(near * (1 - part) + far * (part + bulge))
+
+        if self._all:
+            each = enumerate(zip(points, parts, strict=True))
+            shares = [moved(slice(row, row + 1), int(by), float(more)) for row, (by, more) in each]
+            return np.minimum(np.concatenate(shares) * ROUNDING, 1.0)
+        worst = shown.copy()
+        for fewest, many, by, more in zip(self.drawn, self._most, points, parts, strict=True):
+            rows = slice(int(np.searchsorted(self._places, fewest)), None)
+            chance = np.minimum(many / self._places[rows], 1.0)[:, None]
+            mixed = shown[rows] * (1 - chance) + moved(rows, int(by), float(more)) * chance
+            np.maximum(worst[rows], mixed, out=worst[rows])
+        return np.minimum(worst * ROUNDING, 1.0)
+
+
+def _hinge(values: Floats) -> Floats:
+    """Return E max(0, v + N(0, 1))."""
+    return np.asarray(values * ndtr(values) + np.exp(-np.square(values) / 2) / sqrt(2 * pi))
+
+
+def _places(limit: int, single: int = SINGLE) -> Int64s:
     """Return numbers of novel items from 1 to `limit`; those in between count as the next lower one."""
-    steps = max(0, ceil(np.log(limit / SINGLE) / np.log(RATIO)))
-    beyond = (SINGLE * RATIO ** np.arange(1, steps + 1)).astype(np.int64)
-    return np.unique(np.concatenate([np.arange(1, min(limit, SINGLE) + 1), beyond[beyond <= limit]]))
+    steps = max(0, ceil(np.log(limit / single) / np.log(RATIO)))
+    beyond = (single * RATIO ** np.arange(1, steps + 1)).astype(np.int64)
+    return np.unique(np.concatenate([np.arange(1, min(limit, single) + 1), beyond[beyond <= limit]]))
 
 
-def _survivors(places: NDArray[np.int64], survival: float) -> Floats:
+@lru_cache(maxsize=64)
+def _survivors(pool: int, survival: float) -> Floats:
     """Return how likely each number of items leads to which number of survivors, this item always among them."""
+    places = _places(pool)
     others = (places - 1)[:, None]
     fewer = np.append(places[1:] - 2, places[-1])[None, :]
     below = np.where(fewer >= others, 1.0, bdtr(np.minimum(fewer, others).astype(np.float64), others, survival))

@@ -52,8 +52,13 @@ class GaussianFilter:
         """
         if not 0 < square <= self.left:
             raise InternalError("a release asked for more than the budget has left; please report it.")
-        sigma = sensitivity / math.sqrt(square)
-        while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
-            sigma = math.nextafter(sigma, math.inf)
         self._left -= Fraction(square)
-        return sigma
+        return noise_for(square, sensitivity)
+
+
+def noise_for(square: float, sensitivity: float) -> float:
+    """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much."""
+    sigma = sensitivity / math.sqrt(square)
+    while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma

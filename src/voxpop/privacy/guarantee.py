@@ -17,6 +17,7 @@ class Guarantee:
         neighbours: How two data sets that must look alike differ.
         private: False if the randomness came from a seed that others may know; then nothing is promised.
         unproved: Why nothing is proved, for what only reproduces a paper; then `private` is False and `delta` is 1.
+        seen: What others than the readers of the release saw on the way, and the promise does not cover.
         spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
 
     Example:
@@ -29,6 +30,7 @@ class Guarantee:
     neighbours: str = "one user added or removed"
     private: bool = True
     unproved: str = ""
+    seen: str = ""
     spend: Spend | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -41,7 +43,7 @@ class Guarantee:
         """The guarantee as JSON-able values.
 
         Returns:
-            One entry per field; `unproved` and `spend` only where they say something.
+            One entry per field; `unproved`, `seen` and `spend` only where they say something.
         """
         values: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -51,6 +53,8 @@ class Guarantee:
         }
         if self.unproved:
             values["unproved"] = self.unproved
+        if self.seen:
+            values["seen"] = self.seen
         if self.spend is not None:
             values["spend"] = self.spend.to_dict()
         return values

@@ -103,3 +103,60 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
             outer = low + _GOLDEN * (high - low)
             at_outer = curve(outer)
     return inner if at_inner <= at_outer else outer
+
+
+def falling_to(curve: Curve, start: float, tolerance: float) -> float:
+    """Where the logarithm of a tail reaches zero, from the safe side, in few evaluations.
+
+    Args:
+        curve: Falls about as the logarithm of a normal tail does: its slope at x is near -x.
+        start: Where to begin, above 0.
+        tolerance: How far below zero the curve may be at the result.
+
+    Returns:
+        A point at which the curve is at most 0 and at least minus the tolerance; or else one at which it is at most 0.
+
+    Example:
+        >>> round(falling_to(lambda x: 8 - x * x / 2, 3.0, 1e-6), 6)
+        4.0
+    """
+    low, high, place, slope = 0.0, math.inf, start, -start
+    value = curve(place)
+    for _ in range(60):
+        if -tolerance <= value <= 0.0 or high <= low * (1 + 1e-12):
+            break
+        low, high = (place, high) if value > 0 else (low, place)
+        there = place - (value + tolerance / 2) / slope
+        if not low < there < high:
+            there = min(place + 4.0, (low + high) / 2)
+        reached = curve(there)
+        risen = (reached - value) / (there - place)
+        place, value, slope = there, reached, risen if risen < 0 else -there
+    return place if value <= 0.0 else high
+
+
+def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: int) -> int | None:
+    """Return the least whole number for which something holds, by doubling and then bisection.
+
+    Args:
+        reached: False up to some number, and True from there on.
+        below: a number for which it is False.
+        guess: a number above that, where doubling begins.
+        most: the last number that is doubled to.
+
+    Returns:
+        The number, or None where it is above `most`.
+
+    Example:
+        >>> least_whole(lambda number: number * number >= 50, 0, 1, 10**6)
+        8
+    """
+    low, high = below, guess
+    while not reached(high):
+        low, high = high, 2 * high
+        if high > most:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 
 Words = NDArray[np.uint64]
 _CHUNK = 1 << 18  # blocks encrypted at a time: 4 MiB in, 4 MiB out, which stays in cache
@@ -146,8 +146,20 @@ class Secret(Source):
         digest = hashlib.blake2b(str(int(seed)).encode(), digest_size=32, person=b"voxpop seed").digest()
         return cls(digest, private=False)
 
+    @classmethod
+    def of(cls, seed: int | None) -> "Secret":
+        """The secret of a release: fresh, unless the caller gave a seed.
+
+        Args:
+            seed: As in `from_seed`, or None.
+
+        Returns:
+            A secret; `private` says whether anyone could make it again.
+        """
+        return cls.fresh() if seed is None else cls.from_seed(seed)
+
     def lend(self, *purposes: str) -> "Source":
-        """Return a source for these purposes alone; see `voxpop.privacy.lent`.
+        """Return a source for these purposes alone; see `Lent`.
 
         Args:
             purposes: As in `draws`; for texts with `TEXT` at the end.
@@ -155,8 +167,6 @@ class Secret(Source):
         Returns:
             A source that can be pickled, and from which the secret cannot be found.
         """
-        from voxpop.privacy.lent import Lent
-
         return Lent({purpose: self._subkey(purpose) for purpose in purposes})
 
     def _subkey(self, purpose: str) -> bytes:
@@ -170,6 +180,41 @@ class Secret(Source):
             "a Secret cannot be pickled or copied: written down, it would undo the privacy of its release. "
             "Pass the object itself within one process."
         )
+
+
+@final
+class Lent(Source):
+    """What `Secret.lend` returns: it draws what the secret draws, for the purposes it was lent for and no others.
+
+    A machine that weighs one length gets the keys of that length's sample and nothing of any noise. It can be pickled,
+    since it must travel; it never shows a key.
+
+    Example:
+        >>> import numpy as np
+        >>> from voxpop.privacy import Secret
+        >>> secret, one = Secret.from_seed(1), np.ones(1, np.uint64)
+        >>> bool((secret.lend("noise").draws("noise", one, 0) == secret.draws("noise", one, 0)).all())
+        True
+        >>> secret.lend("noise")
+        Lent(noise)
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: dict[str, bytes]) -> None:
+        self._keys = keys
+
+    def lend(self, *purposes: str) -> "Lent":
+        """Return a source for fewer purposes."""
+        return Lent({purpose: self._subkey(purpose) for purpose in purposes})
+
+    def _subkey(self, purpose: str) -> bytes:
+        if purpose not in self._keys:
+            raise InternalError(f"bits for {purpose!r} are wanted where only those for {self} were lent.")
+        return self._keys[purpose]
+
+    def __repr__(self) -> str:
+        return f"Lent({', '.join(sorted(self._keys))})"
 
 
 def _blocks_of(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:

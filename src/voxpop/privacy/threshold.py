@@ -7,7 +7,7 @@ every (t, w) that a weighting allows.
 
 import math
 from functools import lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from voxpop.privacy.novelty import Novelty
 
 Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "laplace"]
+NORMS: Final = {"laplace": 1, "gaussian": 2}
+"""The norm in which a user's weights must be bounded, by the noise that hides them."""
 _SINGLE = 1024  # up to here each number of novel items is looked at by itself
 _RATIO = 1.005  # beyond, cells of numbers: most items of the cell, each at the weight of the fewest
 

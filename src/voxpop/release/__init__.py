@@ -1,6 +1,22 @@
 """The public side: what was released, and how it is kept.
 
 Nothing in this package has seen a corpus. `Release` and `load` are imported when first used, because they need pyarrow.
+
+| file | holds |
+|---|---|
+| `completing.py` | what comes next |
+| `cutting.py` | cut what somebody types as the texts of a release were cut, without the private side's kernels |
+| `exports/` | a release in the forms that other software reads |
+| `grams.py` | the table of a release |
+| `loading.py` | load a saved release, checking that it is whole |
+| `record.py` | `release.json` |
+| `release.py` | what may leave the building |
+| `report/` | `report.html` |
+| `saving.py` | save a release |
+| `stored_plan.py` | the plan of a release that was loaded |
+| `tally.py` | about how many users hold each gram of a release |
+| `tally_files.py` | counts on disk |
+| `trie.py` | the grams of a release as a tree of beginnings, in arrays |
 """
 
 from typing import TYPE_CHECKING, Any

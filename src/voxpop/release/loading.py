@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from voxpop.errors import InternalError, ReleaseError
+from voxpop.files.folder import folder_to_read
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.folder import folder_to_read
 from voxpop.release.grams import from_parquet
 from voxpop.release.record import DAMAGED, RECORD, TABLE, Record, checksum, read_record
 from voxpop.release.release import Release

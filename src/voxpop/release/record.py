@@ -31,12 +31,12 @@ class Record:
 
 def write_record(release: "Release", table: bytes) -> bytes:
     """Return the bytes of `release.json`; equal releases give equal bytes."""
-    import voxpop
+    from voxpop.version import installed_version
 
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "voxpop_version": voxpop.__version__,
+        "voxpop_version": installed_version(),
         "statement": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
         "plan": release.plan.to_dict(),

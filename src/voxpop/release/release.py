@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
 
-    from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.charging import Account
     from voxpop.release.completing import Completer, Completion
@@ -101,9 +101,7 @@ class Release:
         """Return the grams as a polars table with the columns `gram` (list of str) and `length` (i32)."""
         import polars as pl
 
-        frame = pl.from_arrow(self.grams)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return cast(pl.DataFrame, pl.from_arrow(self.grams))
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the grams as a pandas table with the columns `gram` (list of str) and `length`; needs pandas."""
@@ -205,7 +203,7 @@ class Release:
 
     def count(
         self,
-        corpus: "Corpus",
+        corpus: "Engine",
         budget: "Budget",
         limit: "int | Sequence[int]" = 100,
         seed: int | None = None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
-from voxpop.release.folder import folder_to_read, fresh_prefix, replace_folder
+from voxpop.files.folder import folder_to_read, fresh_prefix, replace_folder
 from voxpop.release.record import COUNTS, COUNTS_RECORD, RECORD, TABLE, checksum, is_record, write_record
 
 if TYPE_CHECKING:

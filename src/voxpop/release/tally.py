@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 import pyarrow as pa
@@ -63,8 +63,7 @@ class Tally:
         """Return a polars table with the columns gram, length and users, most users first."""
         import polars as pl
 
-        frame = pl.from_arrow(self.to_arrow())
-        assert isinstance(frame, pl.DataFrame)
+        frame = cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
         return frame.sort("users", descending=True, maintain_order=True)
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -94,7 +93,7 @@ class Tally:
         """
         from voxpop.release.tally_files import load_tally
 
-        return load_tally(folder)
+        return load_tally(folder, Tally)
 
     def __len__(self) -> int:
         return len(self.grams)

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from voxpop.arrow import numbers_of, plain
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.folder import folder_to_read, replace_folder
 from voxpop.release.grams import read_parquet, write_parquet
 from voxpop.release.loading import load
 from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum
@@ -42,10 +42,8 @@ def save_tally(tally: "Tally", folder: str | PathLike[str]) -> None:
         ) from error
 
 
-def load_tally(folder: str | PathLike[str]) -> "Tally":
+def load_tally(folder: str | PathLike[str], make: "type[Tally]") -> "Tally":
     """Read a release and its counts; see `Tally.load`."""
-    from voxpop.release.tally import Tally
-
     release = load(folder)
     source = folder_to_read(Path(folder))
     try:
@@ -65,18 +63,18 @@ def load_tally(folder: str | PathLike[str]) -> "Tally":
             raise ValueError("another format or file")
         users = numbers_of(plain(read_parquet(table)["users"])).astype(np.int64)
         guarantee = Guarantee.from_dict(record["guarantee"])
-        return Tally.of(release, users, float(record["plan"]["error"]), StoredPlan(record["plan"]), guarantee)
+        return make.of(release, users, float(record["plan"]["error"]), StoredPlan(record["plan"]), guarantee)
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise ReleaseError(f"the counts of {folder} were changed after they were saved. {DAMAGED}") from error
 
 
 def _record(tally: "Tally", files: dict[str, bytes]) -> bytes:
-    import voxpop
+    from voxpop.version import installed_version
 
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "voxpop_version": voxpop.__version__,
+        "voxpop_version": installed_version(),
         "statement": str(tally.guarantee),
         "statement_with_release": str(tally.together),
         "guarantee": tally.guarantee.to_dict(),

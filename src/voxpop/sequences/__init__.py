@@ -3,14 +3,16 @@
 | file | holds |
 |---|---|
 | `sequences.py`, `alphabet.py`, `plan.py` | `Sequences`, the public configuration, and what will run |
-| `cutting.py` | one sequence per user, in symbols of the alphabet |
 | `exploring.py`, `children.py`, `ledger.py` | from private counts to a public tree: the double line |
 | `splitting.py`, `context_tree.py`, `settling.py` | the same for contexts: the double line, the public tree, chances |
 | `context_sampling.py`, `context_table.py` | what a tree of contexts is and does |
 | `tree.py`, `openings.py` | the public tree: consistent chances, and how sequences begin |
 | `model.py`, `sampling.py`, `synthesis.py`, `table.py`, `saving.py` | what a release is and does |
 | `composition.py` | what an alphabet and a model cost together |
-| `baselines.py`, `prefix_tree.py`, `priv_tree.py` | simpler models, to compare with |
+| `finding.py` | an alphabet found with part of the budget |
+| `asking.py`, `redrawing.py` | questions to a model of contexts, each answer with an interval |
+| `releasing.py` | from a plan and a corpus to a model |
+| `reporting.py` | the report of a model |
 """
 
 from voxpop.sequences.composition import spent_together

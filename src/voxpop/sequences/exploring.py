@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.counting import Counting
+from voxpop.corpus.engine import TreeWalk
+from voxpop.errors import InternalError
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows, Tree, grow, plant
@@ -105,7 +107,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source", release: Releas
 
 
 def explore_counts(
-    limits: Limits, counting: Counting, secret: "Source", release: ReleaseRule = released_children
+    limits: Limits, counting: TreeWalk, secret: "Source", release: ReleaseRule = released_children
 ) -> Tree:
     """Explore sequences wherever they are; see `explore`."""
     width = limits.alphabet + 1
@@ -124,7 +126,8 @@ def explore_counts(
             break
         counting.enter(depth, _keys_of(opened, tree, nodes, width))
         candidates = opened
-    assert tree is not None
+    if tree is None:
+        raise InternalError("no depth of a tree was explored.")
     return tree
 
 

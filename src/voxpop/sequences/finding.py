@@ -5,18 +5,22 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import BudgetError, InputError
+from voxpop.mechanisms import MECHANISMS, load
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.sequences.plan import check_epsilon
+from voxpop.sequences.releasing import check_order
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
 
 FIND_SHARE = 0.25
 """Of epsilon, what finding the alphabet costs; delta is all for it."""
+FINDER = "items"
+"""The command of the mechanism that finds it: sequences know it by this name alone."""
 
 
 @final
@@ -57,18 +61,15 @@ class FindingPlan:
         rest = float(whole - found)
         return Budget(rest if Fraction(rest) <= whole - found else nextafter(rest, -inf), 0.0)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "SequenceModel":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "SequenceModel":
         """Find the alphabet, then count over it; see `Sequences.release`.
 
         Raises:
             InputError: where no token was held by enough users, or the corpus holds items, which have no order.
         """
-        from voxpop.sequences.releasing import check_order
-        from voxpop.union.set_union import SetUnion
-
-        check_corpus(corpus)
         check_order(corpus)
-        words = SetUnion(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
+        finder = load(next(each.config for each in MECHANISMS if each.command == FINDER))
+        words = finder(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
         if not len(words):
             raise InputError(
                 "no token was held by enough users to be released, so there is no alphabet; the part of the budget for "
@@ -103,4 +104,6 @@ def plan_finding(mechanism: "Sequences", budget: Budget) -> FindingPlan:
     """Check that both steps can run; see `Sequences.plan`."""
     if not budget.delta > 0.0:
         raise BudgetError('alphabet="find" needs a delta above 0, such as Budget(1, 1e-7): finding tokens costs one.')
-    return FindingPlan(mechanism, budget)
+    plan = FindingPlan(mechanism, budget)
+    check_epsilon(mechanism.max_length, plan.counting.epsilon)
+    return plan

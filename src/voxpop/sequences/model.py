@@ -221,7 +221,7 @@ class SequenceModel:
         """
         from voxpop.sequences.saving import load_model
 
-        return load_model(folder)
+        return load_model(folder, SequenceModel)
 
     def __len__(self) -> int:
         """Return the number of released grams."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast, final
 
-from voxpop.arguments import check_corpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
@@ -13,7 +12,7 @@ from voxpop.sequences.children import DENSE
 from voxpop.sequences.ledger import PARTS, Ledger
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.sequences.exploring import Limits
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
@@ -27,12 +26,21 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
     """Check that the plan can run; see `Sequences.plan`."""
     if mechanism.alphabet is None:
         raise InputError(MISSING)
-    if not SMALLEST_RATE * mechanism.max_length <= budget.epsilon <= LARGEST_EPSILON:
-        raise BudgetError(
-            f"`epsilon` must lie between {SMALLEST_RATE * mechanism.max_length:.2g} (for max_length "
-            f"{mechanism.max_length:,}) and {LARGEST_EPSILON:g}, got {budget.epsilon:g}; 0.1 to 4 are usual."
-        )
+    check_epsilon(mechanism.max_length, budget.epsilon)
     return SequencePlan(mechanism, budget)
+
+
+def check_epsilon(max_length: int, epsilon: float) -> None:
+    """Refuse an epsilon that no count can be released with.
+
+    Raises:
+        BudgetError: saying which there may be.
+    """
+    if not SMALLEST_RATE * max_length <= epsilon <= LARGEST_EPSILON:
+        raise BudgetError(
+            f"`epsilon` must lie between {SMALLEST_RATE * max_length:.2g} (for max_length {max_length:,}) and "
+            f"{LARGEST_EPSILON:g}, got {epsilon:g}; 0.1 to 4 are usual."
+        )
 
 
 @final
@@ -112,7 +120,7 @@ class SequencePlan:
             contexts=self.contexts,
         )
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "SequenceModel":
+    def release(self, corpus: "Engine", seed: int | None = None) -> "SequenceModel":
         """Run the plan on a corpus; see `Sequences.release`.
 
         Raises:
@@ -120,7 +128,6 @@ class SequencePlan:
         """
         from voxpop.sequences.releasing import release_sequences
 
-        check_corpus(corpus)
         return release_sequences(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:

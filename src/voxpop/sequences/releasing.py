@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from voxpop.corpus.engine import Engine, check_engine
 from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
@@ -10,14 +11,13 @@ from voxpop.sequences.model import SequenceModel
 from voxpop.sequences.splitting import split_contexts
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
     from voxpop.sequences.plan import SequencePlan
 
 
-def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) -> SequenceModel:
+def release_sequences(plan: "SequencePlan", corpus: Engine, seed: int | None) -> SequenceModel:
     """Cut, explore and wrap; see `Sequences.release`."""
     check_order(corpus)
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     mechanism = plan.mechanism
     counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
     grow = split_contexts if plan.contexts else explore_counts
@@ -26,8 +26,9 @@ def release_sequences(plan: "SequencePlan", corpus: "Corpus", seed: int | None) 
     return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)
 
 
-def check_order(corpus: "Corpus") -> None:
-    """Refuse a corpus of items."""
+def check_order(corpus: Engine) -> None:
+    """Refuse what is no engine, and a corpus of items."""
+    check_engine(corpus)
     if corpus.kind == "items":
         raise InputError(
             "sequences need an order, and this corpus was read with items=, which have none. "

@@ -113,7 +113,7 @@ def sample_frame(
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
         raise InputError(f"`n` must be a whole number from 1 to {MOST:,}, got {n!r}. It is how many sequences to draw.")
     _check_released(model)
-    secret = Secret.fresh() if seed is None else Secret.from_seed(seed)
+    secret = Secret.of(seed)
     words = string_array(model.alphabet)
     pieces = []
     for start in range(0, n, AT_ONCE):

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from voxpop.arrow import array_of, numbers_of, plain, string_array
 from voxpop.errors import ReleaseError
+from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.folder import folder_to_read, replace_folder
 from voxpop.release.grams import lists_of, read_parquet, write_parquet
 from voxpop.release.record import DAMAGED, checksum
 from voxpop.release.saving import may_write
@@ -67,7 +67,7 @@ def check_model_target(folder: str | PathLike[str]) -> Path:
     return target
 
 
-def load_model(folder: str | PathLike[str]) -> "SequenceModel":
+def load_model(folder: str | PathLike[str], make: "type[SequenceModel]") -> "SequenceModel":
     """Read the files of a model; see `SequenceModel.load`."""
     source = folder_to_read(Path(folder))
     record = _parsed(_read(source, RECORD, folder), folder)
@@ -76,20 +76,19 @@ def load_model(folder: str | PathLike[str]) -> "SequenceModel":
         if checksum(content) != record.get("checksums", {}).get(name):
             raise ReleaseError(f"{folder}: {name} is not the file that was saved, its checksum differs. {DAMAGED}")
     try:
-        return _model(record, contents)
+        return _model(record, contents, make)
     except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
         raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
 
 
-def _model(record: dict[str, Any], contents: dict[str, bytes]) -> "SequenceModel":
-    from voxpop.sequences.model import SequenceModel
+def _model(record: dict[str, Any], contents: dict[str, bytes], make: "type[SequenceModel]") -> "SequenceModel":
 
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[GRAMS])
     contexts = record["counts"] == "contexts"
     tree = _contexts(record, len(words) + 1, table) if contexts else _tree(record, len(words) + 1, table)
     guarantee = Guarantee.from_dict(record["guarantee"])
-    return SequenceModel(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
+    return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
 
 
 def _contexts(record: dict[str, Any], width: int, table: pa.Table) -> "ContextTree":
@@ -142,13 +141,13 @@ def _alphabet(model: "SequenceModel") -> bytes:
 
 
 def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
-    import voxpop
     from voxpop.sequences.tree import Tree
+    from voxpop.version import installed_version
 
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "voxpop_version": voxpop.__version__,
+        "voxpop_version": installed_version(),
         "statement": str(model.guarantee),
         "guarantee": model.guarantee.to_dict(),
         "max_length": model.max_length,

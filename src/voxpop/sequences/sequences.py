@@ -10,7 +10,7 @@ from voxpop.privacy.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from voxpop.corpus import Corpus
+    from voxpop.corpus.engine import Engine
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
     from voxpop.sequences.finding import FindingPlan
@@ -36,13 +36,14 @@ class Sequences:
     Every user has one sequence, of which the first `max_length` symbols count. Grams are counted as a tree: the counts
     of a gram's continuations get noise, and only continuations above a threshold are continued further. The release is
     (epsilon, 0)-differentially private for one user, with everything that user holds, added or removed; counts are
-    integers with integer noise. The proof is in docs/privacy/sequences.md.
+    integers with integer noise, which is cut at 2^62, beyond which lies less than e^(-2^13) of it. The proof is in
+    docs/privacy/sequences.md.
 
     Attributes:
         max_length: most symbols of one user's sequence (the paper's l_max): the noise is proportional to it. Public.
         max_gram: length of the longest gram counted, the end mark included (the paper's n_max).
         combine: which sequence is a user's own where it has several: "sample" draws one of those that hold a symbol,
-            "concatenate" joins them in order.
+            "concatenate" joins them in the order of the rows, on Spark in that of their contents.
         alphabet: all tokens that may occur: distinct strings, or a release of items. Public: what is not in it is left
             out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data. Or
             "find", which finds one with a quarter of epsilon and all of delta.
@@ -133,7 +134,7 @@ class Sequences:
         return plan_sequences(self, budget)
 
     def release(
-        self, corpus: "Corpus", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
+        self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "SequenceModel":
         """Plan for the budget and release from the corpus.
 
@@ -146,8 +147,9 @@ class Sequences:
         Returns:
             The model: released grams with noisy counts, plan and guarantee.
         """
-        plan = self.plan(budget)
-        return plan.release(corpus, seed) if ledger is None else ledger.release(plan, corpus, seed)
+        from voxpop.privacy.charging import run
+
+        return run(self.plan(budget), corpus, seed, ledger)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration; of the alphabet only its size."""

@@ -19,7 +19,7 @@ from voxpop.sequences.ledger import PARTS, Ledger
 from voxpop.sequences.settling import Settled, gram_totals, settle
 
 if TYPE_CHECKING:
-    from voxpop.corpus.counting import Counting
+    from voxpop.corpus.engine import TreeWalk
     from voxpop.privacy.secret import Source
 
 Int32s = NDArray[np.int32]
@@ -49,7 +49,7 @@ class _Level:
 
 
 def split_contexts(
-    limits: Limits, counting: "Counting", secret: "Source", release: ReleaseRule = released_children
+    limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule = released_children
 ) -> ContextTree:
     """Count what follows contexts, add noise, release, and look one symbol further back, level by level.
 

@@ -5,11 +5,16 @@
 | `read.py` | a DataFrame of who wrote what as a `SparkCorpus` |
 | `corpus.py` | `SparkCorpus`, which answers what `Corpus` answers |
 | `remaining.py`, `levels.py`, `counting.py` | the walks through rounds, lengths and trees |
+| `closures.py` | settings and keys as they are sent: small, or refused |
 | `histogram.py` | weights that stay on the executors, and the decisions sent to them |
 | `frames.py` | arrays as rows of a DataFrame, public arrays as a broadcast, answers as arrays |
 | `tasks.py`, `worker.py` | what runs on an executor |
-| `daemon.py`, `machine_code.py` | compile kernels, keep them for the next run, and fork the workers of this machine |
 | `session.py`, `failures.py` | Java and sessions; errors without private data |
+| `ballots.py` | weighings, made ready for the executors |
+| `holder.py` | states of partitions, kept for as long as somebody needs them |
+| `sequence_tasks.py` | what runs on the executors for sequences; see `voxpop.spark.tasks` |
+| `daemon.py` | the process that workers are forked from |
+| `machine_code.py` | machine code of kernels that is kept between runs |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """

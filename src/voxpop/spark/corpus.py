@@ -1,6 +1,6 @@
 """The corpus on a cluster."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from voxpop.errors import InputError
 from voxpop.spark.counting import SparkCounting
@@ -11,8 +11,7 @@ from voxpop.spark.remaining import SparkRemaining
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.cutting import Combine
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.engine import Arrays, Combine, Engine, Lender
 
 
 class SparkCorpus:
@@ -38,29 +37,39 @@ class SparkCorpus:
         return SparkRemaining(self._state)
 
     def levels(self) -> SparkLevels:
-        """Return the walk from words to longer and longer grams.
+        """Return the walk from words to longer and longer grams."""
+        return SparkLevels(self._state, ordered=self.kind != "items")
 
-        Raises:
-            InputError: where the corpus holds items, which have no order.
-        """
-        if self.kind == "items":
-            raise InputError(
-                "grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=."
-            )
-        return SparkLevels(self._state)
-
-    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Source") -> Any:
+    def counting(
+        self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Lender"
+    ) -> SparkCounting:
         """Return every user's one sequence, to be counted."""
         return SparkCounting(self._state, alphabet, max_length, combine, secret)
 
-    def __getattr__(self, name: str) -> Any:
+    def gathered(self) -> "Arrays":
+        """Refuse: users stay on their executors.
+
+        Raises:
+            InputError: always.
+        """
+        raise _spread("arrays of all users")
+
+    def __getattr__(self, name: str) -> NoReturn:
         """Say what a cluster does not hold in one piece."""
-        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "require", "save"):
-            raise InputError(
-                f"a corpus on Spark has no `{name}`: its users stay on their executors. Set union, n-grams and "
-                "sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
-            )
+        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "bounded", "require", "save"):
+            raise _spread(f"`{name}`")
         raise AttributeError(name)
 
     def __repr__(self) -> str:
         return f"SparkCorpus(kind={self.kind!r}, private)"
+
+
+def _spread(what: str) -> InputError:
+    return InputError(
+        f"a corpus on Spark has no {what}: its users stay on their executors. Set union, n-grams, counts and sequences "
+        "run on it; for focused rounds, heavy hitters, comparisons and baselines read a table on this machine."
+    )
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = SparkCorpus

@@ -1,13 +1,13 @@
 """Sequences on a cluster: each partition counts, noise is added where the counts are."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.spark.ballots import check_small
+from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.holder import Holder
@@ -25,8 +25,8 @@ from voxpop.spark.sequence_tasks import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.cutting import Combine
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.engine import Combine, Lender, Rows, TreeNoise
+    from voxpop.spark.tasks import Answer
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -38,55 +38,55 @@ class SparkCounting:
     """What `Counting` answers: `released` children of the nodes, `enter` those that are continued."""
 
     def __init__(
-        self, state: "DataFrame", alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Source"
+        self, state: "DataFrame", alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Lender"
     ) -> None:
         """Cut every user's one sequence."""
         self._holder = Holder()
         self._alphabet = len(alphabet)
         public = public_words(pa.array(alphabet, pa.large_string()))
-        work = partial(cut_sequences_of, max_length=max_length, combine=combine, secret=secret.lend("sequences/sample"))
+        mine = secret.lend("sequences/sample")
+        work = closure(cut_sequences_of, max_length=max_length, combine=combine, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public, STATE))
 
-    def released(self, depth: int, noise: Any) -> Any:
+    def released(self, depth: int, noise: "TreeNoise[Rows]") -> "Rows":
         """Count below nodes of this depth, add noise on the executors, and return what it leaves.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
         """
-        return self._released(noise, partial(count_below, depth=depth))
+        return self._released(noise, count_below, depth=depth)
 
-    def _released(self, noise: Any, work: Any) -> Any:
+    def _released(self, noise: "TreeNoise[Rows]", work: "Callable[..., Answer]", **fields: int) -> "Rows":
         width = self._alphabet + 1
-        count = partial(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
-        counts = self._state.mapInArrow(count, "block bigint, name bigint, weight bigint").groupBy("block")
+        counts_of = closure(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE, **fields)
+        counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint").groupBy("block")
         bare = noise.lent()
-        check_small(bare)
         nodes = self._state.sparkSession.createDataFrame(_nodes(noise)).groupBy("block")
-        add = partial(noisy_children, noise=bare, width=width)
+        add = closure(noisy_children, noise=bare, width=width)
         found = answer(counts.cogroup(nodes).applyInArrow(add, "row bigint, symbol int, count bigint").toArrow)
         return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
 
     def open_steps(self, max_length: int) -> None:
         """Begin anew for contexts; see `Counting.open_steps`."""
-        work = partial(open_steps_of, alphabet=self._alphabet, max_length=max_length)
+        work = closure(open_steps_of, alphabet=self._alphabet, max_length=max_length)
         self._state = self._holder.hold(self._state.mapInArrow(work, STATE))
 
-    def released_following(self, noise: Any) -> Any:
+    def released_following(self, noise: "TreeNoise[Rows]") -> "Rows":
         """Count what follows the contexts, add noise on the executors, and return what it leaves."""
         return self._released(noise, count_steps_of)
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `Counting.lengthen`."""
-        work = partial(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
+        work = closure(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
         sent: Arrays = {"keys": keys, "longer": longer, "others": others}
         self._state = self._holder.hold(run_with_public(self._state, work, sent, STATE))
 
     def enter(self, depth: int, wanted: Int64s) -> None:
         """Put each position under the node whose gram starts there, one symbol longer than those last counted."""
-        work = partial(enter_nodes, depth=depth, alphabet=self._alphabet)
+        work = closure(enter_nodes, depth=depth, alphabet=self._alphabet)
         self._state = self._holder.hold(run_with_public(self._state, work, {"wanted": wanted}, STATE))
 
 
-def _nodes(noise: Any) -> pa.Table:
+def _nodes(noise: "TreeNoise[Rows]") -> pa.Table:
     """Return the public numbers of the nodes, one row each, with the block of each."""
     columns = {name: pa.array(column, pa.int64()) for name, column in noise.nodes().items()}
     size = len(next(iter(columns.values())))

@@ -26,7 +26,7 @@ KERNELS = {
     "group.is_rising": (IDS,),
     "group.sizes_by_user": (IDS, WIDE, WIDE),
     "group.mark_used": (IDS, MASK),
-    "pairs.number_pairs": (IDS, IDS, NUMBER, NUMBER, NUMBER, WIDE, WIDE),
+    "pairs.number_pairs": (IDS, IDS, NUMBER, NUMBER, NUMBER, WIDE, WIDE, NUMBER),
     "pairs.merge_names": (WIDE, WIDE, NUMBER, IDS),
     "pairs.find_names": (WIDE, WIDE),
     "pairs.rename_range": (IDS, NUMBER, NUMBER, IDS),

@@ -5,7 +5,7 @@ so that no row is large; a task reads its pieces and lays them together again.
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Arrays = dict[str, NDArray[Any]]
+Task = Callable[..., Iterator[pa.RecordBatch]]
+"""What runs on a partition; see `voxpop.spark.tasks`."""
 
 STATE = "piece int, name string, data binary"
 PIECE = 1 << 21
 """Bytes in one row."""
 ROWS_AT_ONCE = 1 << 16
+MOST_ROWS = 1 << 33
+"""Spark's rising ids are the number of a partition times this, and the place of a row in it."""
 MOST_IN_CLOSURE = 1 << 18
-"""Bytes of public arrays in a closure: with `MOST_CLOSURE` for all else below the 2^20 that Spark writes to disk."""
+"""Bytes of public arrays in a closure: with `closures.MOST_CLOSURE` for all else below what Spark writes to disk."""
 TYPES = {
     "tokens": np.int32,
     "user_start": np.int64,
@@ -69,6 +73,15 @@ def laid_together(batches: Iterable[pa.RecordBatch], sent: bytes | None = None) 
     return {name: np.frombuffer(_joined(parts), TYPES[name]) for name, parts in found.items()}, public
 
 
+def with_public(batches: Iterable[pa.RecordBatch], sent: bytes | None) -> Iterator[tuple[pa.RecordBatch, Arrays]]:
+    """Yield batches of rows that are no pieces, each with the public arrays; see `laid_together`."""
+    public: Arrays = {} if sent is None else unpacked(sent)
+    for batch in batches:
+        if not public and "public" in batch.schema.names:
+            public = unpacked(batch.column("public").drop_null()[0].as_py())
+        yield batch, public
+
+
 def _joined(parts: list[tuple[int, bytes]]) -> bytearray:
     """Return the bytes of pieces in their order, writable."""
     return bytearray().join(content for _, content in sorted(parts))
@@ -87,11 +100,12 @@ def unpacked(content: bytes) -> Arrays:
         return {name: held[name] for name in held.files}
 
 
-def run_with_public(state: "DataFrame", work: Any, arrays: Arrays, schema: str) -> "DataFrame":
+def run_with_public(state: "DataFrame", work: Task, arrays: Arrays, schema: str) -> "DataFrame":
     """Run a task on every partition, with public arrays: small ones in its closure, others by a broadcast.
 
-    A broadcast brings them beside the first row. It is a job of its own, which costs more than small arrays do; but
-    large ones must not travel in a closure, since Spark writes large closures to disk, and keys travel in closures.
+    A broadcast brings them beside the first piece of a partition, or beside the first row where rows are no pieces. It
+    is a job of its own, which costs more than small arrays do; but large ones must not travel in a closure, since Spark
+    writes large closures to disk, and keys travel in closures.
     """
     from pyspark.sql import functions as sql
 
@@ -99,6 +113,9 @@ def run_with_public(state: "DataFrame", work: Any, arrays: Arrays, schema: str) 
     if len(content) <= MOST_IN_CLOSURE:
         return state.mapInArrow(partial(work, public=content), schema)
     table = pa.table({"piece": pa.array([0], pa.int32()), "public": pa.array([content], pa.binary())})
+    if "piece" not in state.columns:
+        place = sql.monotonically_increasing_id().bitwiseAND(sql.lit(MOST_ROWS - 1))
+        state = state.withColumn("piece", sql.when(place == 0, 0))
     beside = state.sparkSession.createDataFrame(table)
     return state.join(sql.broadcast(beside), "piece", "left").mapInArrow(work, schema)
 

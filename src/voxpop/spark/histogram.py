@@ -1,19 +1,23 @@
 """Weights that stay on the executors: decisions and noise are sent to them."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.errors import InternalError
+from voxpop.privacy.coins import Coins
+from voxpop.privacy.decide import TableRule
+from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
-from voxpop.spark.tasks import add_noise, decide, grade
+from voxpop.spark.frames import run_with_public
+from voxpop.spark.tasks import add_noise, decide, decide_by_table, grade
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.privacy.coins import CellNoise, Coins, Grades
+    from voxpop.corpus.engine import Decision, Grading, Noise
 
 Int64s = NDArray[np.int64]
 
@@ -35,18 +39,27 @@ class SparkHistogram:
         self._words = words
         self._texts: pa.LargeStringArray | None = None
 
-    def chosen(self, decision: "Coins") -> Int64s:
+    def chosen(self, decision: "Decision") -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
         kind = "name binary" if self._words else "name bigint"
-        passed = _summed(self._weights).mapInArrow(partial(decide, coins=decision.lent(), words=self._words), kind)
-        names = answer(passed.toArrow).column("name").combine_chunks()
+        names = answer(self._passed(decision.lent(), kind).toArrow).column("name").combine_chunks()
         if not self._words:
             return np.sort(np.asarray(names).astype(np.int64))
         ordered = sorted(names.to_pylist())  # the order of bytes
         self._texts = pa.array(ordered, pa.large_binary()).cast(pa.large_string())
         return np.arange(len(ordered))
 
-    def graded(self, grades: "Grades", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+    def _passed(self, coins: "Decision", schema: str) -> "DataFrame":
+        """Send coins to the sums; a table of probabilities is public, large, and must not travel with their key."""
+        sums = _summed(self._weights)
+        if not (isinstance(coins, Coins) and isinstance(coins.rule, TableRule)):
+            return sums.mapInArrow(closure(decide, coins=coins, words=self._words), schema)
+        table = coins.rule.table
+        settings = {"secret": coins.secret, "purpose": coins.purpose, "words": self._words}
+        work = closure(decide_by_table, least=table.least, turn=table.turn, **settings)
+        return run_with_public(sums, work, {"tails": table.tails}, schema)
+
+    def graded(self, grades: "Grading", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
         """Return the names of a grade above 0, rising, and their grades; words are numbered as by `chosen`.
 
         Who has votes stays on the executors: the grades of candidates that nobody may hold are sent there.
@@ -60,7 +73,7 @@ class SparkHistogram:
             some = self._frame(table).select("name", nothing.alias("high"), nothing.alias("low"), "lucky")
             rows = rows.unionByName(some)
         kind = f"name {'binary' if self._words else 'bigint'}, grade bigint"
-        grading = partial(grade, grades=grades.lent(), words=self._words)
+        grading = closure(grade, grades=grades.lent(), words=self._words)
         found = answer(_summed(rows, "lucky").mapInArrow(grading, kind).toArrow)
         names, reached = found.column("name").combine_chunks(), np.asarray(found.column("grade")).astype(np.int64)
         if self._words:
@@ -73,13 +86,14 @@ class SparkHistogram:
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of numbers that `chosen` gave."""
-        assert self._texts is not None
+        if self._texts is None:
+            raise InternalError("texts were asked of weights before words were chosen.")
         return self._texts.take(pa.array(ids))
 
-    def measured(self, noise: "CellNoise", size: int) -> Int64s:
+    def measured(self, noise: "Noise", size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
         everything = self._with_nothing(self._weights.sparkSession.range(size).toDF("name"))
-        noisy = _summed(everything).mapInArrow(partial(add_noise, noise=noise.lent()), "name bigint, cells bigint")
+        noisy = _summed(everything).mapInArrow(closure(add_noise, noise=noise.lent()), "name bigint, cells bigint")
         found = answer(noisy.toArrow)
         cells = np.empty(size, np.int64)
         cells[np.asarray(found.column("name"))] = np.asarray(found.column("cells"))

@@ -1,13 +1,17 @@
 """The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.corpus.draws import ALL_LENGTHS, order_of
+from voxpop.corpus.engine import no_order
+from voxpop.errors import InternalError
 from voxpop.spark.ballots import lent_ballot, weigh_by
-from voxpop.spark.frames import STATE, Arrays, run_with_public
+from voxpop.spark.closures import closure
+from voxpop.spark.frames import STATE, Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.holder import Holder
 from voxpop.spark.remaining import public_words
@@ -16,12 +20,10 @@ from voxpop.spark.tasks import keep_next, keep_words, weigh_kept, weigh_next, we
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.levels import Candidates
-    from voxpop.corpus.weigh import Shares
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.draws import Draws
+    from voxpop.corpus.engine import Candidates, Lender, Shares
 
 Int64s = NDArray[np.int64]
-ALL_LENGTHS = "all lengths"
 
 
 class SparkLevels:
@@ -32,13 +34,15 @@ class SparkLevels:
     source.
     """
 
-    def __init__(self, state: "DataFrame") -> None:
+    def __init__(self, state: "DataFrame", *, ordered: bool) -> None:
+        """Begin with the tokens of all partitions; `ordered` says whether they have an order."""
         self._state = state
+        self._ordered = ordered
         self._length = 1
         self._size: int | None = None
         self._candidates: Candidates | None = None
         self._words: SparkHistogram | None = None
-        self._order: Source | None = None
+        self._order: Draws | None = None
         self._holder = Holder()
 
     @property
@@ -46,38 +50,51 @@ class SparkLevels:
         """Length of the grams that are weighed now."""
         return self._length
 
-    def weigh(self, shares: "Shares", limit: int, secret: "Source", occasion: str) -> SparkHistogram:
+    def weigh(self, shares: "Shares", limit: int, secret: "Lender", occasion: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length."""
         ballot = lent_ballot(shares, limit, secret, occasion, order=ALL_LENGTHS)
         if self._size is None:
             if shares.sequential:
-                self._order = secret.lend(f"order/{ALL_LENGTHS}")
-            self._words = weigh_by(self._state, partial(weigh_words, ballot=ballot), words=True)
+                self._order = secret.lend(order_of(ALL_LENGTHS))
+            self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words
+        if shares.sequential and self._order is None:
+            raise InternalError("a walk that began without an order of users cannot have one at a later length.")
         if self._candidates is None:
-            work: Any = partial(weigh_kept, ballot=ballot, length=self._length, size=self._size)
+            work: Task = closure(weigh_kept, ballot=ballot, length=self._length, size=self._size)
             return weigh_by(self._state, work, words=False)
-        work = partial(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
+        work = closure(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
         return weigh_by(self._state, work, words=False, public=self._public())
 
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these."""
         if self._candidates is None:
-            assert self._words is not None
-            public = public_words(self._words.texts(names))
-            work: Any = partial(keep_words, order=self._order)
-        else:
-            public = {**self._public(), "names": names}
-            work = partial(keep_next, length=self._length - 1, single=self._candidates.single)
+            if self._words is None:
+                raise InternalError("words were kept before they were weighed.")
+            self.keep_words(self._words.texts(names))
+            return
+        work = closure(keep_next, length=self._length - 1, single=self._candidates.single)
+        self._go_on(work, {**self._public(), "names": names}, names.size)
+
+    def keep_words(self, words: pa.LargeStringArray) -> None:
+        """Forget every token but these: distinct, in order of bytes, also those that nobody holds."""
+        self._go_on(closure(keep_words, order=self._order), public_words(words), len(words))
+
+    def _go_on(self, work: Task, public: Arrays, size: int) -> None:
+        """Make the state of so many kept grams."""
         self._state = self._holder.hold(run_with_public(self._state, work, public, STATE))
-        self._size, self._candidates, self._words = names.size, None, None
+        self._size, self._candidates, self._words = size, None, None
 
     def extend(self, candidates: "Candidates") -> None:
         """Go on to the next length: these are its candidates."""
-        assert self._size is not None, "keep the grams of length 1 first"
+        if not self._ordered:
+            raise no_order()
+        if self._size is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
         self._candidates = candidates
         self._length += 1
 
     def _public(self) -> Arrays:
-        assert self._candidates is not None
+        if self._candidates is None:
+            raise InternalError("candidates were to be sent where there are none.")
         return {"need": self._candidates.need, "estimates": self._candidates.estimates}

@@ -16,6 +16,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from voxpop.errors import InternalError
+
 
 def folder_of(listed: str) -> Path:
     """Return where the code of these kernels belongs.
@@ -64,7 +66,8 @@ def _digest(listed: str) -> str:
     parts = [listed, sys.version, platform.machine(), cpu, version("numba"), version("llvmlite")]
     digest = blake2b("\n".join(parts).encode(), digest_size=12)
     package = find_spec("voxpop.kernels")
-    assert package is not None
+    if package is None:
+        raise InternalError("the kernels of voxpop are not where its package is; install it anew.")
     for path in sorted(Path(next(iter(package.submodule_search_locations or ()))).glob("*.py")):
         # numba takes a source for the same where its path, time and size are.
         digest.update(f"{path} {path.stat().st_mtime_ns}".encode() + path.read_bytes())

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voxpop.corpus.sources import check_columns
-from voxpop.corpus.tokenisers import tokeniser_name
+from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
@@ -29,10 +29,11 @@ def read_spark(
     """Encode a DataFrame on its executors; see `voxpop.read`.
 
     Users are placed by a hash of their ids into `spark.sql.shuffle.partitions` partitions, which is the one shuffle of
-    rows. Nothing runs before the first release.
+    rows. Each user's documents come in the order of their contents, a function of the user's own rows alone, wherever
+    they lie in the table. Nothing runs before the first release.
 
     Args:
-        frame: a table of Spark, classic or Connect; reading it again must give the same rows in the same order.
+        frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
         user: column of users.
         kind: "text", "tokens", "items" or "sequence".
         column: that column.
@@ -47,14 +48,10 @@ def read_spark(
     check_columns([user, column], frame.columns, "the table")
     _check_user(frame, user)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
-    # (user, content, place): places are those of the rows, so that a user's documents keep their order.
-    rows = frame.select(
-        _exact(frame, user).alias("user"),
-        _exact(frame, column).alias("content"),
-        sql.monotonically_increasing_id().alias("place"),
-    )
+    rows = frame.select(_exact(frame, user).alias("user"), _exact(frame, column).alias("content"))
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), "user"))
-    ordered = placed.sortWithinPartitions("place").select("user", "content")
+    # By what rows hold and not by where they lie: places follow the sizes of files, which are everybody's.
+    ordered = placed.sortWithinPartitions(*(["user", "content"] if _has_order(frame, column) else ["user"]))
     work = partial(encode, user=user, kind=kind, column=column, tokenizer=tokenizer, sentences=sentences)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
     return SparkCorpus(ordered.mapInArrow(work, STATE), kind, reading)
@@ -67,6 +64,14 @@ def _exact(frame: "DataFrame", name: str) -> "Column":
 
     column = sql.col("`" + name.replace("`", "``") + "`")
     return column.cast(StringType()) if isinstance(frame.schema[name].dataType, StringType) else column
+
+
+def _has_order(frame: "DataFrame", name: str) -> bool:
+    """Say whether a column is of a type that tasks read; others have no order in Spark, and tasks say what is wrong."""
+    from pyspark.sql.types import ArrayType, IntegralType, NullType, StringType
+
+    kind = frame.schema[name].dataType
+    return isinstance(kind.elementType if isinstance(kind, ArrayType) else kind, IntegralType | NullType | StringType)
 
 
 def _check_user(frame: "DataFrame", user: str) -> None:

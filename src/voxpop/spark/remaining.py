@@ -1,7 +1,6 @@
 """Items on a cluster, round after round."""
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from voxpop.arrow import text_buffers
 from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.closures import closure
 from voxpop.spark.frames import Arrays
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import weigh_remaining
@@ -17,8 +17,7 @@ from voxpop.spark.tasks import weigh_remaining
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.weigh import Shares
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.engine import Lender, Shares
 
 
 class SparkRemaining:
@@ -27,17 +26,18 @@ class SparkRemaining:
     def __init__(self, state: "DataFrame") -> None:
         self._state = state
         self._released: list[pa.LargeStringArray] = []
-        self._last: Any = None
+        self._last: SparkHistogram | None = None
 
-    def weigh(self, shares: "Shares", limit: int, secret: "Source", occasion: str) -> SparkHistogram:
+    def weigh(self, shares: "Shares", limit: int, secret: "Lender", occasion: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         public = public_words(self.released()) if self._released else None
         ballot = lent_ballot(shares, limit, secret, occasion, order=occasion)
-        self._last = weigh_by(self._state, partial(weigh_remaining, ballot=ballot), words=True, public=public)
-        return self._last  # type: ignore[no-any-return]
+        self._last = weigh_by(self._state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
+        return self._last
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:
         """Forget the items that the last weighing released."""
+        assert self._last is not None, "weigh before you leave anything out"
         self._released.append(self._last.texts(ids))
 
     def released(self) -> pa.LargeStringArray:

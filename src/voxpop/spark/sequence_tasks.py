@@ -1,7 +1,7 @@
 """What runs on the executors for sequences; see `voxpop.spark.tasks`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +12,13 @@ from voxpop.spark.worker import safely, task
 
 if TYPE_CHECKING:
     from voxpop.corpus.counting import Counting
-    from voxpop.corpus.cutting import Combine
-    from voxpop.privacy.secret import Source
+    from voxpop.corpus.draws import Draws
+    from voxpop.corpus.engine import Combine, Rows, TreeNoise
 
 
 @task
 def cut_sequences_of(
-    batches: Batches, *, max_length: int, combine: "Combine", secret: "Source", public: bytes | None = None
+    batches: Batches, *, max_length: int, combine: "Combine", secret: "Draws", public: bytes | None = None
 ) -> Answer:
     """Cut one sequence of each user of a partition."""
     arrays, sent = laid_together(batches, public)
@@ -85,7 +85,7 @@ def lengthen_steps_of(batches: Batches, *, depth: int, alphabet: int, public: by
         yield from _rows_of(counting)
 
 
-def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: Any, width: int) -> pa.Table:
+def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]", width: int) -> pa.Table:
     """Return the released children of one block of nodes: noise is added to the sums of all partitions."""
     with safely():
         nodes = nodes.sort_by("row")

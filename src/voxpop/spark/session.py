@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from voxpop.corpus.files import SUFFIXES
+from voxpop.corpus.reading.files import SUFFIXES
 from voxpop.errors import InputError, SourceError
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows
+from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows, with_public
 from voxpop.spark.worker import set_up, task
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
+    from voxpop.corpus.draws import Draws
+    from voxpop.corpus.engine import Decision, Grading, Noise, Shares
     from voxpop.corpus.levels import Levels
-    from voxpop.corpus.weigh import Shares
-    from voxpop.privacy.coins import CellNoise, Coins, Grades
     from voxpop.privacy.secret import Source
 
 set_up()  # in a worker of the daemon the package was there before there was a task
@@ -49,7 +49,7 @@ class Ballot:
 
     shares: "Shares"
     limit: int
-    secret: "Source"
+    secret: "Draws"
     occasion: str
 
     @property
@@ -61,7 +61,7 @@ class Ballot:
 @task
 def encode(batches: Batches, *, user: str, kind: str, column: str, tokenizer: Any, sentences: bool) -> Answer:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does."""
-    from voxpop.corpus.read import read
+    from voxpop.corpus.reading.read import read
 
     names = [user] if user == column else [user, column]
     rows = (batch.select([0, 1][: len(names)]).rename_columns(names) for batch in batches)
@@ -120,7 +120,7 @@ def _word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer
 
 
 @task
-def keep_words(batches: Batches, *, order: "Source | None", public: bytes | None = None) -> Answer:
+def keep_words(batches: Batches, *, order: "Draws | None", public: bytes | None = None) -> Answer:
     """Forget every word that was not released, and lay users out in the order in which they weigh, if in any."""
     arrays, sent = laid_together(batches, public)
     if not arrays:
@@ -204,19 +204,41 @@ def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> A
 
 
 @task
-def decide(batches: Batches, *, coins: "Coins", words: bool) -> Answer:
+def decide(batches: Batches, *, coins: "Decision", words: bool) -> Answer:
     """Yield the names that pass by their coin."""
     for batch in batches:
-        names, weights = batch.column("name"), _weights_of(batch)
-        if words:
-            passed = coins(weights, np.empty(0, np.int64), _texts(names))
-        else:
-            passed = coins(weights, np.asarray(names), None)
-        yield pa.RecordBatch.from_arrays([names.filter(pa.array(passed))], ["name"])
+        yield _passed(batch, coins, words=words)
 
 
 @task
-def grade(batches: Batches, *, grades: "Grades", words: bool) -> Answer:
+def decide_by_table(
+    batches: Batches,
+    *,
+    least: int,
+    turn: int,
+    secret: "Source",
+    purpose: str,
+    words: bool,
+    public: bytes | None = None,
+) -> Answer:
+    """Yield the names that pass by their coin, where the chances are a public table."""
+    from voxpop.privacy.coins import Coins
+    from voxpop.privacy.decide import TableRule
+    from voxpop.privacy.release_table import ReleaseTable
+
+    for batch, sent in with_public(batches, public):
+        rule = TableRule(ReleaseTable(least, sent["tails"], turn))
+        yield _passed(batch, Coins(rule, secret, purpose), words=words)
+
+
+def _passed(batch: pa.RecordBatch, coins: "Decision", *, words: bool) -> pa.RecordBatch:
+    names, weights = batch.column("name"), _weights_of(batch)
+    ids, texts = (np.empty(0, np.int64), _texts(names)) if words else (np.asarray(names), None)
+    return pa.RecordBatch.from_arrays([names.filter(pa.array(coins(weights, ids, texts)))], ["name"])
+
+
+@task
+def grade(batches: Batches, *, grades: "Grading", words: bool) -> Answer:
     """Yield the names of a grade above 0: by their own noise where they have weight; without weight, as simulated."""
     for batch in batches:
         names, weights = batch.column("name"), _weights_of(batch)
@@ -237,7 +259,7 @@ def _texts(names: pa.Array) -> Any:
 
 
 @task
-def add_noise(batches: Batches, *, noise: "CellNoise") -> Answer:
+def add_noise(batches: Batches, *, noise: "Noise") -> Answer:
     """Yield noisy weights in whole cells."""
     for batch in batches:
         names = np.asarray(batch.column("name"))

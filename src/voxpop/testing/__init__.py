@@ -1,4 +1,15 @@
-"""Tools that try to break a guarantee: for tests of voxpop and of weightings of your own."""
+"""Tools that try to break a guarantee: for tests of voxpop and of weightings of your own.
+
+| file | holds |
+|---|---|
+| `audit/` | audits |
+| `broad_search.py` | a search of millions of neighbouring pairs for a weighting that moves further than it claims |
+| `search.py` | `python -m voxpop.testing.search` |
+| `sequence_loss.py` | what one user can cost a tree of sequences |
+| `weighed_search.py` | a search of neighbouring pairs through the whole private side |
+| `crowds.py` | thousands of small neighbouring collections side by side |
+| `sensitivity.py` | a search for two neighbouring collections |
+"""
 
 from voxpop.testing.audit import audit
 from voxpop.testing.broad_search import Searched, search_broadly

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from voxpop.testing.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.testing.sensitivity import rule_of
-from voxpop.union.sharing import Sharing
-from voxpop.union.weighting import Weighting
+from voxpop.weighting.own import Weighting
+from voxpop.weighting.sharing import Sharing
 
 CELLS_AT_ONCE = 1 << 21
 """Most entries of the table of who holds what in one batch."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.union.sharing import Setting, Sharing
+from voxpop.weighting.sharing import Setting, Sharing
 
 Floats = NDArray[np.float64]
 Generator = np.random.Generator

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from voxpop.testing.broad_search import TOLERANCE, search_broadly
 from voxpop.testing.weighed_search import search_weighing
-from voxpop.union.cells import NORMS, SHARINGS
+from voxpop.weighting.cells import NORMS, SHARINGS
 
 LIMITS = (3, 6, 100)
 

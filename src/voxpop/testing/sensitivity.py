@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.union.cells import SHARINGS
-from voxpop.union.sharing import Setting, Sharing
-from voxpop.union.weighting import OwnSharing, Weighting
+from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.own import OwnSharing, Weighting
+from voxpop.weighting.sharing import Setting, Sharing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from voxpop.corpus.corpus import Corpus
 from voxpop.privacy.secret import Secret
 from voxpop.testing.sensitivity import rule_of
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 PAIRS_AT_ONCE = 20_000
 ITEMS, USERS = 6, 5

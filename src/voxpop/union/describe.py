@@ -1,7 +1,8 @@
 """A plan in words and small tables."""
 
-from collections.abc import Sequence
 from typing import Any
+
+from voxpop.tables import table
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -13,8 +14,16 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         *table(_round_rows(plan)),
         "",
         *users_table(plan),
+        missing_line(plan),
     ]
     return "\n".join(lines)
+
+
+def missing_line(plan: dict[str, Any]) -> str:
+    """Return what becomes of common items, as a line."""
+    share = plan["missing"]
+    chance = "less than once in a million" if share < 1e-6 else f"with probability {share:.2g}"
+    return f"An item of ten times as many users as make it likely is missing {chance}"
 
 
 def users_table(plan: dict[str, Any]) -> list[str]:
@@ -56,9 +65,3 @@ def _user_rows(plan: dict[str, Any]) -> list[list[str]]:
         users = [needed[size, probability] for probability in probabilities]
         rows.append([f"{size:,}", *("never" if u is None else f"{u:,}" for u in users)])
     return rows
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines, columns aligned to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -1,91 +1,19 @@
 """A set union with its noise filled in: what will run, what it guarantees, and how many users an item needs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import nextafter
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_corpus
-from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
-from voxpop.union.sharing import BoundShares
+from voxpop.rounds.holders import check_holders, users_needed_rows
+from voxpop.rounds.plan import RoundPlan
 
 if TYPE_CHECKING:
-    from voxpop.corpus import Corpus
-    from voxpop.privacy.decide import Rule
-    from voxpop.privacy.set_only import SetOnlyRound
+    from voxpop.corpus.engine import Engine
     from voxpop.release import Release
     from voxpop.union.set_union import SetUnion
-
-PROBABILITIES = (0.5, 0.9, 0.99)
-SIZES = (1, 10, 100)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class RoundPlan:
-    """One round: a weighting on its grid, and the noise and threshold that decide.
-
-    Attributes:
-        shares: the weighting with limit, grid and cutoff.
-        noise: "gaussian", "laplace", "optimal" where items are selected by their number of users alone, or "set-only"
-            where a table says how likely each weight is released.
-        scale: sigma of Gaussian noise, b of Laplace noise, in units of weight; 0 where "optimal" or "set-only".
-        threshold: an item is released where weight plus noise reaches it; 0 where "optimal"; where "set-only", the
-            least weight that is released more often than not.
-        set_only: the table, and what it may cost, where "set-only".
-    """
-
-    shares: BoundShares
-    noise: Literal["gaussian", "laplace", "optimal", "set-only"]
-    scale: float
-    threshold: float
-    set_only: "SetOnlyRound | None" = field(default=None, repr=False, compare=False)
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising, or None where nothing stops them."""
-        setting = self.shares.setting
-        return setting.cutoff / setting.unit if setting.cutoff else None
-
-    def rule(self, budget: Budget) -> "Rule":
-        """Return the probability of release as a function of weight."""
-        from voxpop.privacy.decide import SelectionRule, TableRule, ThresholdRule
-
-        if self.noise == "set-only":
-            if self.set_only is None:
-                raise InternalError("a round under set-only accounting has no table; please report.")
-            return TableRule(self.set_only.table)
-        if self.noise == "optimal":
-            # The slack may vanish in rounding; the next smaller number leaves more than it.
-            delta = min(budget.delta - numerical_slack(budget.epsilon), nextafter(budget.delta, 0.0))
-            return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit)
-        unit = self.shares.setting.unit
-        return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
-
-    def pair(self) -> tuple[float, float]:
-        """Return the probability that something novel comes out, and sensitivity over sigma, of a Gaussian round."""
-        from voxpop.privacy.threshold import release_probability
-
-        sharing, setting = self.shares.sharing, self.shares.setting
-        sensitivity = sharing.sensitivity(setting)
-        novelty = sharing.novelty(setting)
-        novel = release_probability(novelty, "gaussian", self.scale, self.threshold, sensitivity)
-        return novel, sensitivity / self.scale
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers of this round."""
-        return {
-            "noise": self.noise,
-            "scale": self.scale,
-            "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "grid_bits": self.shares.setting.bits,
-            **({} if self.set_only is None else self.set_only.to_dict()),
-        }
 
 
 @final
@@ -101,7 +29,7 @@ class UnionPlan:
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> round(plan.sigma, 2), plan.holders(0.5, items=1)
         (1.28, 7)
     """
@@ -159,16 +87,24 @@ class UnionPlan:
         Raises:
             InputError: for arguments out of range.
         """
-        from voxpop.union.holders import users_needed
+        from voxpop.rounds.holders import users_needed
 
         check_holders(probability, items)
         return users_needed(self.rounds[-1], self.budget, probability, items)
 
-    def release(self, corpus: "Corpus", seed: int | None = None) -> "Release":
+    def missing(self) -> float:
+        """Return how likely an item stays away that ten times the users hold who make it likely.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+        from voxpop.rounds.holders import SIZES, missing
+
+        return max(missing(self.rounds[-1], self.budget, items) for items in SIZES)
+
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.releasing import release_union
 
-        check_corpus(corpus)
         return release_union(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,6 +120,7 @@ class UnionPlan:
             "cutoff": self.cutoff,
             "round_plans": [each.to_dict() for each in self.rounds],
             "users_needed": users_needed_rows(self.holders),
+            "missing": self.missing(),
         }
 
     def __str__(self) -> str:
@@ -191,20 +128,3 @@ class UnionPlan:
         from voxpop.union.describe import describe
 
         return describe(self.to_dict(), str(self.guarantee))
-
-
-def users_needed_rows(holders: Callable[[float, int], int | None]) -> list[dict[str, Any]]:
-    """Return how many users an item needs, for usual numbers of items and probabilities, ready for JSON."""
-    return [
-        {"items": items, "probability": probability, "users": holders(probability, items)}
-        for items in SIZES
-        for probability in PROBABILITIES
-    ]
-
-
-def check_holders(probability: float, items: int) -> None:
-    """Refuse arguments of `holders` that are out of range."""
-    if not 0.0 < probability < 1.0:
-        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
-    if isinstance(items, bool) or not isinstance(items, int) or items < 1:
-        raise InputError(f"`items` must be a whole number of at least 1, got {items!r}.")

@@ -1,36 +1,31 @@
 """From a budget to the numbers that will run."""
 
-from math import ceil
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import Scale, calibrate, total_delta
+from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.slack import numerical_slack
-from voxpop.union.additive import Count
-from voxpop.union.cells import NORMS, sound_sharing
-from voxpop.union.plan import RoundPlan, UnionPlan
-from voxpop.union.sharing import BoundShares, Setting, Sharing
+from voxpop.privacy.threshold import NORMS
+from voxpop.rounds.charge import rounds_delta, with_cutoff
+from voxpop.rounds.fractions import round_fractions
+from voxpop.rounds.plan import RoundPlan
+from voxpop.union.plan import UnionPlan
+from voxpop.weighting.additive import Count
+from voxpop.weighting.cells import sound_sharing
+from voxpop.weighting.sharing import BoundShares, Setting, Sharing
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
 
-ROUND_RATIO: Final = 0.3
-"""Each round gets this share of what the next one gets, of 1/sigma^2 (or epsilon) and of delta (DP-SIPS)."""
-
 
 def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Fill in a set union; see `SetUnion.plan`."""
-    if budget.delta <= 0.0:
-        raise BudgetError(
-            "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. "
-            "Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
-        )
     if union.accounting == "set-only":
         from voxpop.union.set_only import plan_union_set_only
 
         return plan_union_set_only(union, budget)
-    if union.limit == 1 and union.rounds == 1 and union.accounting == "joint" and isinstance(union.weighting, str):
+    if union.limit_used == 1 and union.rounds == 1 and union.accounting == "joint" and isinstance(union.weighting, str):
         return _optimal_plan(union, budget)
     return _threshold_plan(union, budget)
 
@@ -55,12 +50,12 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     accounting: Literal["joint", "published"] = "published" if union.accounting == "published" else "joint"
     norm = NORMS[union.noise]
     bits = sharing.bits(_rough_cutoff(union, budget, sharing, fractions))
-    setting = Setting(union.limit, norm, bits)
+    setting = Setting(union.limit_used, norm, bits)
     novelty, sensitivity = sharing.novelty(setting), sharing.sensitivity(setting)
     if novelty.least <= 0.0:
         raise BudgetError(
-            f"limit {union.limit:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above rounding; "
-            "use a smaller limit."
+            f"limit {union.limit_used:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above "
+            "rounding; use a smaller limit."
         )
     scales = calibrate(
         budget,
@@ -72,23 +67,15 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
         grid=2.0**-bits,
     )
     rounds = tuple(_round(union, sharing, scale, setting) for scale in scales)
-    delta = total_delta(scales, budget.epsilon, novelty, noise=union.noise, sensitivity=sensitivity)
+    delta = rounds_delta(rounds, budget.epsilon)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     return UnionPlan(union, budget, rounds, delta=delta)
 
 
 def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) -> RoundPlan:
-    """Fill in one round; the cutoff is never below what one user can give."""
-    cutoff = max(scale.threshold + union.alpha * scale.scale, 1.0)
-    units = ceil(cutoff * setting.unit) if sharing.sequential else 0
-    if units >= 2**62:
-        raise BudgetError(
-            f"the cutoff, threshold + {union.alpha:g} * {scale.scale:.3g}, is too high for integer weights: what "
-            f"rounding costs at limit {union.limit:,} has grown into the noise. Lower the limit or `alpha`, or raise "
-            "`epsilon`."
-        )
-    bound = BoundShares(sharing, Setting(setting.limit, setting.norm, setting.bits, units))
+    """Fill in one round."""
+    bound = with_cutoff(sharing, setting, scale.threshold + union.alpha_used * scale.scale)
     return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
 
 
@@ -96,12 +83,6 @@ def _rough_cutoff(union: "SetUnion", budget: Budget, sharing: Sharing, fractions
     """Find about where weights stop rising, on a coarse grid, to choose the fine one."""
     if not sharing.sequential:
         return 1.0
-    coarse = Setting(union.limit, NORMS[union.noise], bits=48)
+    coarse = Setting(union.limit_used, NORMS[union.noise], bits=48)
     scales = calibrate(budget, sharing.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions)
-    return max(scale.threshold + union.alpha * scale.scale + 1.0 for scale in scales)
-
-
-def round_fractions(rounds: int) -> tuple[float, ...]:
-    """Return each round's share of the budget: rising by 1 / `ROUND_RATIO`, sum 1."""
-    raw = [ROUND_RATIO ** (rounds - 1 - number) for number in range(rounds)]
-    return tuple(share / sum(raw) for share in raw)
+    return max(scale.threshold + union.alpha_used * scale.scale + 1.0 for scale in scales)

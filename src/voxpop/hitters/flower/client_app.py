@@ -50,7 +50,7 @@ def _answer_once(context: Context, rounds: int) -> None:
 @lru_cache(maxsize=1)
 def _corpus(config: tuple[tuple[str, str], ...]) -> "Corpus":
     """Read the node's table, once in a process."""
-    from voxpop.corpus.read import read
+    from voxpop.corpus.reading.read import read
 
     given = dict(config)
     if "source" not in given or "user" not in given:

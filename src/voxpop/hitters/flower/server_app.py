@@ -18,6 +18,8 @@ from voxpop.hitters.wire import write_trie
 from voxpop.release.saving import check_target
 
 PAUSE = 0.5
+SEEN = "the server saw each node's sums of sampled votes before the threshold"
+"""What the record of a run says beside its guarantee."""
 
 app = ServerApp()
 
@@ -40,7 +42,7 @@ def main(grid: Grid, context: Context) -> None:
         log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
     alphabet = plan.mechanism.alphabet
     grams = canonical([gram_of(word, alphabet) for word in trie.words])
-    release = release_of(grams, plan, private=settings.seed is None)
+    release = release_of(grams, plan, private=settings.seed is None, seen=SEEN)
     release.save(settings.output)
     log(INFO, "voxpop: %s; saved to %s", release, settings.output)
 

@@ -36,7 +36,7 @@ class Settings:
 
     def secret(self) -> Secret:
         """Return the secret of a node for one round: its own and fresh, unless the run has a seed."""
-        return Secret.fresh() if self.seed is None else Secret.from_seed(self.seed)
+        return Secret.of(self.seed)
 
 
 def settings_of(config: Mapping[str, Any]) -> Settings:

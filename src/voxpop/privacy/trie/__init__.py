@@ -7,6 +7,7 @@
 | `calibrate.py` | the sampling rate and the threshold at which a word needs the fewest holders |
 | `discovery.py` | how likely a word is found, and how many holders it needs |
 | `published.py` | what the paper proves and claims, for comparison |
+| `grid.py` | f on a grid of c |
 """
 
 from voxpop.privacy.trie.accountant import Words, trie_delta, trie_epsilon

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln
 
 from voxpop.errors import BudgetError
+from voxpop.privacy.search import least_whole
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +36,7 @@ NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below;
 SPACING = 0.02  # a triangle spans about this share of k
 _ALL = 128  # up to this many points none is left out
 _OUTWARDS = 1 + 1e-9
+_MOST = 1 << 62  # more holders than anybody has
 _MOST_POINTS = 4_000_000  # numbers of holders at which the extra user can matter: a few hundred MB, a few seconds
 
 
@@ -115,13 +117,9 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
     """The least number of holders, at least theta, for which `before` no longer holds."""
     if not before(theta):
         return theta
-    low, high = theta, 2 * theta
-    while before(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if before(middle) else (low, middle)
-    return high
+    first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
+    assert first is not None, "nothing survives for ever"
+    return first
 
 
 def _thinned(

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from voxpop.errors import InputError
+from voxpop.privacy.search import least_whole
 from voxpop.privacy.trie.curve import survival
 
 _MOST_HOLDERS = 10**15
@@ -57,13 +58,11 @@ def holders_needed(probability: float, rate: float, theta: int, rounds: int) -> 
     """
     if not 0.0 < probability < 1.0:
         raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
-    low, high = theta - 1, 2 * theta
-    while discovery_rate(high, rate, theta, rounds) < probability:
-        low, high = high, 2 * high
-        if high > _MOST_HOLDERS:
-            raise InputError(f"no number of holders up to 10^15 is found with probability {probability:g}.")
-    while high - low > 1:
-        middle = (low + high) // 2
-        reached = discovery_rate(middle, rate, theta, rounds) >= probability
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+
+    def found(holders: int) -> bool:
+        return discovery_rate(holders, rate, theta, rounds) >= probability
+
+    needed = least_whole(found, theta - 1, 2 * theta, _MOST_HOLDERS)
+    if needed is None:
+        raise InputError(f"no number of holders up to 10^15 is found with probability {probability:g}.")
+    return needed

@@ -138,11 +138,10 @@ def _from_duckdb(release: "Release", table: Any, column: str) -> Any:
     _check_column(column, table.columns)
     kind = str(dict(zip(table.columns, map(str, table.types), strict=True))[column])
     name = '"' + column.replace('"', '""') + '"'
-    keys = _keys_table(release, as_lists=kind.endswith("]"))
+    keys = _keys_table(release, as_lists=kind.endswith("]"))  # noqa: F841  # DuckDB finds it by its name, here
     _check_words(kind, _DUCKDB, column)
     cast = "VARCHAR[]" if kind.endswith("]") else "VARCHAR"
     query = f"SELECT {ROW}.* FROM {ROW} SEMI JOIN keys ON CAST({ROW}.{name} AS {cast}) = keys.{KEY}"
-    assert keys is not None  # DuckDB finds the table by its name, here
     return table.query(ROW, query)
 
 

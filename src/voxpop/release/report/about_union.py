@@ -38,7 +38,7 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
     """Return how likely an item is released, by its holders, who hold `size` items each; empty where unknown."""
     chance: Chance
-    if plan.get("focus") or last["noise"] == "set-only":
+    if _adaptive(plan) or last["noise"] == "set-only":
         return []
     if last["noise"] == "optimal":
         chance = optimal_chance(plan["epsilon"], plan["delta"])
@@ -50,9 +50,13 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     return curve(chance)
 
 
+def _adaptive(plan: Mapping[str, Any]) -> bool:
+    return bool(plan["weighting"] == "adaptive")
+
+
 def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
-    if plan.get("focus"):
-        return "focus"
+    if _adaptive(plan):
+        return "adaptive"
     if last["noise"] in ("optimal", "set-only"):
         return {"optimal": "optimal-selection", "set-only": "set-only"}[last["noise"]]
     return "rounds" if len(plan["round_plans"]) > 1 else "set-union"
@@ -83,8 +87,8 @@ def _rounds(plan: Mapping[str, Any]) -> Grid:
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
         return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
-    if plan.get("focus"):
-        return _focus_rounds(plan)
+    if _adaptive(plan):
+        return _adaptive_rounds(plan)
     if plan["round_plans"][-1]["noise"] == "set-only":
         return _tables(plan)
     rows = [
@@ -95,7 +99,7 @@ def _rounds(plan: Mapping[str, Any]) -> Grid:
     return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")
 
 
-def _focus_rounds(plan: Mapping[str, Any]) -> Grid:
+def _adaptive_rounds(plan: Mapping[str, Any]) -> Grid:
     """Return the rounds that add up evidence."""
     opening, *later = plan["round_plans"]
     rows = [["1", plain(opening["scale"]), plain(opening["threshold"] / opening["scale"]), "–"]]

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from math import erfc, exp, sqrt
 from typing import Any
 
+from voxpop.privacy.search import least_whole
+
 Chance = Callable[[int], float]
 """From a number of holders to the probability that what they hold is released."""
 
@@ -56,9 +58,9 @@ def optimal_chance(epsilon: float, delta: float) -> Chance:
     import numpy as np
 
     from voxpop.privacy.optimal import selection_probability
-    from voxpop.privacy.slack import numerical_slack
+    from voxpop.privacy.slack import optimal_delta
 
-    exact = delta - numerical_slack(epsilon)
+    exact = optimal_delta(epsilon, delta)
     return lambda holders: float(selection_probability(epsilon, exact, np.array([holders]))[0][0])
 
 
@@ -71,15 +73,7 @@ def voting_chance(rate: float, theta: int, rounds: int) -> Chance:
 
 def users_for(chance: Chance, probability: float) -> int | None:
     """Return the least number of holders who reach a probability, or None where none do."""
-    low, high = 0, 1
-    while chance(high) < probability:
-        low, high = high, 2 * high
-        if high > MOST_USERS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) >= probability else (middle, high)
-    return high
+    return least_whole(lambda holders: chance(holders) >= probability, 0, 1, MOST_USERS)
 
 
 def curve(chance: Chance) -> list[tuple[int, float]]:

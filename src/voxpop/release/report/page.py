@@ -75,7 +75,7 @@ def page_of(
         payload: the grams: what it takes to unpack them, and the text.
         checksums: of the files beside the page.
     """
-    import voxpop
+    from voxpop.version import installed_version
 
     shape, packed = payload
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
@@ -102,7 +102,7 @@ def page_of(
             plan=plan,
             numbers=list(_numbers(plan)),
             checksums=checksums,
-            version=voxpop.__version__,
+            version=installed_version(),
             false_alarms=FALSE_ALARMS,
             facts=json_for_html(facts),
             packed=packed,

@@ -3,19 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from voxpop.release.report.about_hitters import about_hitters
-from voxpop.release.report.about_ngrams import about_ngrams
-from voxpop.release.report.about_union import about_union
+from voxpop.mechanisms import load, mechanism_called
 from voxpop.release.report.story import Story
 
 Sizes = Mapping[int, int]
 """How many grams of each length were released."""
-
-ABOUT: dict[str, Callable[[Mapping[str, Any], Sizes], Story]] = {
-    "set union": about_union,
-    "n-grams": about_ngrams,
-    "heavy hitters": about_hitters,
-}
 
 
 def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
@@ -28,9 +20,10 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     Returns:
         The story of its mechanism, or a general one where the numbers are not those of a mechanism of this version.
     """
-    about = ABOUT.get(str(plan.get("mechanism")))
-    if about is None:
+    mechanism = mechanism_called(str(plan.get("mechanism")))
+    if mechanism is None or mechanism.story is None:
         return general_story(plan, sizes)
+    about: Callable[[Mapping[str, Any], Sizes], Story] = load(mechanism.story)
     try:
         return about(plan, sizes)
     except (KeyError, TypeError, ValueError, IndexError):

@@ -6,6 +6,10 @@
 | `case.py` | two neighbouring collections, copied side by side, an event, and its exact probabilities |
 | `audit.py` | run the cases of a mechanism |
 | `union_cases.py`, `ngrams_cases.py`, `hitters_cases.py`, `sequences_cases.py` | the worst cases of each |
+| `copies.py` | many copies of one tiny collection side by side, each with items and users of its own |
+| `votes_cases.py` | n-grams as they run by default: guided, thresholds from votes, several lengths |
+| `engines.py`, `memory_cases.py` | the same collections within a memory limit, or on Spark |
+| `adaptive_cases.py` | the worst cases of adaptive rounds, the default set union |
 """
 
 from voxpop.testing.audit.audit import MECHANISMS, audit

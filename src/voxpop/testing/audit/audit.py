@@ -3,19 +3,16 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from voxpop import mechanisms
 from voxpop.errors import InputError
+from voxpop.mechanisms import load
 from voxpop.testing.audit.case import Case, Finding, examine
-from voxpop.testing.audit.hitters_cases import hitters_cases
-from voxpop.testing.audit.ngrams_cases import ngrams_cases
-from voxpop.testing.audit.sequences_cases import sequences_cases
+from voxpop.testing.audit.memory_cases import memory_cases
 from voxpop.testing.audit.shown import ERROR
-from voxpop.testing.audit.union_cases import union_cases
 
 MECHANISMS: Final[dict[str, Callable[[], Iterator[Case]]]] = {
-    "items": union_cases,
-    "ngrams": ngrams_cases,
-    "hitters": hitters_cases,
-    "sequences": sequences_cases,
+    **{each.command: load(each.audit) for each in mechanisms.MECHANISMS if each.audit is not None},
+    "memory": memory_cases,
 }
 TRIALS = 100_000
 
@@ -27,7 +24,8 @@ def audit(mechanism: str, trials: int = TRIALS, error: float = ERROR) -> Iterato
     in 10^5. The code and the formulas that run are the same at any budget.
 
     Args:
-        mechanism: "items", "ngrams", "hitters" or "sequences", as the commands are called.
+        mechanism: "items", "ngrams", "hitters" or "sequences", as the commands are called, or "memory": set union and
+            n-grams within a memory limit.
         trials: of each side of each case.
         error: chance that a bound of a case is wrong, and chance that right probabilities seem to stray.
 

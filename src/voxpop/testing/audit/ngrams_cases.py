@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.corpus.corpus import Corpus
+from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.ngrams import NGrams
-from voxpop.ngrams.plan import LengthRun, NGramsPlan
+from voxpop.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import corpus_of, released_numbers

@@ -17,14 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.corpus.corpus import Corpus
+from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_items, released_numbers
+from voxpop.testing.audit.engines import Engine, in_memory
 from voxpop.testing.audit.shown import Counts, epsilon_shown
+from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.plan import UnionPlan
-from voxpop.union.set_only import CappedSharing
 from voxpop.union.set_union import SetUnion
+from voxpop.weighting.capped import CappedSharing
 
 BUDGET = Budget(1.0, 0.02)
 LIMIT = 4
@@ -36,10 +38,10 @@ MOST_HOLDERS = 60
 TELLING = 10**6
 """Trials after which the case that shows most is chosen."""
 UNIONS: tuple[SetUnion, ...] = (
-    SetUnion(limit=1),
-    SetUnion(limit=LIMIT),
-    SetUnion(limit=LIMIT, accounting="published"),
-    SetUnion(limit=LIMIT, rounds=3),
+    SetUnion(limit=1, weighting="count"),
+    SetUnion(limit=LIMIT, weighting="l2-descent"),
+    SetUnion(limit=LIMIT, weighting="l2-descent", accounting="published"),
+    SetUnion(limit=LIMIT, weighting="l2-descent", rounds=3),
     SetUnion(limit=LIMIT, weighting="weighted"),
     SetUnion(limit=LIMIT, weighting="weighted", rounds=2, accounting="published"),
     SetUnion(limit=LIMIT, weighting="weighted", noise="laplace"),
@@ -62,17 +64,18 @@ def union_cases(unions: Sequence[SetUnion] = UNIONS, budget: Budget = BUDGET) ->
     """
     for union in unions:
         plan = union.plan(budget)
-        assert isinstance(plan, UnionPlan), "focused rounds have tests of their own"
+        if not isinstance(plan, UnionPlan):
+            raise InternalError("adaptive rounds have cases of their own.")
         yield near(plan)
-        yield alone(plan, union.limit, "alone")
-        yield alone(plan, EXCESS * union.limit, "over")
+        yield alone(plan, union.limit_used, "alone")
+        yield alone(plan, EXCESS * union.limit_used, "over")
 
 
-def near(plan: UnionPlan) -> Case:
+def near(plan: UnionPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of users who all hold the same few items: one, or `limit` where each item weighs the same."""
-    items = plan.mechanism.limit if plan.mechanism.weighting == "count" else 1
+    items = plan.mechanism.limit_used if plan.mechanism.weighting == "count" else 1
     _, exact, holders, most = max(_all_near(plan, items))
-    event = Event(plan, width=items, most=most)
+    event = Event(plan, width=items, most=most, engine=engine, most_copies=most_copies)
     crowd = [tuple(range(items))] * holders
     return event.case(f"near: {holders} others", [*crowd, tuple(range(items))], crowd, exact)
 
@@ -89,11 +92,11 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
             yield epsilon_shown(counts, plan.budget.delta), (one, other), others, most
 
 
-def alone(plan: UnionPlan, held: int, name: str) -> Case:
+def alone(plan: UnionPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary who holds items that nobody else does."""
-    counted = min(held, plan.mechanism.limit)
+    counted = min(held, plan.mechanism.limit_used)
     chance = -expm1(counted * log1p(-_released(plan, 1, counted)))
-    event = Event(plan, width=held, most=1)
+    event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
     case = event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
     return replace(case, share=OVER_SHARE) if held > counted else case
 
@@ -123,7 +126,7 @@ def _in_one_round(plan: UnionPlan, number: int, holders: int, items: int) -> flo
         share = one.shares.sharing.table(one.shares.setting)[items]
         return float(one.rule(budget).exact(holders * int(share)))
     norm = 1 if one.noise == "laplace" else 2
-    sharers = plan.mechanism.limit if plan.mechanism.weighting == "count" else items
+    sharers = plan.mechanism.limit_used if plan.mechanism.weighting == "count" else items
     weight = holders * sharers ** (-1.0 / norm)
     missing = (one.threshold - min(weight, one.cutoff or weight)) / one.scale
     if one.noise == "gaussian":
@@ -139,24 +142,28 @@ class Event:
         plan: what runs.
         width: items of a copy.
         most: how many of them must be released.
+        engine: where collections are read and weighed.
+        most_copies: in one release.
     """
 
-    plan: UnionPlan
+    plan: UnionPlan | AdaptivePlan
     width: int
     most: int
+    engine: Engine = in_memory
+    most_copies: int = COPIES
 
     def case(
         self, name: str, joined: Sequence[Sequence[int]], without: Sequence[Sequence[int]], exact: tuple[float, ...]
     ) -> Case:
         """Return the case of two neighbouring collections, by what each user of a copy holds."""
         users = sum(map(len, joined))
-        copies = max(1_000, COPIES * 8 // max(8, users))
+        copies = max(1_000, self.most_copies * 8 // max(8, users))
         larger, smaller = (
-            partial(self.run, copied_items(held, self.width, copies), copies) for held in (joined, without)
+            partial(self.run, self.engine(copied_items(held, self.width, copies)), copies) for held in (joined, without)
         )
         return Case(title(self.plan.mechanism), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
 
-    def run(self, corpus: Corpus, copies: int) -> tuple[int, Any]:
+    def run(self, corpus: Any, copies: int) -> tuple[int, Any]:
         """Run one release; return in how many copies the event happened, and in which."""
         copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
         happened = np.bincount(copy, minlength=copies) >= self.most
@@ -165,7 +172,9 @@ class Event:
 
 def title(union: SetUnion) -> str:
     """Name a configuration."""
-    if union.limit == 1 and union.rounds == 1 and union.accounting == "joint":
+    if union.adaptive:
+        return f"set union, adaptive rounds, limit {union.limit_used}"
+    if union.limit_used == 1 and union.rounds == 1 and union.accounting == "joint":
         return "set union, optimal selection"
     rounds = f", {union.rounds} rounds" if union.rounds > 1 else ""
     noise = "" if union.accounting == "set-only" else f", {union.noise}"

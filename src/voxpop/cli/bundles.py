@@ -1,0 +1,161 @@
+"""Options that commands share: a dataclass of them is one parameter of a command, and its fields are the options."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from voxpop.cli.engines import Engine, Master
+from voxpop.cli.options import (
+    Dataset,
+    Delta,
+    Epsilon,
+    Items,
+    Json,
+    LedgerFile,
+    Memory,
+    Output,
+    Seed,
+    Sequence,
+    Sources,
+    Text,
+    Tokenizer,
+    Tokens,
+    User,
+    WorkFolder,
+    budget_of,
+)
+from voxpop.errors import InputError
+
+if TYPE_CHECKING:
+    from voxpop.privacy.budget import Budget
+
+
+def bundled(command: Callable[..., None]) -> Callable[..., None]:
+    """Spell out a command's dataclasses, field by field, and put them together when it is called."""
+    spelled: dict[str, inspect.Parameter] = {}
+    bundles: dict[str, tuple[type, list[str]]] = {}
+    for name, each in inspect.signature(command).parameters.items():
+        if is_dataclass(each.annotation):
+            kind: Any = each.annotation
+            bundles[name] = kind, [field.name for field in fields(kind)]
+            spelled |= {field.name: _parameter(field.name, field.type, field.default) for field in fields(kind)}
+        else:
+            spelled[name] = each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+
+    def run(**given: Any) -> None:
+        built = {name: kind(**{part: given.pop(part) for part in parts}) for name, (kind, parts) in bundles.items()}
+        command(**given, **built)
+
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__annotations__ = {name: each.annotation for name, each in spelled.items()}
+    run.__signature__ = inspect.Signature(list(spelled.values()))  # type: ignore[attr-defined]
+    return run
+
+
+def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    given = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=kind)
+
+
+@dataclass(frozen=True)
+class Where:
+    """What is read, and within which memory."""
+
+    source: Sources
+    user: User = None
+    tokenizer: Tokenizer = "words"
+    memory: Memory = None
+    work_folder: WorkFolder = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The column of what users hold."""
+
+    text: Text = None
+    tokens: Tokens = None
+    items: Items = None
+    sequence: Sequence = None
+
+
+@dataclass(frozen=True)
+class OrderedColumns:
+    """The same, where order matters."""
+
+    text: Text = None
+    tokens: Tokens = None
+    sequence: Sequence = None
+
+
+@dataclass(frozen=True)
+class SequenceColumns:
+    """The same, where it is a sequence first of all."""
+
+    sequence: Sequence = None
+    text: Text = None
+    tokens: Tokens = None
+
+
+@dataclass(frozen=True)
+class Spend:
+    """What may be spent."""
+
+    epsilon: Epsilon = None
+    delta: Delta = None
+
+    @property
+    def budget(self) -> "Budget":
+        """The budget, which must have both numbers."""
+        return budget_of(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True)
+class PureSpend:
+    """What may be spent where there is no delta."""
+
+    epsilon: Epsilon = None
+
+    @property
+    def budget(self) -> "Budget":
+        """The budget.
+
+        Raises:
+            InputError: if epsilon is missing or out of range.
+        """
+        from voxpop.privacy.budget import Budget
+
+        if self.epsilon is None:
+            raise InputError(
+                "--epsilon is missing: give the privacy budget, such as --epsilon 1 (1 is strong, 4 is common). "
+                "Sequences need no delta."
+            )
+        return Budget(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """Who pays."""
+
+    ledger: LedgerFile = None
+    dataset: Dataset = None
+    seed: Seed = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it runs."""
+
+    engine: Engine = "local"
+    master: Master = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What becomes of it."""
+
+    output: Output
+    json: Json = False
+
+
+ONE_MACHINE = Place()

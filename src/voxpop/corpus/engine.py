@@ -1,0 +1,421 @@
+"""The engine contract: everything a mechanism may ask of whatever holds the private side.
+
+An engine holds what people wrote and answers weighings; a mechanism never sees how. This machine (`Corpus`, with or
+without a limit on memory) is one, a cluster (`voxpop.spark.corpus.SparkCorpus`) another, and the tests have a third in
+plain dicts (`tests/naive_engine.py`). A new engine implements what is here; `tests/contracts/test_engine_contract.py`
+tells whether it does so rightly: with the same secret, every engine gives the same release.
+
+| protocol | answers |
+|---|---|
+| `Engine` | which walks there are over what people hold |
+| `RoundWalk` | items, round after round (classic set union) |
+| `PoolWalk` | items in adaptive rounds (set union by default) |
+| `LengthWalk` | grams, length after length (n-grams, counts) |
+| `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
+| `Weights` | a histogram nobody may look at, only ask with noise |
+| `Lender`, `Decision`, `Grading`, `Noise`, `TreeNoise` | randomness that can be sent to where the weights are |
+| `Arrays` | all users in arrays on this machine, for what simulates people's devices (heavy hitters) |
+
+Names. What a draw is named by must be the same on every engine: an item or a token by its bytes; a gram of length k > 1
+by `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
+single-side pruning), where ranks count kept names in rising order from 0.
+"""
+
+from typing import Literal, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.corpus.draws import Draws
+from voxpop.errors import InputError
+
+Bools = NDArray[np.bool_]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Combine = Literal["sample", "concatenate"]
+"""What becomes of a user's documents where each user has one sequence."""
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+Outcome = tuple[Floats, Bools, Bools]
+"""New evidence, and which items are released and which dropped."""
+Texts = tuple[NDArray[np.uint8], Int64s]
+"""The bytes of strings, one after the other, and where each begins (one more)."""
+
+
+class Lender(Draws, Protocol):
+    """A source of draws that can lend the keys of some purposes to the machines that do the work."""
+
+    def lend(self, *purposes: str) -> Draws:
+        """Return a source for these purposes alone; it can be pickled."""
+
+
+class Shares(Protocol):
+    """A weighting with all its numbers filled in: how one user's weight is shared over the user's items."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a user's shares depend on the weights that earlier users left."""
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s) -> None:
+        """Add bounded sets to the histogram, in order and in place.
+
+        Args:
+            histogram: int64 (ids), weight by id, in units of the weighting's grid.
+            items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
+                whatever numbers the engine gives.
+            starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
+        """
+
+
+class Decision(Protocol):
+    """Which items pass, given their weights."""
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
+        """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
+
+    def lent(self) -> "Decision":
+        """Return the same decision, ready to be sent: it can draw for its own purpose alone."""
+
+
+class Grading(Protocol):
+    """How many marks items reach, given their weights."""
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
+        """Return a grade for each: of weights, of names and of the items' bytes, the last two for draws."""
+
+    def lent(self) -> "Grading":
+        """Return the same grading, ready to be sent."""
+
+
+class Noise(Protocol):
+    """Noise on the weight of every name of a public list."""
+
+    def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
+        """Return noisy weights, in whole cells."""
+
+    def lent(self) -> "Noise":
+        """Return the same noise, ready to be sent."""
+
+
+class Weights(Protocol):
+    """The weight of every item of the bounded sets: private, so it can only be asked with noise.
+
+    Weights are int64 in units of the weighting's grid; their sum over users does not depend on any order, unless the
+    weighting is sequential. Where Spark adds up blocks of users, a sequential weighting runs in each block by itself.
+    """
+
+    def chosen(self, decision: Decision) -> Int64s:
+        """Return what passes, rising: numbers to be given to `texts` at length 1, else names of grams.
+
+        Only items with weight are asked: an item nobody gave weight to never exists.
+        """
+
+    def graded(self, grades: Grading, lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the names of a grade above 0, rising, and their grades.
+
+        Args:
+            grades: how many marks each of the items with weight reaches.
+            lucky: names that have a grade where they have no weight, rising: simulated, so public.
+            theirs: int64 (lucky), which grade.
+        """
+
+    def texts(self, ids: Int64s) -> pa.LargeStringArray:
+        """Return the words of numbers that `chosen` or `graded` gave, at length 1."""
+
+    def measured(self, noise: Noise, size: int) -> Int64s:
+        """Return the noisy weight of every rank below `size`, whether anybody holds it or not."""
+
+
+class RoundWalk(Protocol):
+    """Items in rounds: `weigh` what is left, decide, `leave_out` what was released."""
+
+    def weigh(self, shares: Shares, limit: int, secret: Lender, occasion: str) -> Weights:
+        """Let every user share its weight over at most `limit` distinct items that are left.
+
+        Args:
+            shares: how a user's weight is shared.
+            limit: most items of one user; a user of more draws `limit` of them uniformly.
+            secret: of the sample ("sample/OCCASION" by the user's key and the item's 64 bits of "words") and, where the
+                weighting is sequential, of the order of users ("order/OCCASION" by the user's key).
+            occasion: which pass of the release this is; every pass draws afresh.
+        """
+
+    def leave_out(self, ids: Int64s) -> None:
+        """Forget what the last weighing's `chosen` gave."""
+
+    def released(self) -> pa.LargeStringArray:
+        """Return what was left out, in order of bytes."""
+
+
+class EvidenceStep(Protocol):
+    """What a round makes of weights: noise, added to the evidence so far, and what becomes of each item."""
+
+    def __call__(self, weights: Int64s, names: Words, evidence: Floats) -> Outcome:
+        """Return the new evidence, which items are released, and which are dropped.
+
+        Args:
+            weights: int64 (items), 0 for undecided items that nobody drew this time.
+            names: uint64 (items, 2), the 128 bits of "words" by an item's bytes.
+            evidence: float64 (items), before the round.
+        """
+
+    def lent(self) -> "EvidenceStep":
+        """Return the same step, ready to be sent: it can draw for its own purpose alone."""
+
+
+class PoolWalk(Protocol):
+    """Items in adaptive rounds: an `opening`, then everybody's pool is `draw`n once, then rounds `advance`.
+
+    Evidence and who is undecided stay inside the engine. Users weigh in the order of "order/adaptive rounds/length 1"
+    in all rounds.
+    """
+
+    def opening(self, shares: Shares, limit: int, decision: Decision, occasion: str) -> None:
+        """Weigh at most `limit` distinct items of each user; release what passes, and forget it."""
+
+    def draw(self, size: int, occasion: str) -> None:
+        """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
+
+    def advance(self, shares: Shares, limit: int, step: EvidenceStep, occasion: str) -> None:
+        """Let every user weigh at most `limit` undecided items of its pool, drawn afresh; then decide.
+
+        The step is asked about every undecided item of every pool, drawn or not: the proof needs its noise.
+        """
+
+    def released(self) -> pa.LargeStringArray:
+        """Return what was released, in order of bytes."""
+
+
+class Candidates(Protocol):
+    """Which pairs of kept grams may be voted for: public."""
+
+    @property
+    def need(self) -> Int64s:
+        """By left gram, the least estimate of a partner; a pair is a candidate exactly where it is reached."""
+
+    @property
+    def estimates(self) -> Int64s:
+        """By partner: a kept gram of the same length, or where `single` a kept token."""
+
+    @property
+    def single(self) -> bool:
+        """Whether the partner is the token that follows, rather than the gram that starts one token later."""
+
+
+class LengthWalk(Protocol):
+    """Grams by length: `weigh` what users hold, `keep` what was released, `extend` by the next candidates.
+
+    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks.
+    """
+
+    @property
+    def length(self) -> int:
+        """Length of the grams that are weighed now."""
+
+    def weigh(self, shares: Shares, limit: int, secret: Lender, occasion: str) -> Weights:
+        """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
+
+        Where the weighting is sequential, users come in the order of "order/all lengths" at every length.
+        """
+
+    def keep(self, names: Int64s) -> None:
+        """Forget every gram but these: names, rising, of released grams, also of those that nobody holds.
+
+        At length 1 what the last weighing's `chosen` or `graded` gave.
+        """
+
+    def keep_words(self, words: pa.LargeStringArray) -> None:
+        """Forget every token but these: distinct, in order of bytes, public, also those that nobody holds."""
+
+    def extend(self, candidates: Candidates) -> None:
+        """Go on to the next length: its candidates among the pairs that somebody holds.
+
+        Raises:
+            InputError: where what people hold has no order.
+        """
+
+
+class ChildRows(Protocol):
+    """The released children of some nodes: public."""
+
+    @property
+    def rows(self) -> Int64s:
+        """Number of the parent, among the nodes that were asked, by child."""
+
+    @property
+    def symbols(self) -> Int32s:
+        """Symbol by child."""
+
+    @property
+    def counts(self) -> Int64s:
+        """Noisy count by child."""
+
+
+Rows = TypeVar("Rows", bound=ChildRows)
+
+
+class TreeNoise(Protocol[Rows]):
+    """What turns the counts below some nodes into released children."""
+
+    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
+        """Return the released children: of keys `node * width + symbol` that occur, distinct, and how often each."""
+
+    def nodes(self) -> dict[str, Int64s]:
+        """Return the public numbers of the nodes: "parents", "shares" and "heights"."""
+
+    def of_nodes(self, first: int, parents: Int64s, shares: Int64s, heights: Int64s) -> "TreeNoise[Rows]":
+        """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
+
+    def lent(self) -> "TreeNoise[Rows]":
+        """Return the same noise without its nodes, ready to be sent."""
+
+    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
+        """Return released children of all nodes that come in any order."""
+
+
+class TreeWalk(Protocol):
+    """One sequence a user, down a tree of grams or of contexts.
+
+    *Grams*: children of nodes are `released` with noise, then some are `enter`ed.
+
+    *Contexts*: after `open_steps`, what follows the nodes is `released_following` with noise, then each step is moved
+    to a longer context by `lengthen`. A step is what stands at a place of a sequence, its end included.
+    """
+
+    def released(self, depth: int, noise: TreeNoise[Rows]) -> Rows:
+        """Count what continues the nodes of this depth, and return what noise leaves of it."""
+
+    def enter(self, depth: int, wanted: Int64s) -> None:
+        """Put each position under the node whose gram starts there.
+
+        Args:
+            depth: of the nodes whose children were released last.
+            wanted: int64, rising keys `node * width + symbol`: the new nodes, one symbol longer.
+        """
+
+    def open_steps(self, max_length: int) -> None:
+        """Put every step under the empty context, before anything was entered.
+
+        Args:
+            max_length: most steps of a user: the end of a sequence of as many symbols is no step.
+        """
+
+    def released_following(self, noise: TreeNoise[Rows]) -> Rows:
+        """Count the steps under each node of the last level by what stands there, and return what noise leaves of it.
+
+        Keys are `node * width + symbol`; the end has the number `width - 1`.
+        """
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step under the node of a context that reaches one symbol further back.
+
+        Args:
+            depth: length of the contexts until now, so that the symbol `depth + 1` before the step says where it goes.
+            keys: int64, distinct `node * width + symbol`; before a sequence stands the symbol `width - 1`.
+            longer: int32 by key, number of the new node.
+            others: int32 by old node, the new node of steps that have none of its keys; -1 where they are left out.
+        """
+
+
+class Arrays(Protocol):
+    """All users in arrays on this machine; see `voxpop.Corpus` for shapes and meanings."""
+
+    @property
+    def tokens(self) -> Int32s:
+        """int32, token by position; -1 after each document."""
+
+    @property
+    def user_start(self) -> Int64s:
+        """int64 (users + 1), where each user's tokens begin."""
+
+    @property
+    def user_key(self) -> NDArray[np.uint64]:
+        """uint64 (users)."""
+
+    @property
+    def vocabulary(self) -> pa.LargeStringArray:
+        """large_string, token by id."""
+
+    @property
+    def kind(self) -> str:
+        """What a user holds; see `Engine`."""
+
+    @property
+    def reading(self) -> str:
+        """How its tokens were made; see `Engine`."""
+
+    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
+        """Refuse work that would go beyond a limit on memory, if there is one."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Whatever holds what people hold: private, and never part of a release."""
+
+    @property
+    def kind(self) -> str:
+        """One of "text", "tokens", "items" and "sequence"; only items have no order."""
+
+    @property
+    def reading(self) -> str:
+        """How its tokens were made, which is public; "" where it is not known."""
+
+    def remaining(self) -> RoundWalk:
+        """Return the items, to be released in one round or several."""
+
+    def pools(self, secret: Lender) -> PoolWalk:
+        """Return the items, to be released in adaptive rounds.
+
+        Args:
+            secret: of the order, the pools and the draws of every round ("sample/OCCASION" by the user's key and the
+                item's 64 bits of "words").
+        """
+
+    def levels(self) -> LengthWalk:
+        """Return the walk from words to longer and longer grams."""
+
+    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: Lender) -> TreeWalk:
+        """Return every user's one sequence, to be counted.
+
+        Args:
+            alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
+            max_length: most symbols of one user.
+            combine: "sample" draws one of a user's documents that hold a symbol, "concatenate" joins them in order.
+            secret: of the draw ("sequences/sample" by the user's key).
+        """
+
+    def gathered(self) -> Arrays:
+        """Return all users in arrays.
+
+        Raises:
+            InputError: where they are not on one machine.
+        """
+
+
+def check_engine(corpus: object) -> None:
+    """Refuse what was not read, such as a path or a table.
+
+    Raises:
+        InputError: saying what to do first.
+    """
+    if not isinstance(corpus, Engine):
+        raise InputError(
+            "`corpus` must be what voxpop.read or voxpop.load_corpus returned, got a value of type "
+            f"{type(corpus).__name__}. Read it first: voxpop.read(source, user=..., text=...)."
+        )
+
+
+def check_ordered(engine: Engine) -> None:
+    """Refuse items where grams are wanted.
+
+    Raises:
+        InputError: for items, which have no order.
+    """
+    if engine.kind == "items":
+        raise no_order()
+
+
+def no_order() -> InputError:
+    """Return the error of whoever wants grams of items."""
+    return InputError("grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=.")

@@ -1,0 +1,72 @@
+"""Passes over the positions of a corpus on disk: a few million at a time, whose pages are given back behind each."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.corpus import widths
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.pages import forget_pages
+from voxpop.errors import MemoryLimitError
+from voxpop.kernels.group import rename
+from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs, rename_range
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+AT_ONCE = 1 << 21
+BYTES_OF_PAIR = 120
+"""Bytes that a pair takes while the table that numbers pairs grows: the old table, the new one, and both lists."""
+
+
+def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int32s:
+    """Return a mapped copy, which passes may change; ids are replaced by `ranks[id]`, negative ones stay."""
+    file = limit.file()
+    for begin, end in _spans(ids.size):
+        part = np.asarray(ids[begin:end])
+        if ranks is not None:
+            named = np.empty(part.size, np.int32)
+            rename(part, ranks, named)
+            part = named
+        file.append(part)
+        forget_pages(ids, begin, end)
+    mapped: Int32s = file.mapped(np.int32)
+    file.close()
+    return mapped
+
+
+def rename_all(ids: Int32s, ranks: Int32s) -> None:
+    """Write `ranks[id]` for every id, in place; negative ids stay."""
+    for begin, end in _spans(ids.size):
+        rename_range(ids, begin, end, ranks)
+        forget_pages(ids, begin, end)
+
+
+def number_within(
+    ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s, limit: MemoryLimit
+) -> tuple[Int64s, Int64s]:
+    """Number all pairs as `number_pairs` does, in a table that stays within the limit.
+
+    Raises:
+        MemoryLimitError: if there are more distinct pairs than the table may hold.
+        InputError: if there are more than 32 bits can number.
+    """
+    names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
+    table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
+    most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
+    for begin, end in _spans(ids.size):
+        span = (begin, end, ids.size)
+        names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
+        if count < 0:
+            widths.check_width(names.size + (names.size == widths.MOST_NUMBERS), "distinct phrases of one length")
+            limit.require(2 * names.size * BYTES_OF_PAIR, "the distinct phrases that users hold of one length")
+            raise MemoryLimitError("the distinct phrases that users hold of one length do not fit into memory.")
+        forget_pages(ids, begin, end)
+        forget_pages(partners, begin, end)
+    return names[:count], table
+
+
+def _spans(size: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, size, AT_ONCE):
+        yield begin, min(begin + AT_ONCE, size)

@@ -1,0 +1,122 @@
+"""How much memory reading, encoding and extracting may take, and where they put what does not fit."""
+
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from voxpop.corpus.limited.work_file import WorkFile
+from voxpop.errors import InputError, MemoryLimitError
+
+MIB = 1 << 20
+FIXED = 768 * MIB
+"""What Python, the libraries, compiling the kernels and a few batches of rows take, whatever the input."""
+LEAST = 896 * MIB
+M_MMAP_THRESHOLD = -3
+"""Of `mallopt`, in <malloc.h>."""
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+WANTED = "a size such as 2GiB, 800MiB or 4GB, or a number of bytes"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """A bound on the resident memory of the process.
+
+    Attributes:
+        total: bytes, everything counted.
+        room: bytes of it that data may take.
+        folder: where work files are made.
+    """
+
+    total: int
+    room: int
+    folder: Path
+
+    @staticmethod
+    def of(memory: Any, folder: Any = None) -> "MemoryLimit":
+        """Return the limit that a caller asks for.
+
+        Args:
+            memory: bytes, or a size such as "2GiB".
+            folder: for work files; the system's folder for temporary files where None.
+
+        Raises:
+            InputError: if the size cannot be read, is below what any work needs, or the folder cannot be written.
+        """
+        total = bytes_of(memory)
+        if total < LEAST:
+            raise InputError(
+                f"`memory` must be at least {shown(LEAST)}, got {memory}: Python and the libraries alone take about "
+                f"{shown(FIXED)}."
+            )
+        where = Path(tempfile.gettempdir() if folder is None else folder)
+        if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
+            raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
+        _return_large_blocks()
+        return MemoryLimit(total, total - FIXED, where)
+
+    def file(self) -> WorkFile:
+        """Return a new work file."""
+        return WorkFile(self.folder)
+
+    def require(self, size: int, what: str) -> None:
+        """Refuse what needs more than there is room for, before the system does.
+
+        Args:
+            size: bytes that it will take; said to the next power of two only, since it follows from the data.
+            what: what takes them, in the plural.
+
+        Raises:
+            MemoryLimitError: saying which `memory` would do.
+        """
+        if size > self.room:
+            enough = 1 << (size + self.total - self.room - 1).bit_length()
+            raise MemoryLimitError(
+                f"{what} do not fit into memory={shown(self.total)}, and cannot be kept on disk. "
+                f"About {shown(enough)} would do; raise the limit, or use a machine that has it."
+            )
+
+
+def _return_large_blocks() -> None:
+    """Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size as it goes."""
+    import ctypes
+
+    if os.name == "posix":
+        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+        if set_option is not None:
+            set_option(M_MMAP_THRESHOLD, MIB)
+
+
+def bytes_of(memory: Any) -> int:
+    """Return a size in bytes.
+
+    Raises:
+        InputError: if it is none.
+
+    Example:
+        >>> bytes_of("2GiB"), bytes_of("1.5 GB"), bytes_of(4096)
+        (2147483648, 1500000000, 4096)
+    """
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
+    if match is None or match[2].lower() not in UNITS:
+        raise InputError(f"`memory` must be {WANTED}, got {memory!r}.")
+    return int(float(match[1]) * UNITS[match[2].lower()])
+
+
+def shown(size: int) -> str:
+    """Return a size as people write it.
+
+    Example:
+        >>> shown(1 << 31), shown(1 << 29), shown(1536 << 20)
+        ('2GiB', '512MiB', '1536MiB')
+    """
+    for unit, name in ((1 << 30, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return f"{size / MIB:.1f}MiB"

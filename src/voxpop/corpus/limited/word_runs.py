@@ -1,0 +1,114 @@
+"""Sorted vocabularies of stretches, merged on disk into the one vocabulary of the corpus."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.arrow import text_buffers
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.work_file import strings_of
+from voxpop.corpus.reading.vocabulary import merge_words
+from voxpop.corpus.widths import check_width
+
+Int32s = NDArray[np.int32]
+SHARE_OF_HEADS = 32
+"""The next words of all runs together hold this part of the room: merging them takes several copies."""
+
+
+@final
+@dataclass(slots=True)
+class _Run:
+    """One sorted list of distinct words, and how far it has been merged."""
+
+    starts: int
+    data: int
+    words: int
+    done: int = 0
+    head: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.large_string()))
+
+
+@final
+class WordRuns:
+    """Lists of words, sorted by their bytes and distinct within each."""
+
+    __slots__ = ("_data", "_limit", "_names", "_runs", "_starts")
+
+    def __init__(self, limit: MemoryLimit) -> None:
+        self._limit = limit
+        self._starts, self._data, self._names = limit.file(), limit.file(), limit.file()
+        self._runs: list[_Run] = []
+
+    def add(self, words: pa.LargeStringArray) -> None:
+        """Keep one more list."""
+        letters, starts = text_buffers(words)
+        data = self._data.append(letters[starts[0] : starts[-1]])
+        self._runs.append(_Run(self._starts.append(starts - starts[0]), data, len(words)))
+
+    def merged(self) -> pa.LargeStringArray:
+        """Return all words, sorted and distinct, mapped; from then on `names` answers."""
+        starts, data = self._limit.file(), self._limit.file()
+        starts.append(np.zeros(1, np.int64))
+        count = 0
+        while unmerged := [run for run in self._runs if run.done < run.words]:
+            block, names = merge_words(*self._next(unmerged))
+            check_width(count + len(block), "distinct words or items")
+            letters, own = text_buffers(block)
+            starts.append(own[1:] - own[0] + data.size)
+            data.append(letters[own[0] : own[-1]])
+            for run, mine in zip(unmerged, names, strict=True):
+                self._names.write(_names_of(run) + 4 * run.done, mine + np.int32(count))
+                run.done += len(mine)
+            count += len(block)
+        self._data.close()
+        vocabulary = strings_of(starts, data)
+        starts.close()
+        data.close()
+        return vocabulary
+
+    def names(self, number: int) -> Int32s:
+        """Return the place in the vocabulary of each word of a list, by the list's number."""
+        run = self._runs[number]
+        return self._names.read(_names_of(run), run.words, np.int32)
+
+    def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[NDArray[np.bool_]]]:
+        """Return from each run all words up to the first point that some run is not read beyond."""
+        most = self._limit.room // (SHARE_OF_HEADS * len(runs))
+        for run in runs:
+            self._read_on(run, most)
+        beyond = [run for run in runs if run.done + len(run.head) < run.words]
+        last = min((run.head[-1].as_py() for run in beyond), default=None)
+        taken = []
+        for run in runs:
+            count = len(run.head) if last is None else bisect_right(run.head, last, key=lambda word: word.as_py())
+            taken.append(run.head[:count])
+            run.head = run.head[count:]
+        return taken, [np.ones(len(each), np.bool_) for each in taken]
+
+    def _read_on(self, run: _Run, most: int) -> None:
+        """Fill up the head of a run that is half empty.
+
+        Not only where nothing is left: then the others, one of which gives its last word at a time, would hold back
+        all, and there would be as many merges as blocks of all runs.
+        """
+        at = run.done + len(run.head)
+        if at < run.words and (not len(run.head) or run.head.nbytes < most // 2):
+            run.head = pa.concat_arrays([run.head, self._block(run, at, most)])
+
+    def _block(self, run: _Run, at: int, most: int) -> pa.Array:
+        """Read the next words of a run: about so many bytes with their starts, and at least one word."""
+        count = max(1, min(most // 8, run.words - at))
+        starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
+        sizes = starts - starts[0] + 8 * np.arange(count + 1)
+        count = max(1, int(np.searchsorted(sizes, most, side="right")) - 1)
+        own = starts[: count + 1] - starts[0]
+        data = self._data.read(run.data + int(starts[0]), int(own[-1]), np.uint8)
+        return pa.LargeStringArray.from_buffers(count, pa.py_buffer(own), pa.py_buffer(data))
+
+
+def _names_of(run: _Run) -> int:
+    """Return where the names of a run lie: they are half as wide as its starts, and in the same order."""
+    return run.starts // 2

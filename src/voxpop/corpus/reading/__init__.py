@@ -1,0 +1,15 @@
+"""Reading, one way: a source, its batches, checked columns, users and tokens, arrays.
+
+| file | holds |
+|---|---|
+| `read.py` | all of it, from top to bottom |
+| `sources.py` | what a path, folder, pattern or table stands for, as batches |
+| `files.py`, `failures.py` | one file as batches; what readers say, without rows in it |
+| `columns.py` | checked columns |
+| `stretches.py` | rows cut where memory is full |
+| `tokens.py`, `tokenisers.py`, `sentences.py` | from columns to tokens |
+| `interner.py`, `code_points.py` | from texts to words and their ids |
+| `users.py`, `vocabulary.py` | users and words by number |
+| `layout.py` | users and tokens as the arrays of a corpus |
+| `spilling.py` | the same within a limit on memory |
+"""

@@ -1,0 +1,255 @@
+"""One file as Arrow batches: Parquet, CSV, TSV and JSON lines, the last three also compressed.
+
+Readers' own messages quote the row they stumbled over, so none of them is passed on: ours say which file, which row or
+column where that is known, and what to do.
+"""
+
+import csv
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.failures import quieten
+from voxpop.errors import SourceError
+
+SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
+COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
+BLOCK = 1 << 22
+SMALL_BLOCK = 1 << 20
+FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
+
+
+def is_readable(path: Path) -> bool:
+    """Tell whether the file's name ends in something that can be read."""
+    return _suffix(path) in SUFFIXES
+
+
+def file_batches(
+    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of one file.
+
+    Args:
+        path: of the file; its ending says what it is.
+        columns: the wanted ones.
+        rows: most rows of a batch of Parquet.
+        dictionary: a column to keep dictionary-encoded where the file has it so.
+        small: hold little of the file, at some cost in speed.
+
+    Raises:
+        SourceError: where the file cannot be read; the message quotes nothing of it.
+        ColumnError: where a column is missing.
+    """
+    suffix, block = _suffix(path), SMALL_BLOCK if small else BLOCK
+    if suffix == ".parquet":
+        yield from _parquet(path, columns, rows, dictionary, small=small)
+    elif suffix in (".csv", ".tsv"):
+        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",", block)
+    elif suffix in (".jsonl", ".ndjson"):
+        yield from _jsonl(path, columns, block)
+    else:
+        raise SourceError(
+            f"{path.name} has an ending that voxpop does not read; it reads {', '.join(SUFFIXES)}, and all but Parquet "
+            "also with .gz or .zst behind."
+        )
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    ending = Path(name).suffix
+    return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending
+
+
+def _parquet(
+    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with _explained(path, "is not a complete Parquet file"):
+        schema = pq.read_schema(path)
+        texts = [name for name in schema.names if name == dictionary and _is_text(schema.field(name).type)]
+        buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if small else {}
+        file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
+    with file:
+        with _explained(path, "has a column whose name cannot be read"):
+            names = file.schema_arrow.names
+        check_columns(columns, names, path.name)
+        if small:
+            rows = _few_rows(file.metadata, set(columns), rows)
+        batches = file.iter_batches(rows, columns=list(dict.fromkeys(columns)))
+        while True:
+            with _explained(path, "is damaged"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+
+def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
+    """Return how many rows make a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        chunks = [group.column(place) for place in range(group.num_columns)]
+        size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
+        if size > 0:
+            rows = min(rows, max(1, SMALL_BLOCK * group.num_rows // size))
+    return rows
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv as arrow_csv
+
+    names = _header(path, delimiter)
+    if names is None:
+        return
+    check_columns(columns, names, path.name)
+    convert = arrow_csv.ConvertOptions(
+        include_columns=list(dict.fromkeys(columns)),
+        column_types=dict.fromkeys(columns, pa.string()),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    with _open(path) as stream:
+        with _explained(path, "cannot be read as a table"):
+            reader = arrow_csv.open_csv(
+                stream, arrow_csv.ReadOptions(block_size=block), parse_options=parse, convert_options=convert
+            )
+        yield from _read_all(reader, path)
+
+
+def _header(path: Path, delimiter: str) -> list[str] | None:
+    """Return the names in the first row, or None where the file is empty."""
+    with _open(path) as stream, _explained(path, "cannot be read as a table"):
+        text = io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", newline="")
+        try:
+            return next(csv.reader(text, delimiter=delimiter), None)
+        except (UnicodeDecodeError, csv.Error) as error:
+            quieten(error)
+            raise SourceError(f"the first row of {path.name} is not UTF-8 text; save the file as UTF-8.") from None
+
+
+class _Raw(io.RawIOBase):
+    """An Arrow stream as Python's own kind."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
+    from voxpop.corpus.reading.columns import check_columns
+
+    if not _has_bytes(path):
+        return
+    wanted = list(dict.fromkeys(columns))
+    with _open(path) as stream:
+        found = _json_reader(stream, path, block).schema
+        check_columns(columns, found.names, path.name)
+    # Texts stay texts: whether all of them look like dates is for no reader to find out.
+    schema = pa.schema([(name, _undated(found.field(name).type)) for name in wanted])
+    with _open(path) as stream:
+        for batch in _read_all(_json_reader(stream, path, block, schema), path):
+            yield batch.select(wanted)
+
+
+def _json_reader(stream: Any, path: Path, block: int, schema: pa.Schema | None = None) -> Any:
+    from pyarrow import json as arrow_json
+
+    parse = arrow_json.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="infer")
+    with _explained(path, "is not one JSON object per line"):
+        return arrow_json.open_json(stream, arrow_json.ReadOptions(block_size=block), parse)
+
+
+def _undated(kind: pa.DataType) -> pa.DataType:
+    """Return a type without what was only guessed from the looks of strings, or from lists that are all empty."""
+    if pa.types.is_list(kind):
+        inner = pa.string() if pa.types.is_null(kind.value_type) else _undated(kind.value_type)
+        return pa.list_(inner)
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def _has_bytes(path: Path) -> bool:
+    with _open(path) as stream, _explained(path, "cannot be read"):
+        while data := stream.read(1 << 16):
+            if data.strip():
+                return True
+    return False
+
+
+def _read_all(reader: Any, path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield all batches, saying after how many rows reading failed."""
+    rows = 0
+    while True:
+        with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+        rows += batch.num_rows
+        yield batch
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """Open a file for reading, decompressed by its ending."""
+    with _explained(path, "cannot be opened"):
+        stream = pa.OSFile(str(path), "rb")
+        compression = COMPRESSED.get(path.suffix.lower())
+        if compression:
+            stream = pa.CompressedInputStream(stream, compression)
+    with stream:
+        yield stream
+
+
+@contextmanager
+def _explained(path: Path, what: str) -> Iterator[None]:
+    """Turn a reader's failure into ours, keeping where it happened and nothing that was read."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except FAILURES as error:
+        reason = _reason(error)
+        quieten(error)
+        raise SourceError(f"{path.name} {what}: {reason}") from None
+
+
+def _reason(error: BaseException) -> str:
+    """Say what went wrong without quoting the reader, whose messages quote rows."""
+    text = str(error)
+    row = re.search(r"Row #(\d+)|in row (\d+)", text)
+    place = f"row {next(number for number in row.groups() if number)} " if row else ""
+    widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
+    if widths:
+        return f"{place}has {widths[2]} values where {widths[1]} are wanted. Mend the row or quote its values."
+    if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
+        return f"{place}it holds bytes that are not UTF-8. Save the file as UTF-8."
+    if "JSON" in text:
+        return f"{place}is not a JSON object with the types of the rows before. Mend the row."
+    if "ompress" in text or "zlib" in text or "ZSTD" in text or "truncated" in text.lower():
+        return "its compressed data is cut off or damaged. Copy the file again."
+    if isinstance(error, PermissionError):
+        return "it may not be read by this user."
+    if "CSV" in text:
+        return f"{place}cannot be split into columns. Check its quotes."
+    return f"{place}it is cut off, damaged, or not what its name says. Copy or write the file again."

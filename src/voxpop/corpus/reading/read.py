@@ -1,0 +1,122 @@
+"""Read a table of who wrote what."""
+
+import os
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from voxpop.arrow import string_array
+from voxpop.corpus.corpus import Corpus
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.reading.columns import Rows, with_users
+from voxpop.corpus.reading.layout import build_corpus
+from voxpop.corpus.reading.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, is_spark, open_source
+from voxpop.corpus.reading.spilling import Encode, read_within
+from voxpop.corpus.reading.stretches import Stretch
+from voxpop.corpus.reading.tokenisers import list_tokeniser, tokeniser_name
+from voxpop.corpus.reading.tokens import Encoded, encode_by_text, encode_lists
+from voxpop.corpus.reading.users import encode_users
+from voxpop.errors import InputError
+from voxpop.progress import track
+
+
+def read(
+    source: Any,
+    *,
+    user: str,
+    text: str | None = None,
+    tokens: str | None = None,
+    items: str | None = None,
+    sequence: str | None = None,
+    tokenizer: Any = "words",
+    sentences: bool = False,
+    progress: bool | None = None,
+    memory: str | int | None = None,
+    work_folder: str | os.PathLike[str] | None = None,
+) -> Corpus:
+    """Read a table with a column of users and one of what they hold.
+
+    Rows are read in batches; rows of one user may come in any order and from any number of files.
+
+    Args:
+        source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
+            such, or a polars, pandas or pyarrow table. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
+        user: name of the column that says whose row it is: whole numbers or strings, never null.
+        text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
+        tokens: name of a column of lists of tokens, in order.
+        items: name of a column of items without order: one per row, or a list; nulls are left out.
+        sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings.
+        tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes),
+            "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to a list of
+            lists of strings. For `text` only.
+        sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
+        progress: whether to show progress on standard error; by default only on a terminal.
+        memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
+            to work files. By default as much as it takes. The result is the same.
+        work_folder: where work files are made; by default the system's folder for temporary files.
+
+    Returns:
+        The corpus: private, held in memory or in work files; `Corpus.save` keeps it. Of a Spark DataFrame a
+            `SparkCorpus`, which set union, n-grams, counts and sequences take alike.
+
+    Raises:
+        InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.
+        SourceError: where the source is missing or broken, or a row has no user. A table without rows is no error.
+        ColumnError: where a column is missing or of a type that does not fit.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> posts = pl.DataFrame({"author": ["ann", "bob"], "body": ["Good morning!", "good night"]})
+        >>> vp.read(posts, user="author", text="body")
+        Corpus(kind='text', private)
+    """
+    kind, column = _content(text=text, tokens=tokens, items=items, sequence=sequence)
+    as_lists = list_tokeniser(tokenizer)
+    if sentences and kind != "text":
+        raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
+    if is_spark(source):
+        spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
+        columns = {"user": user, "kind": kind, "column": column}
+        if memory is not None:
+            raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
+        corpus: Corpus = spark.read_spark(source, tokenizer=tokenizer, sentences=sentences, **columns)
+        return corpus
+    wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
+    limit = None if memory is None else MemoryLimit.of(memory, work_folder)
+    dictionary = column if kind == "items" else None
+    batches = open_source(source, [user, column], wide, dictionary=dictionary, small=limit is not None)
+    rows = with_users(track(batches, "reading", lambda each: each[1].num_rows, progress), user, column)
+
+    def encode(stretch: Stretch) -> Encoded:
+        if kind == "text":
+            return encode_by_text(stretch, as_lists, column, sentences=sentences)
+        return encode_lists(stretch, stretch, column, kind)
+
+    read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
+    if read_corpus is None:  # an error would tell it from a table of one user
+        read_corpus = _nobody(kind).within(limit)
+    return replace(read_corpus, reading=tokeniser_name(tokenizer) if kind == "text" else kind)
+
+
+def _nobody(kind: str) -> Corpus:
+    """Return the corpus of no users: it is released like any other, and nothing comes out."""
+    return Corpus(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint64), string_array([]), kind)
+
+
+def _read_at_once(rows: Rows, encode: Encode, kind: str) -> Corpus | None:
+    """Encode all rows in memory."""
+    stretch = Stretch(rows, None)
+    pieces, words = encode(stretch)
+    return build_corpus(pieces, words, encode_users(stretch.users), kind) if stretch.users else None
+
+
+def _content(**columns: str | None) -> tuple[str, str]:
+    """Return which of the four columns was given, and its name."""
+    given = [(kind, name) for kind, name in columns.items() if name is not None]
+    if len(given) != 1:
+        named = ", ".join(kind for kind, _ in given) or "none"
+        raise InputError(f"give exactly one of text=, tokens=, items= and sequence=, got {named}.")
+    return given[0]

@@ -1,0 +1,82 @@
+"""Users: one code per row, one key per user."""
+
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.arrow import int64_array, int_codes, numbers_of, plain, text_buffers
+from voxpop.corpus.widths import check_width
+from voxpop.kernels.group import number_values
+from voxpop.kernels.words import hash_strings
+
+Users = tuple[NDArray[np.int32], NDArray[np.uint64]]
+
+
+def encode_users(columns: list[pa.Array]) -> Users:
+    """Number the users by first appearance.
+
+    Args:
+        columns: user ids row by row, in pieces; integers, or strings.
+
+    Returns:
+        codes: int32, the user of each row.
+        keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with one key would
+            share their random draws and nothing else, which the proof allows.
+
+    Raises:
+        InputError: where there are more users than 32 bits can number.
+    """
+    if all(pa.types.is_integer(column.type) for column in columns):
+        values = np.concatenate([numbers_of(column).view(np.int64) for column in columns])
+        if (values[1:] >= values[:-1]).all():
+            return _encode_rising(values)
+        codes = np.empty(values.size, np.int32)
+        distinct = number_values(values, codes).view(np.uint64)
+        check_width(distinct.size, "users")
+        return codes, distinct
+    encoded = plain(pa.chunked_array(columns)).dictionary_encode()
+    check_width(len(encoded.dictionary), "users")
+    return int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))
+
+
+def _encode_rising(values: NDArray[np.int64]) -> Users:
+    """Number users who come in order already: no search is needed."""
+    first = np.ones(values.size, np.bool_)
+    first[1:] = values[1:] != values[:-1]
+    keys = values[first].view(np.uint64)
+    check_width(keys.size, "users")
+    return (np.cumsum(first, dtype=np.int32) - 1).astype(np.int32), keys
+
+
+def first_rows(codes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the row in which each user first appears, from codes by first appearance."""
+    highest = np.maximum.accumulate(np.concatenate([np.full(1, -1, np.int32), codes]))
+    return np.flatnonzero(np.diff(highest))
+
+
+def identities(columns: list[pa.Array], keys: NDArray[np.uint64], first: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return two numbers by which each user is known everywhere.
+
+    Args:
+        columns: user ids row by row, in pieces; integers, or strings.
+        keys: uint64 by user.
+        first: int64 by user, a row of it.
+
+    Returns:
+        uint64 (users, 2), the first of them spread evenly: of an integer a permutation; of a string 128 bits of
+        BLAKE2b, which no two strings share.
+    """
+    if all(pa.types.is_integer(column.type) for column in columns):
+        return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
+    names = plain(pa.chunked_array(columns).take(int64_array(first)))
+    digests = b"".join(blake2b(name.encode(), digest_size=16).digest() for name in names.to_pylist())
+    return np.frombuffer(digests, np.uint64).reshape(-1, 2)
+
+
+def spread(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Permute 64-bit numbers so that neighbours land far apart (the last steps of SplitMix64)."""
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))

@@ -1,0 +1,23 @@
+"""How much numbers of 32 bits can tell apart: users, words and grams are numbered by them."""
+
+from voxpop.errors import InputError
+
+MOST_NUMBERS = 1 << 31
+"""From here on numbers of 32 bits with a sign would begin again, and two things would pass for one."""
+
+
+def check_width(count: int, what: str) -> None:
+    """Refuse what cannot be numbered.
+
+    Args:
+        count: how many different ones there are.
+        what: what they are, in the plural.
+
+    Raises:
+        InputError: where there are more than 2^31.
+    """
+    if count > MOST_NUMBERS:
+        raise InputError(
+            f"more than 2^31 {what} cannot be told apart by numbers of 32 bits. Read the table on Spark, where each "
+            "partition has numbers of its own, into more partitions (spark.sql.shuffle.partitions)."
+        )

@@ -1,0 +1,67 @@
+"""What each length of an extraction gets, and what it ran with."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+CROWDED = 10**6
+"""Candidates for each gram released before, at which the highest threshold shown applies."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LengthPlan:
+    """What one length gets, before any data are read.
+
+    Attributes:
+        length: tokens in a gram.
+        sigma: standard deviation of the noise on a gram's weight, if no length gives up its part.
+        measurement_sigma: the same of the measurement that the forecast of this length rests on, or None.
+        lowest_threshold: where there are no more candidates than grams of the length before.
+        highest_threshold: where there are a million times as many.
+    """
+
+    length: int
+    sigma: float
+    measurement_sigma: float | None
+    lowest_threshold: float
+    highest_threshold: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LengthRun:
+    """What one length really ran with: functions of the budget and of what was released before.
+
+    Attributes:
+        length: tokens in a gram.
+        sigma: standard deviation of the noise on a gram's weight.
+        measurement_sigma: the same of the measurement that came before, or None where there was none.
+        candidates: how many grams could have been released; None at length 1, where it is not known.
+        threshold: what a noisy weight had to reach; where bands had thresholds of their own, the mean over what was
+            released.
+        spurious: how many released grams are expected to be held by nobody, at most; None at length 1, where none is.
+        bands: (candidates, threshold or None where none was released, released) of each band of likelihood.
+    """
+
+    length: int
+    sigma: float
+    measurement_sigma: float | None
+    candidates: int | None
+    threshold: float
+    spurious: float | None = None
+    bands: tuple[tuple[int, float | None, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        return {
+            "length": self.length,
+            "sigma": self.sigma,
+            "measurement_sigma": self.measurement_sigma,
+            "candidates": self.candidates,
+            "threshold": self.threshold,
+            "spurious": self.spurious,
+            "bands": [
+                {"candidates": candidates, "threshold": threshold, "released": released}
+                for candidates, threshold, released in self.bands
+            ],
+        }

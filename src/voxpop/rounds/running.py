@@ -1,0 +1,35 @@
+"""One round run on an engine: weigh, then decide by one draw for each item."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.privacy.coins import Coins
+from voxpop.privacy.secret import Secret
+
+if TYPE_CHECKING:
+    from voxpop.corpus.engine import RoundWalk, Weights
+    from voxpop.privacy.budget import Budget
+    from voxpop.privacy.decide import Rule
+    from voxpop.rounds.plan import RoundPlan
+
+
+def run_round(
+    round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, occasion: str
+) -> NDArray[np.int64]:
+    """Return the ids that one round releases; only items of bounded sets are ever asked about."""
+    histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, occasion)
+    return chosen(round_plan.rule(budget), histogram, secret, occasion)
+
+
+def chosen(rule: "Rule", histogram: "Weights", secret: Secret, occasion: str) -> NDArray[np.int64]:
+    """Return the ids that a rule releases, rising: one draw per id and occasion.
+
+    Args:
+        rule: how likely an item is released, given its weight.
+        histogram: only items of bounded sets are ever asked about.
+        secret: source of the draws.
+        occasion: which pass of the release this is.
+    """
+    return histogram.chosen(Coins(rule, secret, f"noise/{occasion}"))

@@ -1,0 +1,40 @@
+"""Adaptive rounds in words and small tables."""
+
+from typing import Any
+
+from voxpop.tables import table
+from voxpop.union.describe import missing_line, users_table
+
+
+def describe(plan: dict[str, Any], guarantee: str) -> str:
+    """Return the text of a plan from its public numbers."""
+    rounds = len(plan["round_plans"])
+    lines = [
+        f"Set union in {rounds} adaptive rounds, at most {plan['limit']:,} of a pool of {plan['pool']:,} items a user",
+        f"{guarantee}; thresholds and floors in standard deviations of the evidence",
+        "",
+        *table(_round_rows(plan)),
+        "",
+        *users_table(plan),
+        missing_line(plan),
+        *_one_each(plan),
+    ]
+    return "\n".join(lines)
+
+
+def _one_each(plan: dict[str, Any]) -> list[str]:
+    """Return what is better where users hold one item each, as lines."""
+    if plan["limit"] > 1:
+        return []
+    return ['Where users hold one item each, weighting="count" is the optimal mechanism']
+
+
+def _round_rows(plan: dict[str, Any]) -> list[list[str]]:
+    opening, *later = plan["round_plans"]
+    first = ["1", f"{opening['scale']:.6g}", f"{opening['threshold'] / opening['scale']:.4g}", "-", "-"]
+    rows = [["round", "sigma", "threshold", "floor", "part"], first]
+    for number, each in enumerate(later, start=2):
+        floor = "-" if each["evidence_floor"] is None else f"{each['evidence_floor']:.4g}"
+        part = f"{each['part'] / later[-1]['part']:.4g}"
+        rows.append([str(number), f"{each['scale']:.6g}", f"{each['evidence_threshold']:.4g}", floor, part])
+    return rows

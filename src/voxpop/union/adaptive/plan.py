@@ -1,0 +1,170 @@
+"""Adaptive rounds with their noise filled in: what will run, what it guarantees, how many users an item needs."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.evidence import EvidenceRounds
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
+from voxpop.rounds.plan import RoundPlan
+from voxpop.weighting.sharing import BoundShares
+
+if TYPE_CHECKING:
+    from voxpop.corpus.engine import Engine
+    from voxpop.release import Release
+    from voxpop.union.set_union import SetUnion
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdaptiveRound:
+    """One round that adds to the evidence.
+
+    Attributes:
+        shares: the weighting with limit, grid and cutoff.
+        sigma: standard deviation of the noise on a weight.
+        cell: noisy weights are rounded to whole multiples of it, a power of two.
+    """
+
+    shares: BoundShares
+    sigma: float
+    cell: float
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising, or None where nothing stops them."""
+        setting = self.shares.setting
+        return setting.cutoff / setting.unit if setting.cutoff else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdaptivePlan:
+    """What `SetUnion.plan` returns by default: every number that will run, before any data is read.
+
+    Attributes:
+        mechanism: the set union that was planned.
+        budget: what may be spent.
+        limit: most items of one user in a round.
+        pool: most items of one user in all rounds after the opening.
+        opening: the first round, which only releases.
+        rounds: the later rounds.
+        evidence: how later rounds are added up, and when items are released or dropped.
+        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
+        (24, True, True)
+    """
+
+    mechanism: "SetUnion"
+    budget: Budget
+    limit: int
+    pool: int
+    opening: RoundPlan
+    rounds: tuple[AdaptiveRound, ...]
+    evidence: EvidenceRounds
+    delta: float = field(kw_only=True)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What a release of this plan guarantees."""
+        return Guarantee(self.budget.epsilon, self.budget.delta)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round."""
+        return self.rounds[-1].sigma
+
+    @property
+    def scale(self) -> float:
+        """The same as `sigma`."""
+        return self.sigma
+
+    @property
+    def threshold(self) -> float:
+        """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
+        evidence = self.evidence
+        per_weight = sum(part / each.sigma for part, each in zip(evidence.parts, self.rounds, strict=True))
+        return float(evidence.thresholds[-1] * evidence.spreads[-1]) / per_weight
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.rounds[-1].cutoff
+
+    def holders(self, probability: float, items: int = 1) -> int | None:
+        """Return how many users must hold an item for the release to name it with this probability.
+
+        The users are taken to hold `items` items each, all as rare as this one and none of them dropped. Where users
+        hold more than `limit` items, about so many of them choose it as is usual.
+
+        Args:
+            probability: strictly between 0 and 1.
+            items: distinct items of each of the users.
+
+        Returns:
+            The number of users, or None where no number is enough.
+
+        Raises:
+            InputError: for arguments out of range.
+        """
+        from voxpop.union.adaptive.holders import users_needed
+
+        check_holders(probability, items)
+        return users_needed(self, probability, items)
+
+    def missing(self) -> float:
+        """Return how likely an item stays away that ten times the users hold who make it likely.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+        from voxpop.union.adaptive.holders import missing
+
+        return max(missing(self, items) for items in SIZES)
+
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
+        """Run the plan on a corpus; see `SetUnion.release`."""
+        from voxpop.union.adaptive.releasing import release_adaptive
+
+        return release_adaptive(self, corpus, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        return {
+            **self.mechanism.to_dict(),
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "delta_spent": self.delta,
+            "limit": self.limit,
+            "pool": self.pool,
+            "sigma": self.sigma,
+            "scale": self.scale,
+            "threshold": self.threshold,
+            "cutoff": self.cutoff,
+            "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
+            "users_needed": users_needed_rows(self.holders),
+            "missing": self.missing(),
+        }
+
+    def _round_row(self, number: int) -> dict[str, Any]:
+        each, evidence = self.rounds[number], self.evidence
+        return {
+            "noise": "gaussian",
+            "scale": each.sigma,
+            "threshold": None,
+            "cutoff": each.cutoff,
+            "grid_bits": each.shares.setting.bits,
+            "part": evidence.parts[number],
+            "evidence_threshold": evidence.thresholds[number],
+            "evidence_floor": evidence.floors[number] if number < len(evidence.floors) else None,
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as a person reads it."""
+        from voxpop.union.adaptive.describe import describe
+
+        return describe(self.to_dict(), str(self.guarantee))

@@ -1,0 +1,53 @@
+"""The double line of adaptive rounds: noisy weights, and what follows from them.
+
+Everything after an `EvidenceStep` is a function of noisy weights: of a Gaussian mechanism on the items that other users
+hold, and of noise and a user's own weights on those that nobody else holds.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voxpop.corpus.engine import Engine, check_engine
+from voxpop.privacy.coins import Coins
+from voxpop.privacy.evidence_step import EvidenceStep
+from voxpop.privacy.secret import Secret
+from voxpop.release import Release
+
+if TYPE_CHECKING:
+    from voxpop.union.adaptive.plan import AdaptivePlan
+
+OPENING = "round 0/length 1"
+POOL = "pool/length 1"
+
+
+def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
+    """Release what the rounds are sure of, one after the other; see `SetUnion.release`."""
+    secret = Secret.of(seed)
+    check_engine(corpus)
+    limit, opening = plan.limit, plan.opening
+    pools = corpus.pools(secret)
+    pools.opening(opening.shares, limit, Coins(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING)
+    pools.draw(plan.pool, POOL)
+    for number, each in enumerate(plan.rounds):
+        occasion = f"round {number + 1}/length 1"
+        pools.advance(each.shares, limit, evidence_step(plan, number, secret, occasion), occasion)
+    guarantee = replace(plan.guarantee, private=secret.private)
+    return Release.from_items(pools.released(), plan, guarantee, corpus.reading)
+
+
+def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, occasion: str) -> EvidenceStep:
+    """Return what a round makes of weights."""
+    each, rules = plan.rounds[number], plan.evidence
+    unit, spread = each.shares.setting.unit, float(rules.spreads[number])
+    return EvidenceStep(
+        sigma=each.sigma,
+        unit=unit,
+        cell=round(each.cell * unit),
+        part=rules.parts[number],
+        threshold=rules.thresholds[number] * spread,
+        floor=rules.floors[number] * spread if number < len(rules.floors) else -np.inf,
+        secret=secret,
+        purpose=f"noise/{occasion}",
+    )

@@ -1,0 +1,103 @@
+"""How adaptive rounds share a budget: public constants, chosen once, for every corpus, limit and budget."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The shape of the rounds, before a budget gives it a size.
+
+    Attributes:
+        opening: share of the first round, which only releases, in mu.
+        shares: shares of the later rounds, which add up evidence, in mu.
+        parts: by later round, its factor in the evidence; only ratios matter.
+        falls: by later round, how many standard deviations its threshold lies above the last one.
+        floors: evidence below which items are dropped, after each later round but the last.
+        alpha: weight stops rising so many standard deviations above the threshold.
+        novelty: share of delta for items that one user alone holds.
+        opening_novelty: share of that for the first round.
+    """
+
+    opening: float
+    shares: tuple[float, ...]
+    parts: tuple[float, ...]
+    falls: tuple[float, ...]
+    floors: tuple[float, ...]
+    alpha: float
+    novelty: float
+    opening_novelty: float
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Seven steps of a course that any number of rounds can run: what was tuned.
+
+    Attributes:
+        shares: of the steps, in mu.
+        power: a round's part in the evidence is its mu, times the share of its step to this power.
+        fall: by how much the threshold falls over one step.
+        floors: evidence below which items are dropped at the end of each step but the last.
+    """
+
+    shares: tuple[float, ...]
+    power: float
+    fall: float
+    floors: tuple[float, ...]
+
+    def schedule(self, rounds: int, opening: float, relief: float = 0.0) -> Schedule:
+        """Return the schedule of so many rounds that run the course at even speed.
+
+        Args:
+            rounds: how many come after the opening.
+            opening: share of the opening, in mu.
+            relief: by how much the first floor lies lower; later ones ever less.
+        """
+        steps = len(self.shares)
+        ends = np.linspace(0.0, steps, rounds + 1)
+        budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(self.shares))))
+        shares = np.sqrt(np.diff(budget))
+        local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, self.shares)
+        floors = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, self.floors)
+        floors -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
+        return Schedule(
+            opening=opening,
+            shares=_numbers(shares),
+            parts=_numbers(shares * local**self.power),
+            falls=_numbers(self.fall * (steps - ends[1:])),
+            floors=_numbers(floors),
+            alpha=4.0,
+            novelty=0.4,
+            opening_novelty=0.03,
+        )
+
+
+def _numbers(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+COURSE: Final = Course(
+    shares=(1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2), power=0.8, fall=0.18, floors=(-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
+)
+"""Shares and floors were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is within
+one percent of the best for the other (docs/design/0010-adaptive.md)."""
+ROUNDS: Final = 14
+"""20 release as many, 7 one percent fewer."""
+OPENING: Final = 0.7
+RELIEF: Final = 0.5
+"""Where users draw one or two items a round, evidence comes slowly."""
+LOW_LIMIT: Final = 2
+USUAL_LIMIT: Final = 100
+"""Items of a user in a round, and in the pool, where the caller names no limit."""
+LEAST_POOL: Final = 60
+"""Smaller limits draw from a pool of this size: 30 and 100 items release fewer."""
+
+
+def schedule_for(limit: int) -> Schedule:
+    """Return the schedule for a limit."""
+    return COURSE.schedule(ROUNDS, OPENING, RELIEF if limit <= LOW_LIMIT else 0.0)

@@ -1,0 +1,88 @@
+"""Weightings that ignore what other users hold: count and weighted."""
+
+from math import isqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.privacy.novelty import Novelty
+from voxpop.weighting.sharing import Integers, Setting, Sharing, even_share
+
+
+def floored_share(held: int, setting: Setting) -> int:
+    """Return `unit * held^(-1/norm)`, rounded down exactly, in units."""
+    if setting.norm == 1:
+        return setting.unit // held
+    return isqrt(setting.unit * setting.unit // held)
+
+
+@final
+class Count(Sharing):
+    """Every item of every user gets the same weight, that of one of `limit` items (DPSU, Section 1.1)."""
+
+    __slots__ = ()
+    refused_for_grams = (
+        "one weight for all items wastes what a user with few of them may give, and every length pays for it"
+    )
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+        return "count"
+
+    def refusal(self, norm: int) -> str | None:
+        """Sound with both noises."""
+        return None
+
+    def novelty(self, setting: Setting) -> Novelty:
+        """Novel items weigh what all items weigh."""
+        least = floored_share(setting.limit, setting) / setting.unit
+        return Novelty(setting.limit, "fixed", least, setting.norm)
+
+    def share(self, held: int, setting: Setting) -> float:
+        """Return the fixed weight."""
+        return even_share(setting.limit, setting.norm)
+
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+        """Add the fixed weight to every item."""
+        from voxpop.kernels.weigh import add_even
+
+        shares = np.full(setting.limit + 1, floored_share(setting.limit, setting), np.int64)
+        add_even(histogram, items, starts, shares)
+
+
+@final
+class Weighted(Sharing):
+    """A user shares its weight evenly over the items it holds (DPSU, Section 1.1)."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+        return "weighted"
+
+    def refusal(self, norm: int) -> str | None:
+        """Sound with both noises."""
+        return None
+
+    def novelty(self, setting: Setting) -> Novelty:
+        """Novel items weigh an even share, rounded down."""
+        least = floored_share(setting.limit, setting) / setting.unit
+        return Novelty(setting.limit, "even", least, setting.norm)
+
+    def share(self, held: int, setting: Setting) -> float:
+        """Return the even share."""
+        return even_share(held, setting.norm)
+
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+        """Add an even share to every item."""
+        from voxpop.kernels.weigh import add_even
+
+        add_even(histogram, items, starts, share_table(setting))
+
+
+def share_table(setting: Setting) -> Integers:
+    """Return the even share, in units, by the number of items held (0 to limit)."""
+    return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)

@@ -1,0 +1,101 @@
+"""Weightings that stop spending on items already won: l1-descent and l2-descent, each sound with one noise only."""
+
+from math import isqrt, sqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.privacy.novelty import Novelty
+from voxpop.weighting.sharing import ROUNDING, Integers, Setting, Sharing, even_share
+
+
+@final
+class L1Descent(Sharing):
+    """A user raises its items together, those at the cutoff standing still (DPSU, Algorithm 4).
+
+    Proof: docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8) the published proof is wrong and one user
+    can move the histogram by more than 1; docs/privacy/algorithm-8.md has two users who do.
+    """
+
+    __slots__ = ()
+    sequential = True
+    refused_for_grams = "its proof is for Laplace noise, and the lengths share a Gaussian budget"
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+        return "l1-descent"
+
+    def refusal(self, norm: int) -> str | None:
+        """Sound with Laplace noise only."""
+        if norm == 1:
+            return None
+        return (
+            "it is not private at the epsilon that its paper claims (DPSU, Algorithm 8): two users already move the "
+            "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
+        )
+
+    def novelty(self, setting: Setting) -> Novelty:
+        """Novel items of a user all weigh the level poured, at least an even share of `limit`."""
+        least = (setting.unit // setting.limit) / setting.unit
+        return Novelty(setting.limit, "symmetric", least, setting.norm)
+
+    def share(self, held: int, setting: Setting) -> float:
+        """Return the even share: what equally rare items get."""
+        return even_share(held, setting.norm)
+
+    def step_error(self, setting: Setting) -> float:
+        """Whole levels leave less than one unit per item unpoured."""
+        return setting.limit / setting.unit
+
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+        """Pour each user's unit evenly over the items below the cutoff."""
+        from voxpop.kernels.weigh import l1_descent
+
+        l1_descent(histogram, items, starts, setting.cutoff, setting.unit)
+
+
+@final
+class L2Descent(Sharing):
+    """A user moves its items towards the cutoff by an l2 distance of 1 (DPSU, Algorithm 7).
+
+    Proof: docs/privacy/set-union.md: the step is a proximal map, so it brings no two histograms further apart.
+    """
+
+    __slots__ = ()
+    sequential = True
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+        return "l2-descent"
+
+    def refusal(self, norm: int) -> str | None:
+        """Sound with Gaussian noise only."""
+        if norm == 2:
+            return None
+        return (
+            "nothing bounds how far one user moves its histogram in l1, the distance that Laplace noise hides; its "
+            "proof is about l2"
+        )
+
+    def novelty(self, setting: Setting) -> Novelty:
+        """Novel items have the widest gap of the user's items, so at least an even share of `limit`."""
+        root = isqrt(setting.unit * setting.unit // setting.limit)
+        least = root / setting.unit - self.step_error(setting)
+        return Novelty(setting.limit, "symmetric", least, setting.norm)
+
+    def share(self, held: int, setting: Setting) -> float:
+        """Return the even share: what equally rare items get."""
+        return even_share(held, setting.norm)
+
+    def step_error(self, setting: Setting) -> float:
+        """One user's step in float64, rounded down to the grid."""
+        return ROUNDING + sqrt(setting.limit) / setting.unit
+
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+        """Move each user's items towards the cutoff."""
+        from voxpop.kernels.weigh import l2_descent
+
+        l2_descent(histogram, items, starts, setting.cutoff, setting.unit)

@@ -1,0 +1,130 @@
+"""Weightings of your own: say how a user shares its weight, and what you have proved about it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.errors import InputError
+from voxpop.privacy.novelty import Novelty, Shape
+from voxpop.weighting.sharing import ROUNDING, Integers, Setting, Sharing, even_share
+
+
+class Weighting(ABC):
+    """How a user's unit of weight is shared over the user's items; subclass it for a weighting of your own.
+
+    You promise, with a proof, that for every fixed order of users one user more or less moves the final histogram by at
+    most 1 in the norm you name. `voxpop.testing.search_sensitivity` looks for a counterexample; finding none is not a
+    proof. Voxpop checks on every call that shares are finite, not negative, within 1 in the norm, and that an item
+    without weight gets at least `least(limit)`.
+
+    Attributes:
+        norm: 1 for Laplace noise, 2 for Gaussian noise.
+        symmetric: whether items of equal weight always get equal shares. Symmetric weightings have lower thresholds.
+        error: how far, in the norm, `share` may lie from what you proved, through floating point.
+
+    Example:
+        >>> import numpy as np
+        >>> import voxpop as vp
+        >>> class Half(vp.Weighting):
+        ...     "Every user gives half of what it may."
+        ...     norm = 2
+        ...     symmetric = True
+        ...     def least(self, limit):
+        ...         return 0.5 / np.sqrt(limit)
+        ...     def share(self, weights, cutoff):
+        ...         return np.full(len(weights), 0.5 / np.sqrt(len(weights)))
+        >>> plan = vp.SetUnion(limit=10, weighting=Half()).plan(vp.Budget(3, 1e-6))
+        >>> plan.threshold > 1
+        True
+    """
+
+    norm: int = 2
+    symmetric: bool = False
+    error: float = 2.0**-45
+
+    @abstractmethod
+    def least(self, limit: int) -> float:
+        """Return the least weight an item without weight may get from a user of at most `limit` items; above 0."""
+
+    @abstractmethod
+    def share(self, weights: NDArray[np.float64], cutoff: float) -> NDArray[np.float64]:
+        """Return what a user adds to each of its items.
+
+        Args:
+            weights: float64 (items of the user), what the items weigh so far; not to be changed.
+            cutoff: weight above the threshold at which more weight is wasted: `threshold + alpha * scale`.
+
+        Returns:
+            float64 of the same length, not negative, at most 1 in the norm.
+        """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnSharing(Sharing):
+    """A `Weighting` from outside, run user by user on the integer grid."""
+
+    weighting: Weighting
+    sequential = True
+
+    @property
+    def name(self) -> str:
+        """The class name of the weighting."""
+        return type(self.weighting).__name__
+
+    def refusal(self, norm: int) -> str | None:
+        """Claimed for one norm by its author."""
+        if norm == self.weighting.norm:
+            return None
+        return f"its author claims a sensitivity in the l{self.weighting.norm} norm only"
+
+    def novelty(self, setting: Setting) -> Novelty:
+        """Use the author's least weight; unsymmetric weightings get the worst case."""
+        least = self.weighting.least(setting.limit)
+        if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + ROUNDING):
+            raise InputError(
+                f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
+            )
+        shape: Shape = "symmetric" if self.weighting.symmetric else "any"
+        return Novelty(setting.limit, shape, least - self.step_error(setting), setting.norm)
+
+    def share(self, held: int, setting: Setting) -> float:
+        """Ask the weighting about equally rare items."""
+        return float(self.weighting.share(np.zeros(held), setting.cutoff / setting.unit)[0])
+
+    def step_error(self, setting: Setting) -> float:
+        """The author's error, and rounding down to the grid."""
+        grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
+        return self.weighting.error + grid / setting.unit
+
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+        """Run the weighting user by user, checking every answer."""
+        cutoff = setting.cutoff / setting.unit
+        least = self.weighting.least(setting.limit) - self.step_error(setting)
+        for begin, end in pairwise(starts):
+            if begin == end:
+                continue
+            mine = items[begin:end]
+            weights = histogram[mine] / setting.unit
+            shares = np.asarray(self.weighting.share(weights.copy(), cutoff), np.float64)
+            self._check(shares, weights, least, setting.norm)
+            histogram[mine] += np.floor(shares * setting.unit).astype(np.int64)
+
+    def _check(self, shares: NDArray[np.float64], weights: NDArray[np.float64], least: float, norm: int) -> None:
+        """Refuse shares that break the promise; the message shows none of them."""
+        broken = None
+        if shares.shape != weights.shape:
+            broken = "one share per item"
+        elif not np.isfinite(shares).all() or (shares < 0).any():
+            broken = "finite shares that are not negative"
+        elif np.linalg.norm(shares, norm) > 1.0 + self.weighting.error:
+            broken = f"shares of at most 1 in the l{norm} norm"
+        elif (shares[weights == 0.0] < least).any():
+            broken = "at least `least(limit)` for an item without weight"
+        if broken:
+            raise InputError(f"`share` of {self.name} must return {broken}; it did not. Nothing was released.")

@@ -1,0 +1,133 @@
+"""What every weighting answers: is it sound, how little and how much can one user weigh, and the kernel itself."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import ceil, inf, log2, sqrt
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.novelty import Novelty
+
+USERS_BOUND: Final = 2**33
+"""A public bound on the number of users: more than there are people."""
+
+ADDITIVE_BITS: Final = 32
+ROUNDING: Final = 8 * 2.0**-53
+"""Relative float64 error of one user's l2 step; derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The public numbers under which a weighting runs.
+
+    Attributes:
+        limit: most items of one user.
+        norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
+        bits: weights are whole multiples of 2^-bits.
+        cutoff: weight at which items stop rising, in units of 2^-bits; 0 where the weighting has none.
+    """
+
+    limit: int
+    norm: int
+    bits: int = ADDITIVE_BITS
+    cutoff: int = 0
+
+    @property
+    def unit(self) -> int:
+        """Units of the grid in a weight of 1."""
+        return int(1 << self.bits)
+
+
+class Sharing(ABC):
+    """How a user's unit of weight is shared over the user's items, with what its proof needs."""
+
+    __slots__ = ()
+    sequential: bool = False
+    """Whether a user's shares depend on the weights that earlier users left."""
+    refused_for_grams: str | None = None
+    """Why n-grams cannot use it; None where they can."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The word for it, as in `SetUnion(weighting=...)`."""
+
+    @abstractmethod
+    def refusal(self, norm: int) -> str | None:
+        """Say why there is no guarantee under noise of this norm, or None where there is a proof."""
+
+    @abstractmethod
+    def novelty(self, setting: Setting) -> Novelty:
+        """Return which weights items can have that one user alone holds."""
+
+    @abstractmethod
+    def share(self, held: int, setting: Setting) -> float:
+        """Return the weight that each of `held` equally rare items gets from one user."""
+
+    @abstractmethod
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+        """Add bounded sets to the histogram in place, users in order."""
+
+    def bits(self, cutoff: float) -> int:
+        """Return the grid for weights up to `cutoff`."""
+        return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
+
+    def sensitivity(self, setting: Setting) -> float:
+        """Bound how far one user moves the histogram, rounding of all later users included."""
+        return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
+
+    def step_error(self, setting: Setting) -> float:
+        """Bound how far one user's implemented step lies from the exact one, in the norm of the noise."""
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BoundShares:
+    """A weighting with its setting: what a corpus weighs with."""
+
+    sharing: Sharing
+    setting: Setting
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a user's shares depend on the weights that earlier users left."""
+        return self.sharing.sequential
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one user moves the histogram at most, on this grid."""
+        return self.sharing.sensitivity(self.setting)
+
+    @property
+    def novelty(self) -> Novelty:
+        """Which weights items can have that one user alone holds, on this grid."""
+        return self.sharing.novelty(self.setting)
+
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers) -> None:
+        """Add bounded sets to the histogram in place."""
+        self.sharing.add(histogram, items, starts, self.setting)
+
+
+def bits_below(cutoff: float) -> int:
+    """Return the finest grid on which twice the cutoff stays below 2^62 units.
+
+    Raises:
+        BudgetError: where not even whole numbers would do.
+    """
+    bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
+    if bits < 1:
+        raise BudgetError(
+            f"weights would rise to {cutoff:.3g}, too high for integers: what rounding costs has grown into the noise. "
+            "Lower the limit or `alpha`, or raise `epsilon`."
+        )
+    return bits
+
+
+def even_share(held: int, norm: int) -> float:
+    """Return the weight of each of `held` items that share 1 evenly in the norm."""
+    return 1.0 / held if norm == 1 else 1.0 / sqrt(held)

@@ -1,0 +1,130 @@
+"""Every mechanism runs on every engine, plain dicts included, and releases the same."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from engine_contract import (
+    BUDGET,
+    HITTERS,
+    LISTED,
+    PHRASES,
+    PURE,
+    SEQUENCES,
+    UNIONS,
+    crowd,
+    items_of,
+    naive_of,
+    release_of,
+    shown,
+)
+from voxpop.corpus.engine import Engine
+from voxpop.errors import InputError
+
+
+def read(kind, memory=None, **columns):
+    table = crowd() if columns == {"text": "what"} else items_of(crowd())
+    return vp.read(table, user="who", memory=memory, progress=False, **columns)
+
+
+READINGS = {"texts": {"text": "what"}, "items": {"items": "what"}}
+ENGINES = {
+    "memory": lambda **columns: read("memory", **columns),
+    "limited memory": lambda **columns: read("limited", memory="3GiB", **columns),
+}
+
+
+@pytest.fixture(scope="module")
+def naive():
+    """Return the naive engine for texts and for items."""
+    return {name: naive_of(read("memory", **columns)) for name, columns in READINGS.items()}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engines(request):
+    """Return one engine for texts and for items."""
+    return {name: ENGINES[request.param](**columns) for name, columns in READINGS.items()}
+
+
+def test_all_are_engines(engines, naive):
+    """By what they answer, and a table is none."""
+    assert all(isinstance(each, Engine) for each in (*engines.values(), *naive.values()))
+    assert not isinstance(crowd(), Engine)
+
+
+@pytest.mark.parametrize("holds", READINGS)
+@pytest.mark.parametrize("name", UNIONS)
+def test_set_union_releases_the_same(engines, naive, holds, name):
+    """Every weighting and accounting, in one round or two."""
+    one, other = (UNIONS[name].release(each[holds], BUDGET, seed=3) for each in (engines, naive))
+    assert shown(one) == shown(other)
+    assert len(one) >= 5
+
+
+@pytest.mark.parametrize("name", PHRASES)
+def test_phrases_are_the_same(engines, naive, name):
+    """Guided or not, both pruning rules, measurements and all."""
+    one, other = (PHRASES[name].release(each["texts"], BUDGET, seed=3) for each in (engines, naive))
+    assert shown(one) == shown(other)
+    assert max(map(len, one)) >= 2
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences_are_the_same(engines, naive, name):
+    """Noisy counts, in the same tree."""
+    one, other = (SEQUENCES[name].release(each["texts"], PURE, seed=3) for each in (engines, naive))
+    assert shown(one) == shown(other)
+    assert one.tree.nodes > 3
+
+
+@pytest.mark.parametrize("name", HITTERS)
+def test_heavy_hitters_are_the_same(engines, naive, name):
+    """Devices are simulated in arrays on one machine."""
+    one, other = (HITTERS[name].release(each["texts"], BUDGET, seed=3) for each in (engines, naive))
+    assert shown(one) == shown(other)
+
+
+@pytest.mark.parametrize("limit", [1, 50])
+def test_counts_are_the_same(engines, naive, limit):
+    """Of grams that many hold and that nobody holds, with parts on the list or not."""
+    grams = LISTED
+    one, other = (grams.count(each["texts"], BUDGET, limit=limit, seed=3) for each in (engines, naive))
+    assert one.users.tolist() == other.users.tolist()
+    words = release_of([("good",), ("nobody",), ("own7",), ("naïve",)])
+    one, other = (words.count(each["items"], BUDGET, limit=limit, seed=3) for each in (engines, naive))
+    assert one.users.tolist() == other.users.tolist()
+
+
+def test_items_have_no_order(engines, naive):
+    """Phrases, sequences and counts of phrases are refused before anything is drawn."""
+    for engine in (engines["items"], naive["items"]):
+        for call in (
+            lambda engine=engine: PHRASES["guided"].release(engine, BUDGET),
+            lambda engine=engine: SEQUENCES["contexts, sampled"].release(engine, PURE),
+            lambda engine=engine: release_of([("good", "night")]).count(engine, BUDGET),
+        ):
+            with pytest.raises(InputError, match="order"):
+                call()
+
+
+def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
+    """Also words that nobody holds."""
+    from voxpop.counts.shares import HolderShares
+    from voxpop.privacy.secret import Secret
+
+    words = pa.array(["aa", "good", "you", "zebra"], pa.large_string())
+    found = []
+    for engine in (engines["texts"], naive["texts"]):
+        walk = engine.levels()
+        walk.keep_words(words)
+        weights = walk.weigh(HolderShares(4), 4, Secret.from_seed(1), "x")
+        found.append(weights.measured(lambda weights, names: weights, 4).tolist())
+    assert found[0] == found[1]
+    assert found[0][0] == found[0][3] == 0 < found[0][1]
+
+
+def test_a_table_is_no_engine():
+    """The error says what to do first."""
+    with pytest.raises(InputError, match=r"voxpop\.read"):
+        vp.SetUnion().release(pl.DataFrame({"who": [1]}), BUDGET)

@@ -1,0 +1,121 @@
+"""Rules of privacy that run in memory, within a limit and on Spark: one test for all three (docs/design/0014)."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpora import corpus_of
+from strategies import written_users
+from three_paths import tiny, weigh_on_spark, weights_of
+from voxpop.corpus import bound
+from voxpop.corpus.histogram import Histogram
+from voxpop.privacy.coins import CellNoise, Coins, Grades
+from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.secret import Secret
+from voxpop.spark import tasks
+from voxpop.spark.frames import packed, pieces
+from voxpop.spark.remaining import public_words
+from voxpop.weighting.additive import Count, Weighted
+from voxpop.weighting.descent import L1Descent, L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
+
+SHARINGS = [Weighted(), Count(), L1Descent(), L2Descent()]
+"""Every way to share that the three paths have; a norm each that it is sound in."""
+
+
+def shares_of(sharing, limit):
+    norm = 1 if isinstance(sharing, L1Descent) else 2
+    return BoundShares(sharing, Setting(limit, norm, 40, 3 << 40 if sharing.sequential else 0))
+
+
+@given(
+    users=written_users("abcdef", users=12),
+    sharing=st.sampled_from(SHARINGS),
+    limit=st.integers(1, 4),
+    seed=st.integers(0, 9),
+    released=st.lists(st.sets(st.sampled_from("abcdef")), max_size=2),
+    at_once=st.sampled_from([1, 3, 1 << 19]),
+)
+@settings(max_examples=150, deadline=None)
+def test_rounds_weigh_the_same_on_all_three(users, sharing, limit, seed, released, at_once):
+    """Distinct items, samples, order, shares and what is left out: number for number, however much is held at once."""
+    secret, shares = Secret.from_seed(seed), shares_of(sharing, limit)
+    corpus = corpus_of(users, [(7 * number) % 31 for number in range(len(users))])
+    words = corpus.vocabulary.to_pylist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bound, "TOKENS_AT_ONCE", at_once)
+        patch.setattr(bound, "FEW_TOKENS_AT_ONCE", at_once)
+        walks = corpus.remaining(), corpus.within(tiny(1 << 12)).remaining()
+        gone = []
+        for number, out in enumerate([*released, set()]):
+            occasion = f"round {number}/length 1"
+            here, bounded = (weights_of(walk.weigh(shares, limit, secret, occasion)) for walk in walks)
+            assert bounded == here
+            assert weigh_on_spark(corpus, shares, secret, occasion, sorted(gone)) == here
+            for walk in walks:
+                walk.leave_out(np.array([words.index(word) for word in sorted(out & {*words})], np.int64))
+            gone = sorted({*gone, *out})
+
+
+RULES = tuple(ThresholdRule("gaussian", 1.0, threshold << 20, 2.0**-20) for threshold in (1, 2, 3))
+WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=40)
+
+
+def rows_of(weights, lucky=()):
+    """Return what Spark sums up: weights by name, and beside them the grades of names that nobody may hold."""
+    theirs = dict(lucky)
+    names = sorted({*weights, *theirs})
+    columns = {"low": [weights.get(name, 0) for name in names], "lucky": [theirs.get(name, 0) for name in names]}
+    columns = {"name": names, "high": [0] * len(names), **columns}
+    return pa.RecordBatch.from_pydict({key: pa.array(column, pa.int64()) for key, column in columns.items()})
+
+
+def by_bytes(batch, words):
+    """Return rows whose names are words' bytes, in their place."""
+    named = [words[name].encode() for name in batch["name"].to_pylist()]
+    return batch.set_column(0, "name", pa.array(named, pa.binary()))
+
+
+@given(weights=WEIGHTS, lucky=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
+@settings(max_examples=100, deadline=None)
+def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, lucky, seed):
+    """Who is released, which grade is reached, also by what nobody holds, and what is measured."""
+    secret = Secret.from_seed(seed)
+    ids = np.array(sorted(weights), np.int64)
+    local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))
+    coins, grades = Coins(RULES[1], secret, "noise/x"), Grades(RULES, secret, "noise/x")
+    (passed,) = tasks.decide([rows_of(weights)], coins=coins.lent(), words=False)
+    assert passed["name"].to_pylist() == local.chosen(coins).tolist()
+    theirs = np.array([lucky[name] for name in sorted(lucky)], np.int64)
+    names, reached = local.graded(grades, np.array(sorted(lucky), np.int64), theirs)
+    (graded,) = tasks.grade([rows_of(weights, lucky)], grades=grades.lent(), words=False)
+    assert graded.to_pydict() == {"name": names.tolist(), "grade": reached.tolist()}
+    noise = CellNoise(1.0, 1 << 20, 1 << 15, secret, "noise/y")
+    (cells,) = tasks.add_noise([rows_of(weights, dict.fromkeys(range(61), 0))], noise=noise.lent())
+    assert cells["cells"].to_pylist() == local.measured(noise, 61).tolist()
+
+
+@given(weights=WEIGHTS, seed=st.integers(0, 9))
+@settings(max_examples=50, deadline=None)
+def test_words_are_decided_by_their_bytes_on_both(weights, seed):
+    """Whatever number a word has where, its noise is that of its bytes."""
+    secret, words = Secret.from_seed(seed), [f"w{number:02}" * (1 + number % 9) for number in range(61)]
+    ids = np.array(sorted(weights), np.int64)
+    texts = pa.array([words[number] for number in ids.tolist()], pa.large_string())
+    local = Histogram(np.arange(ids.size), np.array([weights[number] for number in ids.tolist()], np.int64), texts)
+    coins = Coins(RULES[1], secret, "noise/x")
+    rows = by_bytes(rows_of(weights), words)
+    (passed,) = tasks.decide([rows], coins=coins.lent(), words=True)
+    released = local.texts(local.chosen(coins)).to_pylist()
+    assert [name.decode() for name in passed["name"].to_pylist()] == released
+
+
+def test_the_task_leaves_out_what_was_released():
+    """The public words that come along are those that are left out, and no others."""
+    corpus = corpus_of([[["a", "b"]], [["b", "c"]]])
+    ballot = tasks.Ballot(shares_of(Count(), 2), 2, Secret.from_seed(1), "x")
+    sent = packed(public_words(pa.array(["b", "z"], pa.large_string())))
+    (batch,) = tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), ballot=ballot, public=sent)
+    assert batch["name"].to_pylist() == [b"a", b"c"]

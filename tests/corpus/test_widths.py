@@ -1,0 +1,125 @@
+"""What numbers of 32 and 63 bits cannot tell apart is refused: with 2^31 or so stubbed by less."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from corpora import corpus_of
+from voxpop.corpus import levels, widths
+from voxpop.corpus.limited import memory
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.word_runs import WordRuns
+from voxpop.errors import InputError, InternalError
+from voxpop.ngrams import candidates
+from voxpop.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candidates, Pairs
+from voxpop.ngrams.grams import Grams
+from voxpop.privacy.secret import Secret
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
+
+SHARES = BoundShares(Weighted(), Setting(9, 2))
+
+
+def tiny(room):
+    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+
+
+@pytest.fixture
+def few_numbers(monkeypatch):
+    """Return a function that says how many numbers there are."""
+    return lambda most: monkeypatch.setattr(widths, "MOST_NUMBERS", most)
+
+
+@pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
+def test_more_users_than_numbers(few_numbers, who):
+    """Their codes would begin again, and two users would pass for one."""
+    table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
+    few_numbers(5)
+    assert vp.read(table, user="who", items="what").user_key.size == 5
+    few_numbers(4)
+    with pytest.raises(InputError, match=r"2\^31 users cannot be told apart") as caught:
+        vp.read(table, user="who", items="what")
+    assert "5" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_more_users_than_marks(few_numbers, bounded):
+    """Whose items were seen is marked by 32 bits: beyond, an item of one user would count twice."""
+    corpus = corpus_of([[["tea", "tea"]]] * 5)
+    corpus = corpus.within(tiny(1 << 20)) if bounded else corpus
+    few_numbers(4)
+    with pytest.raises(InputError, match="users cannot be told apart"):
+        corpus.weigh(SHARES, 9, None, Secret.from_seed(1))
+
+
+def test_more_words_than_numbers(few_numbers, monkeypatch):
+    """In memory and merged on disk."""
+    runs = WordRuns(tiny(1 << 20))
+    runs.add(corpus_of([[list("abc")]]).vocabulary)
+    runs.add(corpus_of([[list("cde")]]).vocabulary)
+    few_numbers(4)
+    with pytest.raises(InputError, match="words or items cannot be told apart"):
+        runs.merged()
+    monkeypatch.setattr("voxpop.corpus.reading.vocabulary.FEW", 0)
+    with pytest.raises(InputError, match="words or items cannot be told apart"):
+        vp.read(pl.DataFrame({"who": [1], "what": ["a b c d e"]}), user="who", text="what")
+
+
+@pytest.mark.parametrize(("bounded", "threads"), [(False, 1), (False, 3), (True, 1)])
+def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
+    """Numbered by one thread, by several whose numbers are merged, or on disk."""
+    monkeypatch.setattr(levels, "THREADS", threads)
+    users = [[[f"w{number:04}" for number in range(first, first + 1000)]] for first in range(0, 3000, 1000)]
+    corpus = corpus_of(users)
+    walk = (corpus.within(tiny(1 << 24)) if bounded else corpus).levels()
+    walk.keep(np.arange(3000))
+    few_numbers(1 << 11)
+    with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
+        walk.extend(Candidates.all_valid(Grams.of_tokens(3000), 3000, single=False))
+
+
+def test_more_released_grams_than_ranks(few_numbers):
+    """Ranks are numbers of 32 bits, too."""
+    walk = corpus_of([[list("abcde")]]).levels()
+    few_numbers(4)
+    with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
+        walk.keep(np.arange(5))
+
+
+def test_a_walk_out_of_turn_is_refused():
+    """With and without `python -O`."""
+    walk = corpus_of([[list("ab")]]).levels()
+    with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
+        walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
+    with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
+        walk.compact(single=False)
+
+
+def test_users_have_no_order_that_nobody_drew():
+    """A walk whose first weighing needed none is refused one later: the order of the corpus is not a secret one."""
+    walk = corpus_of([[list("ab")]]).levels()
+    walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
+    walk.keep(np.arange(2))
+    descent = BoundShares(L2Descent(), Setting(9, 2, 40, 2 << 40))
+    with pytest.raises(InternalError, match="cannot have one at a later length"):
+        walk.weigh(descent, 9, Secret.from_seed(1), "length 2")
+
+
+def test_keys_of_candidates_rise_up_to_the_last_group():
+    """From a group of 2^27 on they overflowed, and candidates were lost or made up; now they are refused."""
+    last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
+    keys = [candidates._key(last, np.int64(estimate)) for estimate in (NOTHING, MOST_ESTIMATE, 0)]
+    assert np.concatenate(keys).tolist() == [
+        group * (MOST_ESTIMATE + 2) + MOST_ESTIMATE - estimate
+        for estimate in (NOTHING, MOST_ESTIMATE, 0)
+        for group in last.tolist()
+    ]
+    group = np.array([MOST_GROUPS])
+    with pytest.raises(InputError, match="overlap in at most"):
+        _ = Pairs(group, group, np.zeros(1, np.int64), single=False).keys
+    with pytest.raises(InputError, match="overlap in at most"):
+        _ = Candidates(Pairs(group, group[:0], group[:0], single=False), np.zeros(1, np.int64)).count

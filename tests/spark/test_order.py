@@ -1,0 +1,145 @@
+"""Nothing on Spark depends on where rows lie: not the order of users, not that of a user's documents."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.corpus.limited import memory
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.privacy.secret import Secret
+from voxpop.spark.histogram import _summed
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
+
+BITS = 40
+OCCASION = "round 1/length 1"
+
+
+def l2_shares(limit, cutoff):
+    return BoundShares(L2Descent(), Setting(limit, 2, BITS, round(cutoff * 2**BITS)))
+
+
+def collected(histogram):
+    """Return the weights of a histogram of words, which only a test may collect."""
+    found = _summed(histogram._weights).toArrow()
+    sums = (np.asarray(found["high"]) << 31) + np.asarray(found["low"])
+    return dict(zip((name.decode() for name in found["name"].to_pylist()), sums.tolist(), strict=True))
+
+
+def local(histogram):
+    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+
+
+def written(folder, parts):
+    """Write one file for each part."""
+    folder.mkdir()
+    for number, part in enumerate(parts):
+        part.write_parquet(folder / f"{number}.parquet")
+    return str(folder)
+
+
+@pytest.fixture
+def in_files(spark):
+    """Return a function that reads a folder on Spark, one file to a task, into some partitions."""
+
+    def read(folder, partitions, **columns):
+        kept = {name: spark.conf.get(name) for name in ("spark.sql.shuffle.partitions",)}
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        spark.conf.set("spark.sql.files.openCostInBytes", 1 << 30)
+        try:
+            return vp.read(spark.read.parquet(folder), user="who", **columns)
+        finally:
+            for name, value in kept.items():
+                spark.conf.set(name, value)
+
+    return read
+
+
+def visits(rng, users, prefix):
+    """Return several rows of each user: a document of a few pages each."""
+    who = np.repeat(np.arange(users), 3)
+    texts = [" ".join(f"{prefix}{page}" for page in rng.integers(0, 9, 4)) for _ in who]
+    return pl.DataFrame({"who": who, "what": texts})
+
+
+@pytest.fixture
+def two_files():
+    """Return two files in which every user has documents, and rows of one more user that make the smaller the larger.
+
+    Spark reads the larger first.
+    """
+    rng = np.random.default_rng(4)
+    extra = pl.DataFrame({"who": [10**6] * 9, "what": [f"{rng.bytes(6000).hex()}" for _ in range(9)]})
+    return visits(rng, 300, "a"), visits(rng, 300, "b").head(700), extra
+
+
+def tree_of(corpus, combine):
+    """Return the counts of a release of sequences without noise to speak of."""
+    alphabet = [f"{prefix}{page}" for prefix in "ab" for page in range(9)]
+    sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=alphabet, combine=combine)
+    tree = sequences.release(corpus, vp.Budget(200), seed=3).tree
+    return tree.counts.tolist(), tree.symbols.tolist(), tree.parents.tolist()
+
+
+@pytest.mark.parametrize("combine", ["sample", "concatenate"])
+def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, combine):
+    """By places of rows it did: a file that grew came first, and everybody's documents changed places."""
+    one, other, extra = two_files
+    fewer = in_files(written(tmp_path / "fewer", [one, other]), 2, text="what")
+    every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), 2, text="what")
+    assert tree_of(fewer, combine) == tree_of(every, combine)
+
+
+@pytest.mark.parametrize("combine", ["sample", "concatenate"])
+def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, combine):
+    """What is drawn and joined is that of this machine for the rows sorted."""
+    rows = pl.concat(two_files[:2])
+    spread = in_files(written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), 3, text="what")
+    here = vp.read(rows.sort("who", "what"), user="who", text="what")
+    assert tree_of(spread, combine) == tree_of(here, combine)
+
+
+def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files):
+    """Number for number: l2-descent in two partitions, users who hold too much, sequences. So does any order."""
+    one, other, _ = two_files
+    both = pl.concat([one, other])
+    secret, found = Secret.from_seed(2), []
+    for number, parts in enumerate(([one, other], [other, one], [both.sample(fraction=1.0, shuffle=True, seed=5)])):
+        corpus = in_files(written(tmp_path / str(number), parts), 2, text="what")
+        weights = collected(corpus.remaining().weigh(l2_shares(5, 50.0), 5, secret, OCCASION))
+        found.append((weights, tree_of(corpus, "sample")))
+    assert found[0] == found[1] == found[2]
+    assert len(found[0][0]) == 18
+
+
+def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_path):
+    """With one row per user the numbers agree to the last bit."""
+    rng = np.random.default_rng(6)
+    held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
+    rows = pl.DataFrame({"who": np.arange(3000) * 7, "what": held})
+    same_on_three_paths(in_files, tmp_path, rows)
+
+
+@pytest.mark.slow
+def test_weights_of_a_million_users_are_those_of_both_local_engines(in_files, tmp_path):
+    """2^20 users: 33 bits of their hashes leave 32 pairs of them in another order than 43 do."""
+    rng = np.random.default_rng(7)
+    users = 1 << 20
+    items = rng.integers(0, 40, (users, 4))
+    items[:, 1] = (items[:, 0] + 1 + items[:, 1] % 19) % 40
+    held = pl.Series(items[:, :2].tolist(), dtype=pl.List(pl.Int64))
+    rows = pl.DataFrame({"who": rng.permutation(users), "what": held})
+    same_on_three_paths(in_files, tmp_path, rows)
+
+
+def same_on_three_paths(in_files, tmp_path, rows):
+    """Weigh in memory, within a limit and on Spark in one partition, items far from any cutoff."""
+    secret, shares = Secret.from_seed(1), l2_shares(4, 2.0**17)
+    here = vp.read(rows, user="who", items="what")
+    expected = local(here.weigh(shares, 4, None, secret, OCCASION))
+    room = 1 << 24
+    bounded = here.within(MemoryLimit(memory.FIXED + room, room, tmp_path))
+    assert local(bounded.weigh(shares, 4, None, secret, OCCASION)) == expected
+    spread = in_files(written(tmp_path / "rows", [rows[::2], rows[1::2]]), 1, items="what")
+    assert collected(spread.remaining().weigh(shares, 4, secret, OCCASION)) == expected

@@ -1,0 +1,26 @@
+"""The table of mechanisms: whatever is named there exists, and nothing is named anywhere else."""
+
+import pytest
+
+import voxpop as vp
+from voxpop.mechanisms import MECHANISMS, load, mechanism_called
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
+def test_what_is_registered_exists(mechanism):
+    """The configuration is public, its command has options that make a plan, and the rest can be loaded."""
+    config = load(mechanism.config)
+    assert getattr(vp, config.__name__) is config
+    assert callable(load(f"{mechanism.cli}:{mechanism.command}"))
+    assert callable(load(f"{mechanism.cli}:Options").planned)
+    assert hasattr(load(f"{mechanism.cli}:Spend"), "budget")
+    assert all(callable(load(place)) for place in (mechanism.story, mechanism.audit) if place is not None)
+
+
+@pytest.mark.parametrize("fields", [{}, {"alphabet": ["tea"]}])
+def test_plans_say_which_mechanism_they_are_of(fields):
+    """By the name in the table, so that a loaded release finds its story."""
+    for mechanism in MECHANISMS:
+        if (mechanism.name == "sequences") == bool(fields):
+            assert load(mechanism.config)(**fields).to_dict()["mechanism"] == mechanism.name
+    assert mechanism_called("witchcraft") is None

@@ -1,0 +1,180 @@
+"""Adaptive rounds, the default: what they promise, what they refuse, what they release."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+import voxpop as vp
+from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
+from voxpop.privacy.evidence import novel_release
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.slack import walk_slack
+from voxpop.union.adaptive.planning import plan_adaptive, total_delta
+from voxpop.union.adaptive.schedule import COURSE
+
+FALSE_ALARM = 1e-9
+
+
+@pytest.fixture(scope="module")
+def plan(budget):
+    return vp.SetUnion(limit=20).plan(budget)
+
+
+def test_the_plan_spends_its_budget_and_no_more(plan, budget):
+    """Novel items and noise come to the budget, computed again from the numbers that run."""
+    mu = np.hypot.reduce([1 / plan.opening.scale, *mus(plan)])
+    noise = gaussian_delta(budget.epsilon, float(mu))
+    novel = novel_release(plan.evidence, 20, 60)
+    assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
+    again = total_delta(plan.opening, plan.rounds, plan.evidence, budget, plan.pool)
+    assert again <= plan.delta == pytest.approx(again)
+    assert plan.delta - again >= walk_slack(budget.epsilon, 1 + len(plan.rounds)) * (1 - 1e-9)
+
+
+def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
+    """Whatever planned it: the check looks at what runs."""
+    louder = (replace(plan.rounds[0], sigma=0.99 * plan.rounds[0].sigma), *plan.rounds[1:])
+    with pytest.raises(InternalError, match="less noise"):
+        total_delta(plan.opening, louder, plan.evidence, budget, plan.pool)
+
+
+@pytest.mark.parametrize(
+    ("limit", "pool", "used"), [(None, None, (100, 100)), (1, None, (1, 60)), (300, 1200, (300, 1200))]
+)
+def test_limit_and_pool_are_public_constants(budget, limit, pool, used):
+    """Where the caller names none, and where one is named."""
+    plan = vp.SetUnion(limit=limit, pool=pool).plan(budget)
+    assert (plan.limit, plan.pool) == used
+    assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
+)
+def test_every_budget_is_kept(epsilon, delta, limit):
+    """Small and large budgets and limits get a plan within them, and no common item is lost."""
+    plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
+    assert 0.99 * delta < plan.delta <= delta
+    assert plan.holders(0.5) <= plan.holders(0.9) <= plan.holders(0.99) < 10 * plan.holders(0.5)
+    assert plan.missing() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"noise": "laplace"}, UnsoundError),
+        ({"rounds": 3}, InputError),
+        ({"accounting": "published"}, InputError),
+        ({"accounting": "set-only"}, InputError),
+        ({"alpha": 3.0}, InputError),
+        ({"pool": 10}, InputError),
+        ({"weighting": "weighted", "pool": 30}, InputError),
+    ],
+)
+def test_what_has_no_proof_is_refused(wrong, error):
+    """Laplace noise, other rounds and other accounting do not go with adaptive rounds, nor a pool without them."""
+    with pytest.raises(error, match=r"adaptive|pool"):
+        vp.SetUnion(**{"limit": 20, **wrong})
+
+
+def test_a_delta_too_small_is_refused():
+    """Below what finite arithmetic costs there is no plan."""
+    with pytest.raises(BudgetError, match="at least"):
+        vp.SetUnion().plan(vp.Budget(1.0, 1e-24))
+
+
+def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
+    """On the same crowd and budget, and nothing that nobody holds."""
+    adaptive = plan.release(crowd, seed=1)
+    classic = [
+        vp.SetUnion(20, "l2-descent"),
+        vp.SetUnion(20, "weighted", rounds=3),
+        vp.SetUnion(20, "weighted", accounting="set-only"),
+    ]
+    assert all(len(adaptive) > 1.05 * len(each.release(crowd, budget, seed=1)) for each in classic)
+    held = set(crowd.vocabulary.to_pylist())
+    assert {gram for (gram,) in adaptive} <= held
+
+
+def test_no_common_key_is_lost():
+    """30,000 keys, each of ten times the users that make it likely, alone and with a classic weighting.
+
+    False alarm: 30,000 times what the plans state, below 1e-2 of a million for the two together.
+    """
+    budget = vp.Budget(2.0, 1e-6)
+    for union in (vp.SetUnion(limit=2), vp.SetUnion(limit=2, weighting="l2-descent")):
+        plan = union.plan(budget)
+        users = 10 * plan.holders(0.5)
+        rows = np.arange(30_000 * users) % 30_000
+        corpus = vp.read(pl.DataFrame({"who": np.arange(rows.size), "what": rows}), user="who", items="what")
+        assert plan.missing() < 1e-6
+        assert len(plan.release(corpus)) == 30_000
+
+
+def test_the_same_secret_gives_the_same_release_in_any_order(budget, plan):
+    """Neither the order of rows nor the number of threads changes what is released."""
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame({"who": np.repeat(np.arange(2000), 12), "what": rng.zipf(1.4, 24_000).clip(0, 3000)})
+    one = plan.release(vp.read(table, user="who", items="what"), seed=7)
+    two = plan.release(vp.read(table.sample(fraction=1, shuffle=True, seed=1), user="who", items="what"), seed=7)
+    assert list(one) == list(two)
+    assert list(one) != list(plan.release(vp.read(table, user="who", items="what"), seed=8))
+
+
+def crowd_and_stranger(novel):
+    """Return 40 users who share 10 items, and one user with items of its own."""
+    rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
+    rows += [("stranger", f"own {item}") for item in range(novel)]
+    return vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+
+
+def novel_runs(plan, novel, runs):
+    """Return in how many of the releases something of the stranger came out."""
+    corpus = crowd_and_stranger(novel)
+    return sum(any(gram.startswith("own") for (gram,) in plan.release(corpus, seed=seed)) for seed in range(runs))
+
+
+WIDE = vp.Budget(epsilon=1.0, delta=0.2)
+LOST_RUNS = 150
+
+
+def charged_for_novel_items(plan):
+    return plan.delta - gaussian_delta(
+        plan.budget.epsilon, float(np.hypot.reduce([1 / plan.opening.scale, *mus(plan)]))
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
+def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
+    """The real release names an item of one user alone no more often than was charged (false alarm 1e-9)."""
+    plan = vp.SetUnion(limit=limit).plan(WIDE)
+    most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
+    assert novel_runs(plan, novel, LOST_RUNS) <= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
+def test_lower_thresholds_are_caught(novel, limit):
+    """A twin whose thresholds lie 1.2 standard deviations lower names the stranger too often (false alarm 1e-9)."""
+    plan = vp.SetUnion(limit=limit).plan(WIDE)
+    lower = tuple(threshold - 1.2 for threshold in plan.evidence.thresholds)
+    broken = replace(plan, evidence=replace(plan.evidence, thresholds=lower))
+    assert novel_runs(broken, novel, LOST_RUNS) > binom.isf(FALSE_ALARM, LOST_RUNS, WIDE.delta)
+
+
+def mus(plan):
+    return [1 / each.sigma for each in plan.rounds]
+
+
+@pytest.mark.parametrize("rounds", [2, 7, 20])
+def test_any_number_of_rounds_runs_the_course(budget, rounds):
+    """Shares of the budget add up, floors rise, thresholds fall; the plan keeps its budget."""
+    schedule = COURSE.schedule(rounds, opening=0.7)
+    assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in COURSE.shares))
+    assert list(schedule.floors) == sorted(schedule.floors)
+    assert list(schedule.falls) == sorted(schedule.falls, reverse=True)
+    assert plan_adaptive(vp.SetUnion(limit=20), budget, schedule).delta <= budget.delta
