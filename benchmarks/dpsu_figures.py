@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from voxpop.ngrams.baselines import AllGrams
+from voxpop.evaluate.baselines.all_grams import AllGrams
 
 import voxpop as vp
 from benchmarks.algorithm8 import released_not_private

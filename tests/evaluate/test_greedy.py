@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from voxpop.union.sharing import Sharing
 
 import naive
 from strategies import as_arrays, bounded_users
@@ -17,6 +16,7 @@ from voxpop.kernels.pouring import pour_in_order
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 from voxpop.testing import search_broadly
+from voxpop.weighting.sharing import Sharing
 
 UNIT = 1 << 40
 
