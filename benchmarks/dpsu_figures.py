@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from voxpop.evaluate.baselines.all_grams import AllGrams
 
 import voxpop as vp
 from benchmarks.algorithm8 import released_not_private
 from benchmarks.cells import Cells
 from benchmarks.common import BUDGET, picture, posts, table
 from voxpop.evaluate import private_user_counts
+from voxpop.evaluate.baselines.all_grams import AllGrams
 from voxpop.kernels.bound import gather_distinct
 
 LIMITS = (1, 10, 50, 100, 200)

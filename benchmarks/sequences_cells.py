@@ -148,11 +148,20 @@ def tables() -> None:
         note = f"Means over runs; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of count queries, "
         note += f"|Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places of the data, "
         note += "uniform: random symbols. Top k: of the "
-        note += "k most frequent patterns (gaps allowed), how many are among the synthetic k."
+        note += "k most frequent patterns (gaps allowed), how many are among the synthetic k. "
+        note += _runs_of({row: runs for row, runs in means.items() if row[0] == name})
         table(f"Sequences: every cell of {name}", rows, f"sequences_cells_{name}", note)
     head = ["collection", "epsilon", "cell", "default", "best rival", "which"]
-    note = f"Of {cells} cells, those where the default is more than 2 % worse than the best of {', '.join(RIVALS)}."
+    note = f"Of {cells} cells, those where the default is more than 2 % worse than the best of {', '.join(RIVALS)}. "
+    note += _runs_of(means)
     table("Cells that are lost", [head, *(lost or [["none", "", "", "", "", ""]])], "sequences_cells_lost", note)
+
+
+def _runs_of(means: dict[tuple[str, float, str], list[list[float]]]) -> str:
+    """Say how many runs the means are of: rows of a measurement that was interrupted differ."""
+    found = [len(runs) for runs in means.values()]
+    most, least = max(found), min(found)
+    return f"Each is the mean of {most} runs." if most == least else f"Means of {least} to {most} runs; see the rows."
 
 
 def _rows() -> list[list[str]]:

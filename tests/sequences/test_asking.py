@@ -10,6 +10,7 @@ from voxpop.sequences.asking import Sessions, _commonest, _containing
 
 PAGES = ["a", "b", "c", "d", "e"]
 LONGEST = 6
+RELEASES = 300
 
 
 def naive_reach(session, steps, within):
@@ -85,13 +86,18 @@ def answers_of(sessions):
 
 @pytest.mark.slow
 def test_intervals_hold_as_often_as_they_say(chain):
-    """Nine in ten, over 40 releases: of beginnings, transitions, lengths and a funnel (false alarm below 1e-9)."""
+    """Nine in ten: of beginnings, transitions, lengths and a funnel, over 300 releases.
+
+    False alarm below 1e-9, by Bernstein's inequality for means of independent numbers between 0 and 1, their means and
+    deviations being those of 207 releases with fresh secrets: of beginnings 0.890 and 0.168, of transitions 0.889 and
+    0.059, of lengths 0.893 and 0.181, of the funnel 0.942 and 0.234. With 40 releases it would be 0.14.
+    """
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
     first, pairs, reach, lengths = answers_of(sessions)
     frame = pl.DataFrame({"who": range(len(sessions)), "pages": [[PAGES[x] for x in each] for each in sessions]})
     corpus = vp.read(frame, user="who", sequence="pages")
     held = {"starting": [], "transitions": [], "funnel": [], "lengths": []}
-    for _ in range(40):
+    for _ in range(RELEASES):
         model = vp.Sequences(max_length=LONGEST, max_gram=3, alphabet=PAGES).release(corpus, vp.Budget(0.5))
         asked = {
             "starting": (model.starting().sort("symbol"), first),

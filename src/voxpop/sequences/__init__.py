@@ -16,8 +16,9 @@
 """
 
 from voxpop.sequences.composition import spent_together
+from voxpop.sequences.finding import FindingPlan
 from voxpop.sequences.model import SequenceModel
 from voxpop.sequences.plan import SequencePlan
 from voxpop.sequences.sequences import Sequences
 
-__all__ = ["SequenceModel", "SequencePlan", "Sequences", "spent_together"]
+__all__ = ["FindingPlan", "SequenceModel", "SequencePlan", "Sequences", "spent_together"]
