@@ -18,9 +18,11 @@ UNIONS = {
     "count, laplace": vp.SetUnion(limit=3, weighting="count", noise="laplace"),
     "weighted, two rounds": vp.SetUnion(limit=3, weighting="weighted", rounds=2),
     "l1-descent": vp.SetUnion(limit=3, weighting="l1-descent", noise="laplace"),
+    "adaptive": vp.SetUnion(limit=3),
+    "adaptive, one of a pool": vp.SetUnion(limit=1, pool=4),
     "l2-descent": vp.SetUnion(limit=3, weighting="l2-descent", rounds=2),
     "set-only": vp.SetUnion(limit=3, weighting="weighted", accounting="set-only"),
-    "one item each": vp.SetUnion(limit=1),
+    "one item each": vp.SetUnion(limit=1, weighting="count"),
 }
 PHRASES = {
     "guided": vp.NGrams(max_length=4, limit=4),

@@ -161,7 +161,7 @@ sys.exit(main(sys.argv[1:]))
     ("module", "name"),
     [
         ("voxpop.corpus.reading.read", "build_corpus"),
-        ("voxpop.union.releasing", "run_round"),
+        ("voxpop.union.adaptive.releasing", "evidence_step"),
         ("voxpop.release.saving", "replace_folder"),
     ],
 )

@@ -44,11 +44,14 @@ def test_every_command_has_help(voxpop, command):
         (["plan", "items", "--epsilon", "4", "--delta", "1"], "`delta` must be at least 0 and less than 1"),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--limit", "0"], "`limit` must be"),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--limit", "many"], "--limit"),
-        (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--noise", "white"], "`noise` must be"),
+        (
+            ["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--noise", "white"],
+            "`noise` must be",
+        ),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--weighting", "x"], "`weighting` must be"),
         (
             ["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--noise", "laplace"],
-            "l2-descent weighting with laplace noise",
+            "adaptive rounds are proved for Gaussian noise, got laplace",
         ),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--accounting", "x"], "`accounting` must be"),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--rounds", "0"], "`rounds` must be"),

@@ -19,6 +19,7 @@ from voxpop.hitters import simulation
 from voxpop.ngrams import electing
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decide import SelectionRule, ThresholdRule
+from voxpop.rounds import running
 from voxpop.sequences import children
 from voxpop.testing.audit import Counts, delta_shown, examine, surely_refuted
 from voxpop.testing.audit.contexts_cases import no_end, one_level_of_contexts
@@ -32,7 +33,6 @@ from voxpop.testing.audit.tails import at_least
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from voxpop.testing.audit.votes_cases import held_by, pairs
 from voxpop.union import plan as plan_module
-from voxpop.union import releasing
 from voxpop.weighting import sharing
 
 pytestmark = pytest.mark.jit
@@ -75,9 +75,9 @@ def test_limit_ignored(monkeypatch):
     """A user with eight times the limit, all of it counted."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
-    real = bound._cut
-    monkeypatch.setattr(bound, "_cut", lambda *given: given[1:3])
-    assert real is not bound._cut
+    real = bound.cut_to_limit
+    monkeypatch.setattr(bound, "cut_to_limit", lambda *given: given[1:3])
+    assert real is not bound.cut_to_limit
     assert_refuted(alone(plan, held, "over"), any_of(held, held**-0.5, plan), 0.0)
 
 
@@ -102,13 +102,13 @@ def test_candidates_unbounded(monkeypatch):
 def test_noise_redrawn(monkeypatch):
     """A retry that tosses again and releases what either toss released."""
     plan = UNION.plan(BUDGET)
-    real = releasing.chosen
+    real = running.chosen
 
     def twice(rule, histogram, secret, occasion):
         both = [real(rule, histogram, secret, f"{occasion}/{turn}") for turn in (1, 2)]
         return np.union1d(*both)
 
-    monkeypatch.setattr(releasing, "chosen", twice)
+    monkeypatch.setattr(running, "chosen", twice)
     once = any_of(LIMIT, LIMIT**-0.5, plan)
     assert_refuted(alone(plan, LIMIT, "alone"), 1 - (1 - once) ** 2, 0.0)
 

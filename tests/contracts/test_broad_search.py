@@ -142,7 +142,7 @@ def test_items_that_are_not_made_distinct_are_found(monkeypatch):
         return doubled, 2 * starts
 
     monkeypatch.setattr(bound, "gather_distinct", repeated)
-    monkeypatch.setattr(bound, "_cut", lambda holdings, items, starts, *rest: (items, starts))
+    monkeypatch.setattr(bound, "cut_to_limit", lambda holdings, items, starts, *rest: (items, starts))
     assert search_weighing(Halves(), norm=2, pairs=4_000).distance > 1.2
 
 
@@ -158,10 +158,10 @@ class Halves(Faulty):
 
 def test_samples_that_depend_on_how_many_users_came_before_are_found(monkeypatch):
     """Draws by place instead of by key: one user more, and others pick other items."""
-    real = bound._cut
+    real = bound.cut_to_limit
 
     def by_place(holdings, items, starts, keys, *rest):
         return real(holdings, items, starts, np.arange(keys.size, dtype=np.uint64), *rest)
 
-    monkeypatch.setattr(bound, "_cut", by_place)
+    monkeypatch.setattr(bound, "cut_to_limit", by_place)
     assert search_weighing(Weighted(), norm=2, pairs=4_000).distance > 1.2

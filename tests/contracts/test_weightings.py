@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import voxpop as vp
+from voxpop.privacy.secret import Secret
 from voxpop.testing import search_sensitivity
 from voxpop.weighting.descent import L2Descent
 from voxpop.weighting.sharing import Integers, Setting, Sharing
@@ -129,6 +130,15 @@ def test_a_weighting_from_outside_releases(crowd_of_tea):
     release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
     assert list(release) == [("milk",), ("tea",)]
     assert union.plan(vp.Budget(3, 1e-6)).to_dict()["weighting"] == "Half"
+
+
+def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
+    """Weights that went on wrapped beyond 2^63 units, so that one user could move them by all of that."""
+    plan = vp.SetUnion(limit=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
+    shares = plan.rounds[0].shares
+    weights = crowd_of_tea.weigh(shares, 4, None, Secret.from_seed(1)).weights
+    assert 400 * 0.5 / 2**0.5 * shares.setting.unit > 2**63
+    assert weights.tolist() == [shares.setting.cutoff] * 2
 
 
 def test_an_unsymmetric_weighting_needs_a_higher_threshold():

@@ -95,7 +95,7 @@ def test_together_is_less_than_the_sum():
     """A Gaussian release and its counts compose exactly: at the sum of deltas, epsilon is well below the sum."""
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = vp.read(table, user="who", items="what")
-    words = vp.SetUnion(limit=5).release(corpus, vp.Budget(2, 1e-8))
+    words = vp.SetUnion(limit=5, weighting="l2-descent").release(corpus, vp.Budget(2, 1e-8))
     tally = words.count(corpus, vp.Budget(2, 1e-8))
     assert tally.together.delta == 2e-8
     assert 2 < tally.together.epsilon < 3.3

@@ -34,5 +34,8 @@ def test_finding_needs_a_delta_and_users(visits):
     """Without delta no token can be found; without enough users none is."""
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         vp.Sequences(alphabet="find").plan(vp.Budget(1))
+    for fixed in ({"tree": "contexts"}, {"leaves": "all"}):
+        with pytest.raises(vp.errors.InputError, match="more symbols"):
+            vp.Sequences(alphabet="find", **fixed).plan(vp.Budget(1, 1e-7))
     with pytest.raises(vp.errors.InputError, match="no alphabet"):
         vp.Sequences(alphabet="find").release(visits, vp.Budget(0.01, 1e-9))

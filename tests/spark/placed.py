@@ -1,10 +1,13 @@
 """Spark partitions without Spark: the tasks of the engine, run one after the other in this process."""
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpora import corpus_of
-from voxpop.spark import tasks
+from voxpop.spark import messages, pool_tasks, pools, tasks
 from voxpop.spark.ballots import lent_ballot
 from voxpop.spark.frames import packed, pieces
 from voxpop.spark.levels import ALL_LENGTHS
@@ -81,3 +84,56 @@ class PlacedLevels:
 
     def public(self):
         return {"need": self.candidates.need, "estimates": self.candidates.estimates}
+
+
+class PlacedPools:
+    """`SparkPools`, with tables of messages for DataFrames: every shuffle groups them by place."""
+
+    def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
+        self.states, self.secret, self.news = states, secret, messages.SCHEMA.empty_table()
+        self.reducers = min(len(states), reducers)
+
+    def draw(self, released, size, occasion):
+        """Give every user a pool of what is not among the released words."""
+        settings = {"size": size, "occasion": occasion, "secret": self.secret}
+        settings |= {"places": len(self.states), "reducers": self.reducers}
+        public = public_words(pa.array(released, pa.large_string()))
+        drawn = []
+        for number, state in enumerate(self.states):
+            numbered = [
+                batch.append_column("sender", pa.array([number] * batch.num_rows, pa.int32())) for batch in state
+            ]
+            drawn += pool_tasks.draw_pools(beside(numbered, public), **settings)
+        told = pa.Table.from_batches(drawn, messages.SCHEMA)
+        of_users = pc.is_in(told["name"], pa.array(pools.OF_USERS))
+        self.users = grouped(told.filter(of_users))
+        self.items = {
+            place: pool_tasks.register(rows) for place, rows in grouped(told.filter(pc.invert(of_users))).items()
+        }
+
+    def advance(self, shares, limit, step, occasion):
+        """Run a round."""
+        ballot = tasks.Ballot(shares, limit, self.secret, occasion)
+        weigh = partial(pool_tasks.weigh_pools, ballot=ballot, reducers=self.reducers)
+        advance = partial(pool_tasks.advance_items, step=step, places=len(self.states))
+        self.news = met(self.items, met(self.users, self.news, weigh), advance)
+
+    def released(self):
+        """Return the words that rounds released, in order."""
+        sent = [batch for batch in pool_tasks.to_reducers(self.news.to_batches(), reducers=self.reducers)]
+        states = pa.Table.from_batches(sent, messages.SCHEMA)
+        if not self.items:
+            return []
+        return sorted(name.decode() for name in met(self.items, states, pool_tasks.released_items)["name"].to_pylist())
+
+
+def grouped(table):
+    """Return the rows of each place."""
+    return {place: table.filter(pc.equal(table["place"], place)) for place in set(table["place"].to_pylist())}
+
+
+def met(there, news, work):
+    """Run a task on what lies in each place and the messages to it; Spark gives empty groups no columns."""
+    sent, nothing = grouped(news), pa.table({})
+    found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in sorted({*there, *sent})]
+    return pa.concat_tables(found) if found else messages.SCHEMA.empty_table()

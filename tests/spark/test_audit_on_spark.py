@@ -36,7 +36,7 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
 @pytest.mark.slow
 def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
     """Coins that travel to executors with half the noise that was charged: caught with probability above 0.999."""
-    plan = vp.SetUnion(limit=LIMIT).plan(BUDGET)
+    plan = vp.SetUnion(limit=LIMIT, weighting="l2-descent").plan(BUDGET)
     others, trials = int(plan.threshold), 40_000
     event = Event(plan, 1, 1, on_spark(spark), 40_000)
     exact = tuple(float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others))

@@ -30,20 +30,26 @@ assert type(frame).__module__.startswith("pyspark.sql.connect"), type(frame)
 corpus = vp.read(frame, user="who", text="what")
 phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
 model = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"]).release(corpus, vp.Budget(4), seed=3)
-print(json.dumps({"grams": [list(gram) for gram in phrases], "counts": model.tree.counts.tolist()}))
+spark.conf.set("spark.sql.shuffle.partitions", "1")
+words = vp.SetUnion(limit=3).release(vp.read(frame, user="who", text="what"), vp.Budget(4, 1e-8), seed=3)
+told = {"counts": model.tree.counts.tolist(), "words": [word for (word,) in words]}
+print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 """
 
 
 def test_a_connect_client_releases_the_same(java, talk, tmp_path):
-    """Phrases and a model, by a server of its own."""
+    """Phrases, a model, and words in adaptive rounds, by a server of its own."""
     path = tmp_path / "talk.parquet"
     talk.write_parquet(path)
     done = subprocess.run([sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.splitlines()[-1])
-    corpus = vp.read(talk, user="who", text="what")
+    corpus = vp.read(talk.sort("who", "what"), user="who", text="what")  # documents come by content on Spark
     phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"])
     assert told["grams"] == [list(gram) for gram in phrases]
     assert told["counts"] == sequences.release(corpus, vp.Budget(4), seed=3).tree.counts.tolist()
+    words = vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-8), seed=3)
+    assert told["words"] == [word for (word,) in words]
     assert len(phrases) > 10
+    assert len(words) > 5

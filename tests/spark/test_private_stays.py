@@ -72,7 +72,8 @@ def test_the_driver_gets_released_counts_of_sequences_only(collected, read_both,
     assert {tuple(table.column_names) for table in collected} == {("row", "symbol", "count")}
 
 
-def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd):
+@pytest.mark.parametrize("mechanism", [vp.NGrams(max_length=3, limit=4), vp.SetUnion(limit=3)], ids=["grams", "items"])
+def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd, mechanism):
     """All files of the session, its events and its output: no key in any spelling; no private word in events or output.
 
     Executors may keep private words in blocks and shuffles, which hold what the source holds; keys nowhere.
@@ -87,7 +88,7 @@ def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, mo
     monkeypatch.setattr(Secret, "lend", recording)
     rows = pl.concat([talk, pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)])
     _, spread = read_both(rows)
-    release = vp.NGrams(max_length=3, limit=4).release(spread, BUDGET)
+    release = mechanism.release(spread, BUDGET)
     assert len(release) > 5
     assert len(keys) > 20
     spellings = {s for key in keys for s in (key, key.hex().encode(), base64.b64encode(key)[:42])}

@@ -170,7 +170,8 @@ class Levels:
         Args:
             words: distinct, in order of bytes, public, also those that nobody holds.
         """
-        assert self._words is not None, "words are kept at length 1"
+        if self._words is None:
+            raise InternalError("words are kept at length 1 only; please report.")
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
     def keep_all(self) -> tuple[Int32s, Int64s | None]:

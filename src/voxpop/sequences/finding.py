@@ -10,7 +10,6 @@ from voxpop.mechanisms import MECHANISMS, load
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.sequences.plan import check_epsilon
-from voxpop.sequences.releasing import check_order
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -67,6 +66,8 @@ class FindingPlan:
         Raises:
             InputError: where no token was held by enough users, or the corpus holds items, which have no order.
         """
+        from voxpop.sequences.releasing import check_order
+
         check_order(corpus)
         finder = load(next(each.config for each in MECHANISMS if each.command == FINDER))
         words = finder(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
@@ -104,6 +105,11 @@ def plan_finding(mechanism: "Sequences", budget: Budget) -> FindingPlan:
     """Check that both steps can run; see `Sequences.plan`."""
     if not budget.delta > 0.0:
         raise BudgetError('alphabet="find" needs a delta above 0, such as Budget(1, 1e-7): finding tokens costs one.')
+    if mechanism.tree == "contexts" or mechanism.leaves == "all":
+        raise InputError(
+            'alphabet="find" may find more symbols than tree="contexts" or leaves="all" can have, when the budget is '
+            'spent: use tree="auto" and leaves="auto", which go by what is found.'
+        )
     plan = FindingPlan(mechanism, budget)
     check_epsilon(mechanism.max_length, plan.counting.epsilon)
     return plan

@@ -15,6 +15,9 @@
 | `sequence_tasks.py` | what runs on the executors for sequences; see `voxpop.spark.tasks` |
 | `daemon.py` | the process that workers are forked from |
 | `machine_code.py` | machine code of kernels that is kept between runs |
+| `messages.py` | arrays that tasks send each other through a shuffle |
+| `pool_tasks.py` | what runs on the executors for adaptive rounds; see `voxpop.spark.pools` |
+| `pools.py` | adaptive rounds on a cluster |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """

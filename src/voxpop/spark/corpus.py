@@ -6,6 +6,7 @@ from voxpop.errors import InputError
 from voxpop.spark.counting import SparkCounting
 from voxpop.spark.holder import Holder
 from voxpop.spark.levels import SparkLevels
+from voxpop.spark.pools import SparkPools
 from voxpop.spark.remaining import SparkRemaining
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ class SparkCorpus:
         reading: how its tokens were made, as in `Corpus`.
     """
 
-    def __init__(self, state: "DataFrame", kind: str, reading: str) -> None:
-        """Take the encoded partitions; see `voxpop.spark.frames`."""
+    def __init__(self, state: "DataFrame", places: int, kind: str, reading: str) -> None:
+        """Take the encoded partitions, and how many they are; see `voxpop.spark.frames`."""
+        self._places = places
         self.kind = kind
         self.reading = reading
         self._holder = Holder()
@@ -35,6 +37,10 @@ class SparkCorpus:
     def remaining(self) -> SparkRemaining:
         """Return the items, to be released in one round or several."""
         return SparkRemaining(self._state)
+
+    def pools(self, secret: "Lender") -> SparkPools:
+        """Return every user's distinct items, to be released in adaptive rounds."""
+        return SparkPools(self._state, self._places, secret)
 
     def levels(self) -> SparkLevels:
         """Return the walk from words to longer and longer grams."""

@@ -38,6 +38,18 @@ TYPES = {
     "first": np.int32,
     "symbols": np.int32,
     "places": np.int32,
+    "items": np.int32,
+    "bounds": np.int64,
+    "reducer": np.int64,
+    "user_names": np.uint64,
+    "names": np.uint64,
+    "senders": np.int64,
+    "held_starts": np.int64,
+    "held": np.int32,
+    "weights": np.int64,
+    "evidence": np.float64,
+    "fates": np.uint8,
+    "decided": np.uint8,
 }
 
 

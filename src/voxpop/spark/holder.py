@@ -11,20 +11,22 @@ class Holder:
     """Keeps partitions on their executors, in memory or on local disk, for as long as it lives.
 
     Of the states given to it the last two are kept: the one before is what the last is made from until it is made.
-    Blocks that are lost with an executor are made again, from what is kept or from the source.
+    Where nothing is made before the end, all have to be. Blocks that are lost with an executor are made again, from
+    what is kept or from the source.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = 2) -> None:
+        self._most = most
         self._held: list[DataFrame] = []
         weakref.finalize(self, _let_all_go, self._held)
 
     def hold(self, state: "DataFrame") -> "DataFrame":
-        """Keep a new state, and let go of the one before the last."""
+        """Keep a new state, and let go of the one before the last, or of none."""
         from pyspark import StorageLevel
 
         state = state.persist(StorageLevel.MEMORY_AND_DISK)
         self._held.append(state)
-        if len(self._held) > 2:
+        if self._most is not None and len(self._held) > self._most:
             self._held.pop(0).unpersist()
         return state
 

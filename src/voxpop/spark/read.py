@@ -54,7 +54,7 @@ def read_spark(
     ordered = placed.sortWithinPartitions(*(["user", "content"] if _has_order(frame, column) else ["user"]))
     work = partial(encode, user=user, kind=kind, column=column, tokenizer=tokenizer, sentences=sentences)
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
-    return SparkCorpus(ordered.mapInArrow(work, STATE), kind, reading)
+    return SparkCorpus(ordered.mapInArrow(work, STATE), count, kind, reading)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Column":

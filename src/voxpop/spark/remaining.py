@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.arrow import text_buffers
+from voxpop.errors import InternalError
 from voxpop.spark.ballots import lent_ballot, weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.frames import Arrays
@@ -37,7 +38,8 @@ class SparkRemaining:
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:
         """Forget the items that the last weighing released."""
-        assert self._last is not None, "weigh before you leave anything out"
+        if self._last is None:
+            raise InternalError("nothing was weighed before something was left out; please report.")
         self._released.append(self._last.texts(ids))
 
     def released(self) -> pa.LargeStringArray:

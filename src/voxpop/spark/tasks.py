@@ -99,10 +99,10 @@ def weigh_remaining(batches: Batches, *, ballot: Ballot, public: bytes | None = 
     corpus = corpus_of(arrays)
     left = np.ones(len(corpus.vocabulary), np.uint8)
     if sent:
-        found = _places(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary)
+        found = places_of(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary)
         left[found[found >= 0]] = 0
     histogram = corpus.weigh(ballot.shares, ballot.limit, left, ballot.secret, ballot.occasion)
-    yield from _word_rows(histogram.words, histogram.weights, ballot)
+    yield from word_rows(histogram.words, histogram.weights, ballot)
 
 
 @task
@@ -112,10 +112,11 @@ def weigh_words(batches: Batches, *, ballot: Ballot) -> Answer:
     if not arrays:
         return
     histogram = corpus_of(arrays).levels().weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
-    yield from _word_rows(histogram.words, histogram.weights, ballot)
+    yield from word_rows(histogram.words, histogram.weights, ballot)
 
 
-def _word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer:
+def word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer:
+    """Yield (name, high, low) of words by their bytes."""
     return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, ballot.low_bits)
 
 
@@ -129,11 +130,11 @@ def keep_words(batches: Batches, *, order: "Draws | None", public: bytes | None 
     levels = corpus.levels()
     if order is not None:
         levels.put_in_order(order)
-    levels.keep(_places(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary))
+    levels.keep(places_of(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary))
     yield from _kept_rows(levels, single=False)
 
 
-def _places(wanted: pa.Array, vocabulary: pa.Array) -> NDArray[np.int64]:
+def places_of(wanted: pa.Array, vocabulary: pa.Array) -> NDArray[np.int64]:
     """Return where each wanted word is in the vocabulary, or -1."""
     found = pc.index_in(wanted, value_set=vocabulary).fill_null(-1)
     return np.asarray(found).astype(np.int64)

@@ -91,6 +91,7 @@ class SetUnion:
         check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
         if self.alpha is not None:
             check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; leave it out")
+        check_choice("noise", self.noise, ("gaussian", "laplace"))
         check_choice("accounting", self.accounting, ("joint", "published", "set-only"))
         if self.adaptive:
             self._check_adaptive()

@@ -113,7 +113,9 @@ class OwnSharing(Sharing):
             weights = histogram[mine] / setting.unit
             shares = np.asarray(self.weighting.share(weights.copy(), cutoff), np.float64)
             self._check(shares, weights, least, setting.norm)
-            histogram[mine] += np.floor(shares * setting.unit).astype(np.int64)
+            # More is wasted, and would wrap where many hold an item; stopping brings no two histograms further apart.
+            raised = histogram[mine] + np.floor(shares * setting.unit).astype(np.int64)
+            histogram[mine] = np.minimum(raised, setting.cutoff)
 
     def _check(self, shares: NDArray[np.float64], weights: NDArray[np.float64], least: float, norm: int) -> None:
         """Refuse shares that break the promise; the message shows none of them."""

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln
 
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.search import least_whole
 
 Floats = NDArray[np.float64]
@@ -118,7 +118,8 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
     if not before(theta):
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
-    assert first is not None, "nothing survives for ever"
+    if first is None:
+        raise InternalError("no number of holders is enough for any chance; please report.")
     return first
 
 

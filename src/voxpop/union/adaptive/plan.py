@@ -57,7 +57,7 @@ class AdaptivePlan:
         >>> import voxpop as vp
         >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
-        (24, True, True)
+        (14, True, True)
     """
 
     mechanism: "SetUnion"

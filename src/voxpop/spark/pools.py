@@ -1,0 +1,120 @@
+"""Adaptive rounds on a cluster: users stay in their places, items in theirs, and they write to each other.
+
+A user's place is the partition that holds it, an item's a reducer, found by its name of 128 bits. Both are laid out
+once, when pools are drawn. In a round every place of users sends each reducer the weights of its undecided items, and
+the reducer, which keeps their evidence, answers what is decided: two shuffles, of 8 bytes and of a bit for each item of
+each place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.corpus.draws import WORDS, order_of, sample_of
+from voxpop.corpus.pool_users import ORDER
+from voxpop.errors import InternalError
+from voxpop.privacy.secret import TEXT
+from voxpop.spark.ballots import weigh_by
+from voxpop.spark.closures import closure
+from voxpop.spark.failures import answer
+from voxpop.spark.frames import run_with_public
+from voxpop.spark.holder import Holder
+from voxpop.spark.messages import MESSAGES
+from voxpop.spark.pool_tasks import (
+    advance_items,
+    draw_pools,
+    register,
+    released_items,
+    to_reducers,
+    weigh_opening,
+    weigh_pools,
+)
+from voxpop.spark.remaining import public_words
+from voxpop.spark.tasks import Ballot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.corpus.engine import Decision, EvidenceStep, Lender, Shares
+
+MOST_REDUCERS = 1024
+"""A round sends a message from every place to every reducer."""
+OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
+
+
+class SparkPools:
+    """What `Pools` answers: an `opening`, then `draw`, then `advance` for each round, then `released`."""
+
+    def __init__(self, state: "DataFrame", places: int, secret: "Lender") -> None:
+        """Take the encoded partitions.
+
+        Args:
+            state: arrays of users, in so many partitions.
+            places: their number.
+            secret: of the release; keys alone are lent to executors, those of each task.
+        """
+        self._state = state
+        self._places = places
+        self._reducers = min(places, MOST_REDUCERS)
+        self._secret = secret
+        self._opened: pa.LargeStringArray = pa.array([], pa.large_string())
+        self._users: DataFrame | None = None
+        self._items: DataFrame | None = None
+        self._outcome: DataFrame | None = None
+        self._holder = Holder(most=None)
+
+    def opening(self, shares: "Shares", limit: int, decision: "Decision", occasion: str) -> None:
+        """Weigh at most `limit` items of each user; release what passes."""
+        lent = self._secret.lend(sample_of(occasion), order_of(ORDER), f"{WORDS}{TEXT}")
+        ballot = Ballot(shares, limit, lent, occasion)
+        histogram = weigh_by(self._state, closure(weigh_opening, ballot=ballot), words=True)
+        self._opened = histogram.texts(histogram.chosen(decision))
+
+    def draw(self, size: int, occasion: str) -> None:
+        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        from pyspark.sql import functions as sql
+
+        lent = self._secret.lend(sample_of(occasion), order_of(ORDER), f"{WORDS}{TEXT}")
+        settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers}
+        work = closure(draw_pools, size=size, occasion=occasion, secret=lent, **settings)
+        numbered = self._state.withColumn("sender", sql.spark_partition_id())
+        drawn = self._holder.hold(run_with_public(numbered, work, public_words(self._opened), MESSAGES))
+        of_users = sql.col("name").isin(*OF_USERS)
+        self._users = self._placed(drawn.filter(of_users), self._places)
+        told = drawn.filter(~of_users)
+        items = told.groupBy("place").applyInArrow(register, MESSAGES)
+        self._items = self._placed(items, self._reducers)
+
+    def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", occasion: str) -> None:
+        """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
+        from pyspark.sql import functions as sql
+
+        if self._users is None or self._items is None:
+            raise InternalError("a round was to run before pools were drawn.")
+        ballot = Ballot(shares, limit, self._secret.lend(sample_of(occasion)), occasion)
+        before = self._users.filter(sql.lit(False)) if self._outcome is None else self._outcome
+        weights = _met(self._users, before, closure(weigh_pools, ballot=ballot, reducers=self._reducers))
+        self._outcome = _met(self._items, weights, closure(advance_items, step=step.lent(), places=self._places))
+
+    def released(self) -> pa.LargeStringArray:
+        """Return what was released, in order of bytes."""
+        words = [self._opened]
+        if self._items is not None and self._outcome is not None:
+            states = self._outcome.mapInArrow(closure(to_reducers, reducers=self._reducers), MESSAGES)
+            found = answer(_met(self._items, states, closure(released_items), "name binary").toArrow)
+            words.append(found.column("name").combine_chunks().cast(pa.large_binary()).cast(pa.large_string()))
+        together = pa.concat_arrays(words)
+        return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
+
+    def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":
+        """Keep rows where messages to them will arrive, so that these alone are shuffled."""
+        return self._holder.hold(rows.repartition(count, "place").sortWithinPartitions("place"))
+
+    def __repr__(self) -> str:
+        return "SparkPools(private)"
+
+
+def _met(there: "DataFrame", news: "DataFrame", work: Any, schema: str = MESSAGES) -> "DataFrame":
+    """Run a task on what lies in each place and the messages to it."""
+    return there.groupBy("place").cogroup(news.groupBy("place")).applyInArrow(work, schema)

@@ -1,0 +1,229 @@
+"""Adaptive rounds on Spark: those of the local engine, wherever users lie; every undecided item gets noise."""
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from placed import PlacedPools, states_of
+
+import voxpop as vp
+from corpora import corpus_of
+from strategies import written_users
+from voxpop.corpus.pools import Pools, item_names
+from voxpop.errors import InternalError
+from voxpop.privacy.evidence_step import EvidenceStep
+from voxpop.privacy.secret import Secret
+from voxpop.spark import frames, pool_tasks
+from voxpop.spark.messages import spread
+from voxpop.spark.pools import SparkPools
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.sharing import BoundShares, Setting
+
+BUDGET = vp.Budget(epsilon=4, delta=1e-8)
+BITS = 30
+ROUNDS = 3
+
+
+def shares_of(sharing, limit):
+    return BoundShares(sharing, Setting(limit, 2, BITS, 2 << BITS if sharing.sequential else 0))
+
+
+def step_of(number, secret):
+    """Return a step that releases some items and drops some."""
+    occasion = f"noise/{number}"
+    return EvidenceStep(0.7, 1 << BITS, 1 << 10, 1.0, 2.5, -0.8, secret, occasion)
+
+
+@dataclass
+class Recording:
+    """A step that writes down what it was asked."""
+
+    step: EvidenceStep
+    asked: dict = field(default_factory=dict)
+
+    def __call__(self, weights, names, evidence):
+        evidence = np.array(evidence)
+        new, released, dropped = self.step(weights, names, evidence)
+        for row in zip(map(tuple, names.tolist()), weights.tolist(), evidence.tolist(), strict=True):
+            assert row[0] not in self.asked
+            self.asked[row[0]] = row[1:]
+        return new, released, dropped
+
+
+@given(
+    users=written_users("abcdefgh", users=9),
+    data=st.data(),
+    sharing=st.sampled_from([Weighted(), L2Descent()]),
+    limit=st.integers(1, 3),
+    size=st.integers(3, 6),
+    released=st.sets(st.sampled_from("abc")),
+    reducers=st.integers(1, 4),
+)
+@settings(max_examples=80, deadline=None)
+def test_rounds_are_those_of_the_local_engine(users, data, sharing, limit, size, released, reducers):
+    """Weights, evidence so far and names of every item in every round; anywhere if additive, in one place if not."""
+    keys = list(range(7, 7 + len(users)))
+    most = 0 if sharing.sequential else 3
+    places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
+    secret, corpus, shares = Secret.from_seed(4), corpus_of(users, keys), shares_of(sharing, limit)
+    local = Pools(corpus, secret)
+    local.opening(shares, limit, Chosen(released), "opening")
+    local.draw(size, "pool")
+    spread_out = PlacedPools(states_of(users, keys, places), secret, reducers)
+    opened = local.released().to_pylist()
+    spread_out.draw(opened, size, "pool")
+    for number in range(ROUNDS):
+        one, other = (Recording(step_of(number, secret)) for _ in range(2))
+        local.advance(shares, limit, one, f"round {number}")
+        spread_out.advance(shares, limit, other, f"round {number}")
+        assert one.asked == other.asked
+    assert sorted([*opened, *spread_out.released()]) == local.released().to_pylist()
+
+
+@dataclass
+class Chosen:
+    """A decision that releases these words where they have weight."""
+
+    words: set
+
+    def __call__(self, weights, names, texts):
+        data, starts = texts
+        words = frames.texts_of(np.asarray(data), np.asarray(starts)).to_pylist()
+        return np.array([word in self.words for word in words], bool)
+
+
+def test_every_undecided_item_of_a_pool_gets_noise():
+    """Also where nobody drew it this time: of 6 items, one of which each of 4 users draws, all six are asked about."""
+    users = [[list("abcdef")] for _ in range(4)]
+    secret = Secret.from_seed(1)
+    pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
+    pools.draw([], 6, "pool")
+    step = Recording(EvidenceStep(0.7, 1 << BITS, 1 << 10, 1.0, np.inf, -np.inf, secret, "noise/x"))
+    pools.advance(shares_of(Weighted(), 1), 1, step, "round 0")
+    weights = [weight for weight, _ in step.asked.values()]
+    names = item_names(pa.array(list("abcdef"), pa.large_string()), secret)
+    assert set(step.asked) == set(map(tuple, names.tolist()))
+    assert sum(weights) == pytest.approx(4 << BITS, rel=1e-6)
+    assert 0 in weights
+
+
+def test_weights_that_are_missing_are_an_error():
+    """Rather than a round without them."""
+    users = [[list("ab")] for _ in range(4)]
+    secret = Secret.from_seed(1)
+    pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
+    pools.draw([], 6, "pool")
+    del pools.users[next(iter(pools.users))]
+    with pytest.raises(InternalError, match="do not fit"):
+        pools.advance(shares_of(Weighted(), 1), 1, step_of(0, secret), "round 0")
+
+
+def test_sums_of_large_weights_do_not_overflow():
+    """Seven places at the highest weight make the highest weight."""
+    most = pool_tasks.MOST_WEIGHT
+    arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
+    sent = {sender: {"weights": np.array([most])} for sender in range(7)}
+    assert pool_tasks._summed(arrays, np.zeros(1, np.uint8), sent).tolist() == [most]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 200])
+def test_places_are_partitions_of_spark(spark, count):
+    """By Spark's own hash: one to each, none without any."""
+    numbers = spark.createDataFrame(pa.table({"place": pa.array(spread(count), pa.int32())}))
+    found = numbers.selectExpr(f"pmod(hash(place), {count}) AS at").toArrow()["at"].to_pylist()
+    assert found == list(range(count))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Return 500 users who hold twelve common items and one of their own each."""
+    rng = np.random.default_rng(1)
+    rows = [(user, f"w{int(200 * rng.random() ** 3)}") for user in range(500) for _ in range(12)]
+    own = [(user, f"nobody else holds number{user}") for user in range(500)]
+    return pl.DataFrame([*rows, *own], schema={"who": pl.Int64, "what": pl.String}, orient="row")
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind"), [({"limit": 3}, "items"), ({"limit": 1, "pool": 60}, "items"), ({"limit": 3}, "text")]
+)
+def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, kind):
+    """Number for number: items in any round, and words of texts."""
+    local, spread_out = read_both(crowd, 1, **{kind: "what"})
+    union = vp.SetUnion(**cell)
+    one, other = (union.release(corpus, BUDGET, seed=5) for corpus in (local, spread_out))
+    assert one.grams.equals(other.grams)
+    assert len(one) > 20
+
+
+def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(read_both, crowd, monkeypatch):
+    """What is collected is what is released."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    local, spread_out = read_both(crowd, 4, items="what")
+    tables, real = [], DataFrame.toArrow
+
+    def to_arrow(frame):
+        tables.append(real(frame))
+        return tables[-1]
+
+    def closed(*_, **__):
+        raise AssertionError("the driver collected rows in another way")
+
+    monkeypatch.setattr(DataFrame, "toArrow", to_arrow)
+    for name in ("collect", "toPandas", "toLocalIterator", "take", "first", "head", "count", "show", "tail"):
+        monkeypatch.setattr(DataFrame, name, closed)
+    union = vp.SetUnion(limit=3)
+    other = union.release(spread_out, BUDGET, seed=5)
+    told = [name.decode() for table in tables for name in table["name"].to_pylist()]
+    assert {tuple(table.column_names) for table in tables} == {("name",)}
+    assert sorted(told) == sorted(item for (item,) in other)
+    one = set(union.release(local, BUDGET, seed=5))
+    assert len(one & set(other)) >= 0.7 * len(one) > 15
+
+
+@dataclass(frozen=True)
+class DiesAtFirst:
+    """A step that takes its worker down on the first attempt of every task."""
+
+    step: EvidenceStep
+    dies: bool
+
+    def lent(self):
+        return DiesAtFirst(self.step.lent(), self.dies)
+
+    def __call__(self, weights, names, evidence):
+        from pyspark import TaskContext
+
+        if self.dies and TaskContext.get().attemptNumber() == 0:
+            os._exit(1)
+        return self.step(weights, names, evidence)
+
+
+def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd):
+    """A step's first worker is gone in every place; what follows is what would have."""
+    releases = []
+    for dies in (True, False):
+        _, spread_out = read_both(crowd, 2, items="what")
+        secret = Secret.from_seed(3)
+        pools: SparkPools = spread_out.pools(secret)
+        pools.draw(60, "pool")
+        shares = shares_of(L2Descent(), 3)
+        pools.advance(shares, 3, DiesAtFirst(step_of(0, secret), dies), "round 0")
+        pools.advance(shares, 3, DiesAtFirst(step_of(1, secret), False), "round 1")
+        releases.append(pools.released().to_pylist())
+    assert releases[0] == releases[1]
+    assert len(releases[0]) > 5
+
+
+def test_rounds_come_after_a_draw(read_both, crowd):
+    """An error of ours, not of Spark's."""
+    _, spread_out = read_both(crowd, 2, items="what")
+    secret = Secret.from_seed(3)
+    with pytest.raises(InternalError, match="before pools were drawn"):
+        spread_out.pools(secret).advance(shares_of(L2Descent(), 3), 3, step_of(0, secret), "round 0")
