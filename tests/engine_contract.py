@@ -8,6 +8,7 @@ import voxpop as vp
 from naive_engine import NaiveEngine
 from voxpop.release.grams import table_of_lists
 from voxpop.release.stored_plan import StoredPlan
+from voxpop.sequences.context_tree import ContextTree
 
 BUDGET = vp.Budget(4, 1e-6)
 PURE = vp.Budget(4)
@@ -30,8 +31,10 @@ PHRASES = {
     "single-side": vp.NGrams(max_length=4, limit=3, pruning="single"),
 }
 SEQUENCES = {
-    "sampled": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS),
-    "joined": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5], combine="concatenate"),
+    "contexts, sampled": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5]),
+    "contexts, joined": vp.Sequences(max_length=3, max_gram=4, alphabet=WORDS[2:5], combine="concatenate"),
+    "grams, sampled": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS, tree="grams"),
+    "grams, joined": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5], combine="concatenate", tree="grams"),
 }
 HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitters(max_length=4, alphabet="tokens")}
 
@@ -72,7 +75,8 @@ def shown(released) -> object:
     """Return all that two releases must agree in."""
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
-        return [each.tolist() for each in (tree.parents, tree.symbols, tree.counts)]
+        read = tree.before if isinstance(tree, ContextTree) else tree.symbols
+        return [each.tolist() for each in (tree.parents, read, tree.counts)]
     return released.to_arrow(), released.plan.to_dict(), released.guarantee
 
 

@@ -263,7 +263,7 @@ def one_sequence(key, documents, alphabet, max_length, combine, secret):
 
 
 class NaiveTree:
-    """Sequences with an end mark, and the number of each node by its gram."""
+    """Sequences with an end mark; the number of each node by its gram, or of each step by where it stands."""
 
     def __init__(self, sequences, end):
         self.sequences, self.end, self.nodes = sequences, end, {(): 0}
@@ -279,6 +279,25 @@ class NaiveTree:
         place = {key: number for number, key in enumerate(wanted.tolist())}
         found = {(*gram, symbol): self.nodes[gram] * (self.end + 1) + symbol for gram, symbol in self._steps(depth)}
         self.nodes = {gram: place[key] for gram, key in found.items() if key in place}
+
+    def open_steps(self, max_length):
+        steps = (range(min(len(symbols) + 1, max_length)) for symbols in self.sequences)
+        self.under = {(which, place): 0 for which, places in enumerate(steps) for place in places}
+
+    def released_following(self, noise):
+        counts: dict[int, int] = {}
+        for (which, place), node in self.under.items():
+            key = node * (self.end + 1) + [*self.sequences[which], self.end][place]
+            counts[key] = counts.get(key, 0) + 1
+        return noise(np.array(list(counts), np.int64), np.array(list(counts.values()), np.int64))
+
+    def lengthen(self, depth, keys, longer, others):
+        leads = dict(zip(keys.tolist(), longer.tolist(), strict=True))
+        moved = {}
+        for (which, place), node in self.under.items():
+            before = self.sequences[which][place - 1 - depth] if place > depth else self.end
+            moved[which, place] = leads.get(node * (self.end + 1) + before, int(others[node]))
+        self.under = {step: node for step, node in moved.items() if node >= 0}
 
     def _steps(self, depth):
         """Yield each occurrence of a node's gram, and what follows it."""

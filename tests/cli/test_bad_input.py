@@ -131,7 +131,9 @@ def test_users_needed_are_those_of_the_plan(voxpop, posts):
 
 def test_no_sequences_to_release(voxpop, posts):
     """A model of nothing says what a count had to exceed."""
-    out = voxpop(*call("sequences", options=["--epsilon", 1, "--alphabet", "oats,rye", "--seed", 0])).out
+    out = voxpop(
+        *call("sequences", options=["--epsilon", 1, "--alphabet", "oats,rye", "--tree", "grams", "--seed", 0])
+    ).out
     assert "Released 0 grams" in out
     assert "a noisy count had to exceed" in out
 

@@ -1,7 +1,7 @@
 """What releases of every mechanism show of one user: never more than the claim, and close to it in the worst cases.
 
 Each case errs with probability at most 2e-12: 1e-12 that one of its bounds is wrong, 1e-12 that right probabilities
-seem to stray. There are 63 cases, so a false alarm of this file has a probability below 2e-10, plus what
+seem to stray. There are 66 cases, so a false alarm of this file has a probability below 2e-10, plus what
 `ngrams_cases.py` and `votes_cases.py` state.
 """
 
@@ -44,9 +44,14 @@ CLOSE = {
     "heavy hitters, many, bernoulli, 3 rounds, exact": (0.44, 0.00),
     "sequences, one level": (1.00, 0.00),
     "sequences, two levels": (1.00, 0.00),
+    "sequences, contexts, one level": (1.00, 0.00),
+    "sequences, contexts, two levels": (1.00, 0.00),
+    "sequences, contexts, no end": (1.00, 0.00),
     "set union, l2-descent, gaussian, joint, within a limit": (1.00, 1.00),
     "n-grams, default, within a limit": (0.86, 0.24),
 }
+FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
+"""One release is one trial there: too few to show half of what they could."""
 
 
 @pytest.mark.slow
@@ -88,7 +93,7 @@ def look_at(findings, record_property):
         )
         assert epsilon == pytest.approx(CLOSE[mechanism][0], abs=0.006)
         assert delta == pytest.approx(CLOSE[mechanism][1], abs=0.006)
-        assert seen[0] > 0.4 * epsilon or mechanism == "sequences, two levels"
+        assert seen[0] > 0.4 * epsilon or mechanism in FEW_TRIALS
     most = max(seen[2] for seen in shown.values())
     trials = sum(2 * finding.counts.trials for finding in findings)
     record_property("figure", f"{len(findings)} cases, {trials:,} trials, at most {most:.2f} of the epsilon claimed")

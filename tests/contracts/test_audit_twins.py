@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import voxpop as vp
-from voxpop.corpus import bound, weigh
+from voxpop.corpus import bound, counting, weigh
 from voxpop.corpus.limited import ordering
 from voxpop.hitters import simulation
 from voxpop.ngrams import electing
@@ -23,12 +23,14 @@ from voxpop.privacy.trie.discovery import discovery_rate
 from voxpop.rounds import running
 from voxpop.sequences import children
 from voxpop.testing.audit import Counts, delta_shown, examine, surely_refuted
+from voxpop.testing.audit.contexts_cases import no_end, one_level_of_contexts
 from voxpop.testing.audit.copies import copied_documents
 from voxpop.testing.audit.engines import within_limit
 from voxpop.testing.audit.hitters_cases import near as hitters_near
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.sequences_cases import one_level
 from voxpop.testing.audit.shown import ERROR, surely_strays
+from voxpop.testing.audit.tails import at_least
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from voxpop.testing.audit.votes_cases import held_by, pairs
 from voxpop.union import plan as plan_module
@@ -225,6 +227,26 @@ def test_noise_of_half_the_scale_in_sequences(monkeypatch):
     monkeypatch.setattr(children, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     tail = [exp(-2 * m / 3) / (1 + exp(-2 / 3)) for m in (1, 3)]
     assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
+
+
+def test_noise_of_half_the_scale_in_contexts(monkeypatch):
+    """The same of the counts behind contexts."""
+    case = one_level_of_contexts(vp.Budget(1.0))
+    real = children.laplace_noise
+    monkeypatch.setattr(children, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
+    assert_refuted(case, at_least(0, 1.5), at_least(3, 1.5), trials=50_000)
+
+
+@pytest.mark.slow  # one release is one trial
+def test_an_end_behind_whole_sequences(monkeypatch):
+    """A sequence of as many symbols as count has an end all the same: one step too many."""
+    case = no_end(vp.Budget(1.0))
+
+    def open_everything(symbols, end, most, nodes):
+        nodes[:] = 0
+
+    monkeypatch.setattr(counting, "open_steps", open_everything)
+    assert_refuted(case, at_least(0, 1.0) ** 2, at_least(1, 1.0) ** 2, trials=60_000)
 
 
 def test_fixed_batches_show_an_outcome_that_no_epsilon_covers():

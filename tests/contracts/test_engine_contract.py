@@ -101,7 +101,7 @@ def test_items_have_no_order(engines, naive):
     for engine in (engines["items"], naive["items"]):
         for call in (
             lambda engine=engine: PHRASES["guided"].release(engine, BUDGET),
-            lambda engine=engine: SEQUENCES["sampled"].release(engine, PURE),
+            lambda engine=engine: SEQUENCES["contexts, sampled"].release(engine, PURE),
             lambda engine=engine: release_of([("good", "night")]).count(engine, BUDGET),
         ):
             with pytest.raises(InputError, match="order"):

@@ -186,10 +186,11 @@ junk = st.text(max_size=8) | st.sampled_from(
 LINE = """--user --text --tokens --items --sequence --epsilon --delta --limit --weighting --noise --alpha --rounds --eta
 --max-length --thresholds --budgets --pruning --measurement --tokenizer --seed --json --memory --work-folder --unit
 --values --pool --cap
---words --sampling --accounting --alphabet --max-gram --combine --consistency --synthesize --no-guide -o"""
+--words --sampling --accounting --alphabet --max-gram --combine --consistency --synthesize --tree --no-guide
+--symbols --length --within --level --first -o"""
 flags = st.sampled_from(LINE.split())
 commands = st.sampled_from(
-    ["items", "ngrams", "hitters", "sequences", "plan", "show", "complete", "demo", "", "--help"]
+    ["items", "ngrams", "hitters", "sequences", "ask", "plan", "show", "complete", "demo", "", "--help"]
 )
 
 

@@ -28,5 +28,11 @@ def visits() -> vp.Corpus:
 @pytest.fixture(scope="session", params=["balanced", "published"])
 def model(request, visits) -> vp.SequenceModel:
     """Return a model of the visits, by each rule of consistency."""
-    sequences = vp.Sequences(max_length=8, max_gram=4, alphabet=PAGES, consistency=request.param)
+    sequences = vp.Sequences(max_length=8, max_gram=4, alphabet=PAGES, consistency=request.param, tree="grams")
     return sequences.release(visits, vp.Budget(3), seed=1)
+
+
+@pytest.fixture(scope="session")
+def contexts(visits) -> vp.SequenceModel:
+    """Return a model of what follows contexts in the visits."""
+    return vp.Sequences(max_length=8, max_gram=4, alphabet=PAGES).release(visits, vp.Budget(3), seed=1)

@@ -26,6 +26,8 @@ PAGES = ["home", "news", "sport", "weather"]
         ({"combine": "first"}, "combine"),
         ({"leaves": "some"}, "leaves"),
         ({"consistency": "none"}, "consistency"),
+        ({"tree": "oak"}, "tree"),
+        ({"alphabet": map(str, range(1024)), "tree": "contexts"}, "grams"),
         ({"alphabet": "abc"}, "list of strings"),
         ({"alphabet": [1, 2]}, '"17" for 17'),
         ({"alphabet": []}, "from 1 to"),
@@ -79,7 +81,7 @@ def test_sums_of_epsilons_never_come_out_below_the_truth(epsilons):
 
 def test_the_plan_states_the_numbers_before_any_data():
     """Scale max_length * max_gram / epsilon, threshold by half the alphabet, a delta of 0 whatever the budget's."""
-    plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
+    plan = vp.Sequences(alphabet=[str(page) for page in range(17)], tree="grams").plan(vp.Budget(0.5, 1e-7))
     assert plan.scale == 200
     assert plan.threshold == pytest.approx(200 * np.log(17 / 2))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)

@@ -13,6 +13,7 @@ from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import children, exploring
 from voxpop.sequences.exploring import Limits, explore
+from voxpop.sequences.splitting import split_contexts
 from voxpop.testing import pair_loss, search_sequence_loss
 
 ALARM = 1e-10  # probability that one bound of the audit errs
@@ -115,3 +116,63 @@ def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
 
     monkeypatch.setattr(exploring, "Ledger", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
+
+
+def whole_sequences_have_an_end(monkeypatch):
+    """The planted fault: the end mark behind max_length symbols is a step like any other."""
+
+    def open_everything(symbols, end, most, nodes):
+        nodes[:] = 0
+
+    monkeypatch.setattr(counting, "open_steps", open_everything)
+
+
+CONTEXTS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1, keep_all=False, contexts=True)
+
+
+def test_the_search_reaches_epsilon_with_contexts():
+    """A user of max_length equal symbols costs the whole budget in a tree of contexts, and no more."""
+    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
+    assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
+
+
+def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
+    """A whole sequence then has max_length + 1 steps, and the loss passes 1."""
+    whole_sequences_have_an_end(monkeypatch)
+    assert search_sequence_loss(pairs=300, seed=5).loss > 1
+    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
+    assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1]], 0, Secret.from_seed(0)) == Fraction(4, 3)
+
+
+def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
+    """If every context took its part of the whole budget again, long ones would pass epsilon."""
+    from voxpop.sequences import ledger, splitting
+
+    class Forgetful(ledger.Ledger):
+        def spend(self, above, part):
+            self.shares.append(ledger.Share(Fraction(0), part))
+            return len(self.shares) - 1
+
+    monkeypatch.setattr(splitting, "Ledger", Forgetful)
+    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
+    assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
+
+
+def steps_of(limits, users):
+    flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
+    tree = split_contexts(limits, counting.Counting(np.array(flat, np.int32), limits.alphabet), Secret.fresh())
+    return dict(enumerate(tree.counts[0].tolist()))
+
+
+def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
+    """On the most telling event of the smallest case contexts show nearly, and never more than, their epsilon."""
+    monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
+    first = lambda counts: counts[0] >= 1  # noqa: E731
+    assert 0.5 < epsilon_shown(first, 1.0, [], [0], CONTEXTS) <= 1.0
+
+
+def test_the_audit_catches_an_end_behind_whole_sequences(monkeypatch):
+    """The broken twin shows both a symbol and an end: nearly twice its epsilon."""
+    whole_sequences_have_an_end(monkeypatch)
+    monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
+    assert epsilon_shown(all_present, 1.0, [], [0], CONTEXTS) > 1.0

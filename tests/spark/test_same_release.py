@@ -87,7 +87,22 @@ def test_descent_in_several_partitions_loses_little(read_both, talk):
     assert len(one & other) >= 0.8 * len(one) > 5
 
 
-@pytest.mark.parametrize("cell", [{"combine": "sample"}, {"combine": "concatenate", "consistency": "published"}])
+@pytest.mark.parametrize("combine", ["sample", "concatenate"])
+def test_contexts_are_the_same(read_both, talk, combine):
+    """One sequence of each user, what follows which contexts, noisy counts and all."""
+    local, spread = read_both(talk)
+    alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
+    sequences = vp.Sequences(max_length=6, max_gram=4, alphabet=alphabet, combine=combine)
+    one, other = (sequences.release(corpus, vp.Budget(20), seed=3).tree for corpus in (local, spread))
+    assert one.counts.tolist() == other.counts.tolist()
+    assert one.before.tolist() == other.before.tolist()
+    assert one.parents.tolist() == other.parents.tolist()
+    assert one.depths.max() > 1
+
+
+@pytest.mark.parametrize(
+    "cell", [{"combine": "sample", "tree": "grams"}, {"combine": "concatenate", "consistency": "published"}]
+)
 def test_sequences_are_the_same(read_both, talk, cell):
     """One sequence of each user, noisy counts and all: on this machine of the rows in the order of their contents."""
     _, spread = read_both(talk)

@@ -23,6 +23,7 @@
 | `show.py` | `voxpop show` |
 | `stages.py` | what the operator sees while a command runs; nothing of it enters a release |
 | `bundles.py` | options that commands share |
+| `ask.py` | `voxpop ask` |
 """
 
 from voxpop.cli.entry import console, main

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from voxpop.cli.ask import ask
 from voxpop.cli.audit import audit
 from voxpop.cli.complete import complete
 from voxpop.cli.demo import demo
@@ -42,6 +43,6 @@ def voxpop(
 for mechanism in MECHANISMS:
     app.command(mechanism.command)(load(f"{mechanism.cli}:{mechanism.command}"))
 app.add_typer(plan, name="plan")
-for command in (show, complete, export, audit, demo):
+for command in (ask, show, complete, export, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")

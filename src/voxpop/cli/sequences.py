@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -29,6 +29,7 @@ MaxLength = Annotated[int, typer.Option(help="Most symbols of one user that coun
 MaxGram = Annotated[int, typer.Option(help="Length of the longest gram that is counted.")]
 Combine = Annotated[str, typer.Option(help="sample one of a user's sequences, or concatenate them.")]
 Consistency = Annotated[str, typer.Option(help="balanced, or published (the paper's).")]
+Tree = Annotated[str, typer.Option(help="What is counted: contexts (small alphabets), grams, or auto.")]
 Synthesize = Annotated[int, typer.Option(min=0, help="Also save this many synthetic sequences.")]
 Spend = PureSpend
 
@@ -42,6 +43,7 @@ class Options:
     max_gram: MaxGram = 5
     combine: Combine = "sample"
     consistency: Consistency = "balanced"
+    tree: Tree = "auto"
 
     @cached_property
     def symbols(self) -> tuple[Any, Any]:
@@ -53,7 +55,7 @@ class Options:
         from voxpop.sequences.sequences import Sequences
 
         fields: dict[str, Any] = {**asdict(self), "alphabet": self.symbols[0]}
-        return Sequences(**fields).plan(budget)
+        return cast("SequencePlan", Sequences(**fields).plan(budget))  # symbols are always named here
 
 
 @bundled

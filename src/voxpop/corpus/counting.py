@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.kernels.contexts import count_following, lengthen_contexts, open_steps
 from voxpop.kernels.sequences import count_children, enter_children, open_root
 
 Int32s = NDArray[np.int32]
@@ -67,3 +68,26 @@ class Counting:
         """
         at = np.minimum(np.searchsorted(wanted, self._keys), wanted.size - 1)
         enter_children(self._places, np.where(wanted[at] == self._keys, at, -1).astype(np.int32))
+
+    def open_steps(self, max_length: int) -> None:
+        """Begin anew for contexts: every step is under the root, but no end mark behind `max_length` symbols."""
+        open_steps(self._symbols, self._width - 1, max_length, self._places)
+
+    def count_following(self) -> tuple[Int64s, Int64s]:
+        """Return the keys of the symbols that follow contexts, and how often."""
+        return count_following(self._symbols, self._places, self._width)
+
+    def released_following(self, noise: Callable[[Int64s, Int64s], Rows]) -> Rows:
+        """Count what follows the contexts, and return what noise leaves of it."""
+        return noise(*self.count_following())
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step to a longer context; see `voxpop.kernels.contexts.lengthen_contexts`.
+
+        Args:
+            depth: length of the contexts until now.
+            keys: node * width + the symbol before it, distinct.
+            longer: int32 by key.
+            others: int32 by node, -1 where steps before which nothing was found are no longer counted.
+        """
+        lengthen_contexts(self._symbols, self._places, depth, self._width, keys, longer, others)

@@ -276,7 +276,13 @@ class TreeNoise(Protocol[Rows]):
 
 
 class TreeWalk(Protocol):
-    """One sequence a user, down a tree: children of nodes are `released` with noise, then some are `enter`ed."""
+    """One sequence a user, down a tree of grams or of contexts.
+
+    *Grams*: children of nodes are `released` with noise, then some are `enter`ed.
+
+    *Contexts*: after `open_steps`, what follows the nodes is `released_following` with noise, then each step is moved
+    to a longer context by `lengthen`. A step is what stands at a place of a sequence, its end included.
+    """
 
     def released(self, depth: int, noise: TreeNoise[Rows]) -> Rows:
         """Count what continues the nodes of this depth, and return what noise leaves of it."""
@@ -287,6 +293,29 @@ class TreeWalk(Protocol):
         Args:
             depth: of the nodes whose children were released last.
             wanted: int64, rising keys `node * width + symbol`: the new nodes, one symbol longer.
+        """
+
+    def open_steps(self, max_length: int) -> None:
+        """Put every step under the empty context, before anything was entered.
+
+        Args:
+            max_length: most steps of a user: the end of a sequence of as many symbols is no step.
+        """
+
+    def released_following(self, noise: TreeNoise[Rows]) -> Rows:
+        """Count the steps under each node of the last level by what stands there, and return what noise leaves of it.
+
+        Keys are `node * width + symbol`; the end has the number `width - 1`.
+        """
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step under the node of a context that reaches one symbol further back.
+
+        Args:
+            depth: length of the contexts until now, so that the symbol `depth + 1` before the step says where it goes.
+            keys: int64, distinct `node * width + symbol`; before a sequence stands the symbol `width - 1`.
+            longer: int32 by key, number of the new node.
+            others: int32 by old node, the new node of steps that have none of its keys; -1 where they are left out.
         """
 
 

@@ -7,12 +7,14 @@
 | `k_anonymity.py` | how a release compares with the items that at least k users hold |
 | `ngram_truth.py` | how a release of phrases compares with what users really wrote |
 | `sequences.py` | how synthetic sequences compare with the private ones |
+| `resemblance.py` | do synthetic sequences pass for real ones? A battery of distances, and a classifier |
 """
 
 from voxpop.evaluate.baselines.held import private_missing_mass
 from voxpop.evaluate.by_length import released_by_length
 from voxpop.evaluate.k_anonymity import private_coverage, private_user_counts
 from voxpop.evaluate.ngram_truth import private_gram_counts, private_ngram_coverage, private_spurious_share
+from voxpop.evaluate.resemblance import private_resemblance
 from voxpop.evaluate.sequences import (
     SequenceData,
     as_sequences,
@@ -36,6 +38,7 @@ __all__ = [
     "private_ngram_coverage",
     "private_queries",
     "private_relative_error",
+    "private_resemblance",
     "private_sequences",
     "private_spurious_share",
     "private_top_patterns",

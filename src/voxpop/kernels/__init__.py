@@ -14,7 +14,10 @@
 | `backoff.py` | kernels over a tree of released grams |
 | `sequences.py` | kernels that cut one sequence per user and count the grams of the nodes of a tree |
 | `words.py` | kernels that cut UTF-8 text into words and give every distinct word an id |
+| `contexts.py` | kernels that count what follows each context |
 | `pools.py` | kernels for pools |
 | `pouring.py` | kernels of the baselines |
 | `quotes.py` | the kernel that follows the quotes of a CSV file |
+| `sessions.py` | kernels over drawn sessions |
+| `shrinking.py` | kernels for noisy counts whose expected values are known roughly |
 """

@@ -67,7 +67,7 @@ def released_children(
         The released children in canonical order: public.
     """
     width = limits.alphabet + 1
-    dense = width <= DENSE or limits.keep_all
+    dense = width <= DENSE or limits.keep_all or limits.contexts
     order = np.argsort(keys)
     rows, symbols = np.divmod(keys[order], width)
     found: list[Found] = [(np.empty(0, np.int64),) * 3]
@@ -103,6 +103,8 @@ def _every_child(
     symbols = np.tile(np.arange(bins), mine.size)
     noise = laplace_noise(ledger.rate(share), secret, "sequences/noise", names, symbols)
     noisy += noise.reshape(noisy.shape)
+    if limits.contexts:
+        return np.repeat(mine, bins), symbols, noisy.ravel()
     released = noisy >= ledger.least(share)
     if limits.keep_all:
         released |= ((candidates.heights[mine] <= 1) | (candidates.parents[mine] < 0))[:, None]
@@ -136,9 +138,12 @@ def _children_that_show(
 
 
 def _bins(limits: "Limits", candidates: Candidates, mine: Int64s) -> int:
-    """Return how many children a node has: all symbols, and the end mark except at the root.
+    """Return how many children a node has: all symbols, and the end mark except at the root of a tree of grams.
 
-    Counting the end mark at the root would let one user change max_length + 1 counts.
+    Counting the end mark there would let one user change max_length + 1 counts. Below contexts it is counted, for a
+    sequence has no more than max_length steps: `open_steps` leaves out the end mark behind max_length symbols.
     """
+    if limits.contexts:
+        return limits.alphabet + 1
     at_root = candidates.parents[mine[0]] < 0
     return limits.alphabet + (0 if at_root else 1)

@@ -35,6 +35,7 @@ class Limits:
         balanced: whether counts are made consistent our way, or as published.
         keep_all: whether all children are kept at the root and where no deeper level follows, as CAC12 does; otherwise
             only those above the threshold.
+        contexts: whether the nodes are contexts, all of whose counts are released, and not grams.
     """
 
     epsilon: Fraction
@@ -43,6 +44,7 @@ class Limits:
     max_gram: int
     keep_all: bool
     balanced: bool = False
+    contexts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

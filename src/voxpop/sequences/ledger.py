@@ -6,6 +6,8 @@ from math import floor, log
 
 from voxpop.errors import InternalError
 
+PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
+"""What a context that is split spends of what it has left, by its length; longer ones as the last."""
 SMALLEST_ALPHABET = 3
 """The threshold's logarithm of half the alphabet is 0 or less below this size, and would release everything."""
 
@@ -55,23 +57,35 @@ class Ledger:
     max_length: int
     alphabet: int
     shares: list[Share] = field(default_factory=list)
-    _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
+    _numbers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def open_root(self, height: int) -> int:
         """Return the number of the root's share: one level's worth of `height` levels."""
-        self.shares.append(Share(Fraction(0), Fraction(1, height)))
+        return self.open_first(Fraction(1, height))
+
+    def open_first(self, part: Fraction) -> int:
+        """Return the number of the root's share: this part of the whole."""
+        self.shares.append(Share(Fraction(0), part))
         return 0
 
     def open(self, above: int, height: int) -> int:
         """Return the number of a child's share: what is left, spread over the levels it is predicted to have."""
-        if (above, height) not in self._numbers:
+        return self.spend(above, Fraction(1, height))
+
+    def spend(self, above: int, part: Fraction) -> int:
+        """Return the number of a child's share: this part of what the path down to it has left."""
+        if (above, part) not in self._numbers:
             before = self.shares[above].after
-            share = Share(before, (1 - before) / height)
+            share = Share(before, (1 - before) * part)
             if share.own <= 0 or share.after > 1:
                 raise InternalError("a path of the tree would spend more than the budget; please report the call.")
-            self._numbers[above, height] = len(self.shares)
+            self._numbers[above, part] = len(self.shares)
             self.shares.append(share)
-        return self._numbers[above, height]
+        return self._numbers[above, part]
+
+    def left(self, number: int) -> Fraction:
+        """Return the fraction of epsilon that the path down to and including a node has left."""
+        return 1 - self.shares[number].after
 
     def rate(self, number: int) -> Fraction:
         """Return epsilon over sensitivity of a node's noise, exact."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, final
 
+from voxpop.arguments import check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from voxpop.sequences.asking import Asking
+    from voxpop.sequences.context_sampling import ContextSampler
+    from voxpop.sequences.context_tree import ContextTree
     from voxpop.sequences.sampling import Sampler
 
 
@@ -35,7 +39,7 @@ class SequenceModel:
     """
 
     alphabet: tuple[str, ...]
-    tree: Tree
+    tree: "Tree | ContextTree"
     max_length: int
     plan: Plan
     guarantee: Guarantee
@@ -43,7 +47,7 @@ class SequenceModel:
     @property
     def sequences(self) -> float:
         """The number of users with a sequence, estimated from the noisy counts of endings."""
-        return self._sampler.openings.sequences
+        return self._sampler.sequences
 
     def to_polars(self) -> "pl.DataFrame":
         """Return the released grams.
@@ -53,9 +57,11 @@ class SequenceModel:
             released (raised to 0 where negative); estimate, made consistent with shorter grams; scale, of the count's
             noise. In order of length and then of symbols.
         """
+        from voxpop.sequences.context_table import context_table
+        from voxpop.sequences.context_tree import ContextTree
         from voxpop.sequences.table import table_of
 
-        return table_of(self)
+        return context_table(self, self.tree) if isinstance(self.tree, ContextTree) else table_of(self, self.tree)
 
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
@@ -101,6 +107,82 @@ class SequenceModel:
         from voxpop.sequences.sampling import next_frame
 
         return next_frame(self, self._sampler, self._symbols(prefix, known=True))
+
+    def following(self, prefix: SequenceOf[str] = (), level: float = 0.9) -> "pl.DataFrame":
+        """Return what comes next in a session that begins with `prefix`, with intervals.
+
+        Like all questions below it is for models of contexts (`Sequences(tree="contexts")`, the default for small
+        alphabets), costs no budget, and its intervals hold the noise, not what a longer memory would add.
+
+        Args:
+            prefix: symbols; none for the beginning.
+            level: what share of intervals is to hold, 0.9 for nine in ten.
+
+        Returns:
+            Columns symbol (null for the end), share, error (one standard error), low and high; the likeliest first.
+
+        Raises:
+            InputError: where the prefix holds a stranger, the level is out of range or the model counts grams.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> visits = pl.DataFrame({"who": range(3000), "pages": [["home", "news"], ["home"], ["news"]] * 1000})
+            >>> corpus = vp.read(visits, user="who", sequence="pages")
+            >>> model = vp.Sequences(max_length=4, alphabet=["home", "news"]).release(corpus, vp.Budget(2), seed=1)
+            >>> model.following(["home"]).columns
+            ['symbol', 'share', 'error', 'low', 'high']
+        """
+        return self._asking.following(self._symbols(prefix, known=True), level)
+
+    def starting(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return what sessions begin with; columns as of `following`."""
+        return self._asking.starting(level)
+
+    def ending(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return the last symbols of sessions, those cut at `max_length` among them; columns as of `following`."""
+        return self._asking.ending(level)
+
+    def lengths(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return how long sessions are: columns length (1 to `max_length`, which stands for more), share, error, ..."""
+        return self._asking.lengths(level)
+
+    def transitions(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return what follows each symbol wherever it stands: columns from, symbol (null for the end), share, ..."""
+        return self._asking.transitions(level)
+
+    def paths(self, length: int = 3, number: int = 20, level: float = 0.9) -> "pl.DataFrame":
+        """Return the runs of symbols that most sessions contain.
+
+        Args:
+            length: of the runs.
+            number: how many at most.
+            level: as of `following`.
+
+        Returns:
+            Columns path (list of str), share of sessions that contain it, error, low and high; the commonest first.
+        """
+        check_whole("length", length, self.max_length, "the number of symbols in a run")
+        check_whole("number", number, 10_000, "how many runs to return")
+        return self._asking.paths(length, number, level)
+
+    def funnel(self, steps: SequenceOf[str], within: int | None = None, level: float = 0.9) -> "pl.DataFrame":
+        """Return the share of sessions that get as far as each step.
+
+        Args:
+            steps: symbols, in the order wanted.
+            within: most symbols from one step to the next; none for any number.
+            level: as of `following`.
+
+        Returns:
+            Columns step, share, error, low and high, in the order given.
+        """
+        wanted = self._symbols(steps, known=True)
+        if not wanted:
+            raise InputError("a funnel needs one step at least.")
+        if within is not None:
+            check_whole("within", within, self.max_length, "the most symbols from one step to the next")
+        return self._asking.funnel(wanted, self.max_length if within is None else within, level)
 
     def synthesize(self) -> "pl.DataFrame":
         """Make the synthetic data set of the paper: long grams first, each as often as the counts allow.
@@ -158,7 +240,9 @@ class SequenceModel:
 
     def __len__(self) -> int:
         """Return the number of released grams."""
-        return int(self.tree.symbols.size)
+        from voxpop.sequences.context_tree import ContextTree
+
+        return int(self.tree.counts.size if isinstance(self.tree, ContextTree) else self.tree.symbols.size)
 
     def __eq__(self, other: object) -> bool:
         """Compare the released grams and counts, the numbers that ran, and the guarantee."""
@@ -187,7 +271,24 @@ class SequenceModel:
         return {symbol: number for number, symbol in enumerate(self.alphabet)}
 
     @cached_property
-    def _sampler(self) -> "Sampler":
+    def _asking(self) -> "Asking":
+        from voxpop.sequences.asking import Asking
+        from voxpop.sequences.context_sampling import ContextSampler
+        from voxpop.sequences.context_tree import ContextTree
+
+        if not isinstance(self.tree, ContextTree) or not isinstance(self._sampler, ContextSampler):
+            raise InputError(
+                "this model counts grams, whose answers have no intervals: use `next` and `sample`, or release with "
+                'tree="contexts".'
+            )
+        return Asking(self.tree, self._sampler, self.alphabet, self.max_length)
+
+    @cached_property
+    def _sampler(self) -> "Sampler | ContextSampler":
+        from voxpop.sequences.context_sampling import ContextSampler
+        from voxpop.sequences.context_tree import ContextTree
         from voxpop.sequences.sampling import Sampler
 
+        if isinstance(self.tree, ContextTree):
+            return ContextSampler.of(self.tree, self.max_length)
         return Sampler.of(self.tree, self.max_length)

@@ -8,7 +8,8 @@ from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.sequences.alphabet import MISSING
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.children import DENSE
+from voxpop.sequences.ledger import PARTS, Ledger
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -25,12 +26,21 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
     """Check that the plan can run; see `Sequences.plan`."""
     if mechanism.alphabet is None:
         raise InputError(MISSING)
-    if not SMALLEST_RATE * mechanism.max_length <= budget.epsilon <= LARGEST_EPSILON:
-        raise BudgetError(
-            f"`epsilon` must lie between {SMALLEST_RATE * mechanism.max_length:.2g} (for max_length "
-            f"{mechanism.max_length:,}) and {LARGEST_EPSILON:g}, got {budget.epsilon:g}; 0.1 to 4 are usual."
-        )
+    check_epsilon(mechanism.max_length, budget.epsilon)
     return SequencePlan(mechanism, budget)
+
+
+def check_epsilon(max_length: int, epsilon: float) -> None:
+    """Refuse an epsilon that no count can be released with.
+
+    Raises:
+        BudgetError: saying which there may be.
+    """
+    if not SMALLEST_RATE * max_length <= epsilon <= LARGEST_EPSILON:
+        raise BudgetError(
+            f"`epsilon` must lie between {SMALLEST_RATE * max_length:.2g} (for max_length {max_length:,}) and "
+            f"{LARGEST_EPSILON:g}, got {epsilon:g}; 0.1 to 4 are usual."
+        )
 
 
 @final
@@ -73,13 +83,24 @@ class SequencePlan:
         return self.mechanism.leaves == "all"
 
     @property
+    def contexts(self) -> bool:
+        """Whether what follows contexts is counted, rather than grams."""
+        mechanism = self.mechanism
+        if mechanism.tree != "auto":
+            return mechanism.tree == "contexts"
+        as_now = mechanism.consistency == "balanced" and mechanism.leaves == "auto"
+        return as_now and len(self.alphabet) < DENSE
+
+    @property
     def scale(self) -> float:
         """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`."""
         return self._ledger().scale(0)
 
     @property
     def threshold(self) -> float:
-        """What the noisy count of a single symbol must exceed to be continued."""
+        """What the count of a single symbol must exceed to be continued, or to be a context for itself."""
+        if self.contexts:
+            return (len(self.alphabet) + 1) * self.mechanism.max_length / self.budget.epsilon
         return self._ledger().threshold(0)
 
     @property
@@ -96,6 +117,7 @@ class SequencePlan:
             mechanism.max_gram,
             keep_all=self.keeps_all,
             balanced=mechanism.consistency == "balanced",
+            contexts=self.contexts,
         )
 
     def release(self, corpus: "Engine", seed: int | None = None) -> "SequenceModel":
@@ -112,6 +134,7 @@ class SequencePlan:
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
+            "counts": "contexts" if self.contexts else "grams",
             "keeps_all": self.keeps_all,
             "epsilon": self.budget.epsilon,
             "delta": 0.0,
@@ -129,11 +152,16 @@ class SequencePlan:
                 f"{plan['max_gram']}, one sequence per user ({plan['combine']})",
                 f"{self.guarantee}; integer Laplace noise",
                 f"single symbols: scale {self.scale:.6g}, continued above {self.threshold:.6g}",
-                "longer grams: what is left of epsilon, spread over the levels they are predicted to have",
+                "what follows longer contexts: what is left of epsilon, most of it where contexts are split no further"
+                if self.contexts
+                else "longer grams: what is left of epsilon, spread over the levels they are predicted to have",
             ]
         )
 
     def _ledger(self) -> Ledger:
         ledger = Ledger(Fraction(self.budget.epsilon), self.mechanism.max_length, len(self.alphabet))
-        ledger.open_root(self.mechanism.max_gram)
+        if not self.contexts:
+            ledger.open_root(self.mechanism.max_gram)
+        else:
+            ledger.open_first(PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
         return ledger

@@ -8,6 +8,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.exploring import explore_counts
 from voxpop.sequences.model import SequenceModel
+from voxpop.sequences.splitting import split_contexts
 
 if TYPE_CHECKING:
     from voxpop.sequences.plan import SequencePlan
@@ -15,15 +16,21 @@ if TYPE_CHECKING:
 
 def release_sequences(plan: "SequencePlan", corpus: Engine, seed: int | None) -> SequenceModel:
     """Cut, explore and wrap; see `Sequences.release`."""
+    check_order(corpus)
+    secret = Secret.of(seed)
+    mechanism = plan.mechanism
+    counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
+    grow = split_contexts if plan.contexts else explore_counts
+    tree = grow(plan.limits, counting, secret)
+    guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)
+    return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)
+
+
+def check_order(corpus: Engine) -> None:
+    """Refuse what is no engine, and a corpus of items."""
     check_engine(corpus)
     if corpus.kind == "items":
         raise InputError(
             "sequences need an order, and this corpus was read with items=, which have none. "
             "Read the column with sequence= (lists) or text= (words)."
         )
-    secret = Secret.of(seed)
-    mechanism = plan.mechanism
-    counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
-    tree = explore_counts(plan.limits, counting, secret)
-    guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)
-    return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpop.release.grams import table_of_lists
+from voxpop.sequences.context_tree import OTHERS
 
 if TYPE_CHECKING:
+    from voxpop.sequences.context_tree import ContextTree
     from voxpop.sequences.model import SequenceModel
 
 END = "⟨end⟩"
@@ -45,6 +47,10 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
 
 def _rows(model: "SequenceModel", end: str) -> list[tuple[list[str], int, float]]:
     """Return gram, noisy count and scale of each entry in canonical order: every beginning is an entry itself."""
+    from voxpop.sequences.tree import Tree
+
+    if not isinstance(model.tree, Tree):
+        return _rows_of_contexts(model, model.tree, end)
     table = model.to_polars()
     ends = table["ends"].to_list()
     grams = [[*gram, end] if closed else gram for gram, closed in zip(table["gram"].to_list(), ends, strict=True)]
@@ -52,6 +58,25 @@ def _rows(model: "SequenceModel", end: str) -> list[tuple[list[str], int, float]
         zip(grams, table["count"].to_list(), table["scale"].to_list(), strict=True)
     )
     return sorted(rows, key=_canonical)
+
+
+def _rows_of_contexts(model: "SequenceModel", tree: "ContextTree", end: str) -> list[tuple[list[str], int, float]]:
+    """Return the grams that the tree's own contexts and what follows them make, where all their beginnings occur too.
+
+    The count is what is believed of it (post-processing), the scale that of the noise on what was released.
+    """
+    settled = model._sampler.settled  # type: ignore[union-attr]
+    names = [*model.alphabet, end]
+    rows: dict[tuple[str, ...], tuple[int, float]] = {}
+    for node in np.flatnonzero((tree.before != OTHERS) & ~tree.begun).tolist():
+        context = tuple(names[symbol] for symbol in tree.contexts[node] if symbol >= 0)
+        if context and context not in rows:
+            continue
+        for symbol in range(tree.width):
+            count = round(settled.totals[node] * settled.chances[node, symbol])
+            if count > 0 and (context or symbol < tree.width - 1):
+                rows[(*context, names[symbol])] = (count, float(tree.scales[node]))
+    return sorted([([*gram], count, scale) for gram, (count, scale) in rows.items()], key=_canonical)
 
 
 def _canonical(row: tuple[list[str], Any, Any]) -> tuple[int, list[bytes]]:

@@ -17,6 +17,7 @@ from voxpop.sequences.tree import Tree
 if TYPE_CHECKING:
     import polars as pl
 
+    from voxpop.sequences.context_sampling import ContextSampler
     from voxpop.sequences.model import SequenceModel
 
 Floats = NDArray[np.float64]
@@ -41,6 +42,11 @@ class Sampler:
     sums: Floats
     opening_sums: Floats
     max_length: int
+
+    @property
+    def sequences(self) -> float:
+        """Estimated number of sequences."""
+        return self.openings.sequences
 
     @staticmethod
     def of(tree: Tree, max_length: int) -> "Sampler":
@@ -98,7 +104,9 @@ class Sampler:
         return entry if entry < stop and self.openings.symbols[entry] == symbol else None
 
 
-def sample_frame(model: "SequenceModel", sampler: Sampler, n: int, seed: int | None) -> "pl.DataFrame":
+def sample_frame(
+    model: "SequenceModel", sampler: "Sampler | ContextSampler", n: int, seed: int | None
+) -> "pl.DataFrame":
     """Draw sequences as a table; see `SequenceModel.sample`."""
     import polars as pl
 
@@ -117,7 +125,7 @@ def sample_frame(model: "SequenceModel", sampler: Sampler, n: int, seed: int | N
     return pl.DataFrame([pl.Series("user", np.arange(n)), sequence])
 
 
-def next_frame(model: "SequenceModel", sampler: Sampler, prefix: list[int]) -> "pl.DataFrame":
+def next_frame(model: "SequenceModel", sampler: "Sampler | ContextSampler", prefix: list[int]) -> "pl.DataFrame":
     """Return what comes next as a table; see `SequenceModel.next`."""
     import polars as pl
 
@@ -127,7 +135,7 @@ def next_frame(model: "SequenceModel", sampler: Sampler, prefix: list[int]) -> "
 
 
 def _check_released(model: "SequenceModel") -> None:
-    if not model.tree.counts.sum():
+    if not (model.tree.counts > 0).any():
         raise InputError(
             "the model holds no counts above 0, so there is nothing to draw from. "
             "A larger epsilon, a smaller alphabet or a smaller max_length leave less noise."

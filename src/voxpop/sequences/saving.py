@@ -18,10 +18,12 @@ from voxpop.release.saving import already_there, may_write
 from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
+    from voxpop.sequences.context_tree import ContextTree
     from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.tree import Tree
 
 FORMAT = "voxpop sequence model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 RECORD, GRAMS, ALPHABET = MODEL_RECORD, "grams.parquet", "alphabet.parquet"
 REPORT = "report.html"
 REPLACEABLE = frozenset({RECORD, GRAMS, ALPHABET, REPORT, "synthetic.parquet"})
@@ -99,14 +101,33 @@ def load_model(folder: str | PathLike[str], make: "type[SequenceModel]") -> "Seq
 
 
 def _model(record: dict[str, Any], contents: dict[str, bytes], make: "type[SequenceModel]") -> "SequenceModel":
-    from voxpop.sequences.table import tree_of
 
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[GRAMS])
+    contexts = record["counts"] == "contexts"
+    tree = _contexts(record, len(words) + 1, table) if contexts else _tree(record, len(words) + 1, table)
+    guarantee = Guarantee.from_dict(record["guarantee"])
+    return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
+
+
+def _contexts(record: dict[str, Any], width: int, table: pa.Table) -> "ContextTree":
+    from voxpop.sequences.context_table import context_tree_of
+
+    columns = {name: plain(table[name]) for name in ("parent", "before", "scale", "counts")}
+    counts = columns["counts"].cast(pa.list_(pa.int64()))
+    if (numbers_of(counts.value_lengths()) != width).any():
+        raise ValueError("not one count of each symbol")
+    parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
+    return context_tree_of(width, int(record["max_length"]), parents, before, scales, numbers_of(counts.flatten()))
+
+
+def _tree(record: dict[str, Any], width: int, table: pa.Table) -> "Tree":
+    from voxpop.sequences.table import tree_of
+
     columns = {name: plain(table[name]) for name in ("symbols", "ends", "count", "scale")}
     symbols = columns["symbols"].cast(pa.list_(pa.int64()))
-    tree = tree_of(
-        len(words) + 1,
+    return tree_of(
+        width,
         numbers_of(symbols.flatten()),
         numbers_of(symbols.value_lengths()).astype("int64"),
         numbers_of(columns["ends"].cast(pa.int64())),
@@ -114,17 +135,19 @@ def _model(record: dict[str, Any], contents: dict[str, bytes], make: "type[Seque
         numbers_of(columns["scale"]),
         bool(record["balanced"]),
     )
-    guarantee = Guarantee.from_dict(record["guarantee"])
-    return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
 
 
 def _grams(model: "SequenceModel") -> bytes:
     """Return the grams as numbers of symbols, which a spelling that holds anything cannot disturb."""
     import numpy as np
 
+    from voxpop.sequences.context_table import context_columns
     from voxpop.sequences.table import gram_symbols
+    from voxpop.sequences.tree import Tree
 
     tree = model.tree
+    if not isinstance(tree, Tree):
+        return write_parquet(context_columns(tree))
     symbols, sizes = gram_symbols(tree)
     lists = lists_of(array_of(symbols.astype(np.int32)), sizes)
     scales = np.repeat(tree.scales, np.diff(tree.starts))
@@ -137,6 +160,7 @@ def _alphabet(model: "SequenceModel") -> bytes:
 
 
 def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
+    from voxpop.sequences.tree import Tree
     from voxpop.version import installed_version
 
     content = {
@@ -146,7 +170,11 @@ def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
         "statement": str(model.guarantee),
         "guarantee": model.guarantee.to_dict(),
         "max_length": model.max_length,
-        "balanced": model.tree.balanced,
+        **(
+            {"counts": "grams", "balanced": model.tree.balanced}
+            if isinstance(model.tree, Tree)
+            else {"counts": "contexts"}
+        ),
         "plan": model.plan.to_dict(),
         "checksums": {name: checksum(content) for name, content in files.items()},
     }

@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.privacy.charging import Account
     from voxpop.release import Release
+    from voxpop.sequences.finding import FindingPlan
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.plan import SequencePlan
 
 LONGEST = 10_000
 LONGEST_GRAM = 16
 MOST_KEPT = 10_000
+MOST_AFTER_CONTEXTS = 1024
 COMBINE = ("sample", "concatenate")
 CONSISTENCY = ("balanced", "published")
 LEAVES = ("auto", "all", "threshold")
+FIND = "find"
+TREES = ("auto", "contexts", "grams")
 
 
 @final
@@ -41,13 +45,18 @@ class Sequences:
         combine: which sequence is a user's own where it has several: "sample" draws one of those that hold a symbol,
             "concatenate" joins them in the order of the rows, on Spark in that of their contents.
         alphabet: all tokens that may occur: distinct strings, or a release of items. Public: what is not in it is left
-            out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data.
+            out of every sequence. See `voxpop.sequences.spent_together` where it was released from the same data. Or
+            "find", which finds one with a quarter of epsilon and all of delta.
         consistency: how noisy counts are reconciled with those of shorter grams: "published" is the paper's rule;
             "balanced", ours, believes a count as far as it stands out from noise and shorter grams otherwise. Neither
             costs anything.
         leaves: "all" keeps every continuation at the root and where no deeper level follows, as the paper does;
             "threshold" keeps those above the threshold only, which a large alphabet needs; "auto" is "all" for
             "published" consistency up to 1,000 symbols.
+        tree: what is counted. "contexts": what follows each context, which is longer where that is frequent; all counts
+            are released, below 0 too. "grams": grams from their first symbol on, as in the paper, which is for large
+            alphabets too, and to which `consistency` and `leaves` belong. "auto" is "contexts" for fewer than 1,024
+            symbols where neither of these two is set.
 
     Raises:
         InputError: for a field out of range.
@@ -68,9 +77,10 @@ class Sequences:
     max_length: int = 20
     max_gram: int = 5
     combine: Literal["sample", "concatenate"] = "sample"
-    alphabet: "Iterable[str] | Release | None" = field(default=None, repr=False)
+    alphabet: "Iterable[str] | Release | str | None" = field(default=None, repr=False)
     consistency: Literal["balanced", "published"] = "balanced"
     leaves: Literal["auto", "all", "threshold"] = "auto"
+    tree: Literal["auto", "contexts", "grams"] = "auto"
 
     def __post_init__(self) -> None:
         """Check every field, and put the alphabet in order."""
@@ -82,23 +92,30 @@ class Sequences:
             raise InputError(f'`consistency` must be "balanced" or "published", got {self.consistency!r}.')
         if self.leaves not in LEAVES:
             raise InputError(f'`leaves` must be "auto", "all" or "threshold", got {self.leaves!r}.')
-        if self.alphabet is None:
+        if self.tree not in TREES:
+            raise InputError(f'`tree` must be "auto", "contexts" or "grams", got {self.tree!r}.')
+        if self.alphabet is None or self.alphabet == FIND:
             return
         from voxpop.sequences.alphabet import public_alphabet
 
         alphabet = public_alphabet(self.alphabet)
         object.__setattr__(self, "alphabet", alphabet)
+        if self.tree == "contexts" and len(alphabet) >= MOST_AFTER_CONTEXTS:
+            raise InputError(
+                f'tree="contexts" releases a count of every symbol behind every context: fewer than '
+                f'{MOST_AFTER_CONTEXTS:,} symbols, got {len(alphabet):,}. Use tree="grams".'
+            )
         if self.leaves == "all" and len(alphabet) > MOST_KEPT:
             raise InputError(
                 f'leaves="all" releases a count of every symbol at every last node: at most {MOST_KEPT:,} symbols, got '
                 f'{len(alphabet):,}. Use leaves="threshold".'
             )
 
-    def plan(self, budget: Budget) -> "SequencePlan":
+    def plan(self, budget: Budget) -> "SequencePlan | FindingPlan":
         """Fill in the noise for a budget: no data needed.
 
         Args:
-            budget: what may be spent; its delta is not used, and the guarantee's is 0.
+            budget: what may be spent; its delta is used to find the alphabet only, and the guarantee's is 0 else.
 
         Returns:
             The plan: the numbers that will run and what they guarantee.
@@ -110,6 +127,10 @@ class Sequences:
         from voxpop.sequences.plan import plan_sequences
 
         check_budget(budget)
+        if self.alphabet == FIND:
+            from voxpop.sequences.finding import plan_finding
+
+            return plan_finding(self, budget)
         return plan_sequences(self, budget)
 
     def release(
@@ -137,7 +158,8 @@ class Sequences:
             "max_length": self.max_length,
             "max_gram": self.max_gram,
             "combine": self.combine,
-            "alphabet_size": None if self.alphabet is None else len(tuple(self.alphabet)),
+            "alphabet_size": None if self.alphabet is None or self.alphabet == FIND else len(tuple(self.alphabet)),
             "consistency": self.consistency,
             "leaves": self.leaves,
+            "tree": self.tree,
         }

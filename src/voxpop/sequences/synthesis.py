@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.errors import InputError
 from voxpop.kernels.synthesis import join_grams, take_sequences
 from voxpop.sequences.tree import Tree
 
@@ -23,6 +24,11 @@ def synthetic_frame(model: "SequenceModel") -> "pl.DataFrame":
     """Return the synthetic sequences as a table; see `SequenceModel.synthesize`."""
     import polars as pl
 
+    if not isinstance(model.tree, Tree):
+        raise InputError(
+            "the synthesis of the paper works on grams, and this model counts what follows contexts: use `sample`, or "
+            'release with tree="grams".'
+        )
     columns, counts = synthetic_sequences(model.tree, model.max_length)
     sizes = (columns >= 0).sum(axis=1)
     words = pa.array(model.alphabet, pa.large_string()).take(pa.array(columns[columns >= 0]))

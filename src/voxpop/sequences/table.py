@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 Int64s = NDArray[np.int64]
 
 
-def table_of(model: "SequenceModel") -> "pl.DataFrame":
+def table_of(model: "SequenceModel", tree: Tree) -> "pl.DataFrame":
     """Return the table of a model; see `SequenceModel.to_polars`."""
     import polars as pl
 
-    tree = model.tree
     symbols, sizes = gram_symbols(tree)
     ends = tree.symbols == tree.width - 1
     flat = string_array(model.alphabet).take(array_of(symbols))

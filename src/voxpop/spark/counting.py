@@ -1,5 +1,6 @@
 """Sequences on a cluster: each partition counts, noise is added where the counts are."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,16 +9,26 @@ from numpy.typing import NDArray
 
 from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
-from voxpop.spark.frames import STATE, run_with_public
+from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.holder import Holder
 from voxpop.spark.remaining import public_words
-from voxpop.spark.sequence_tasks import count_below, cut_sequences_of, enter_nodes, noisy_children
+from voxpop.spark.sequence_tasks import (
+    count_below,
+    count_steps_of,
+    cut_sequences_of,
+    enter_nodes,
+    lengthen_steps_of,
+    noisy_children,
+    open_steps_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.corpus.engine import Combine, Lender, Rows, TreeNoise
+    from voxpop.spark.tasks import Answer
 
+Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 NODES_AT_ONCE = 1 << 10
 """Nodes whose children get their noise on one executor."""
@@ -42,14 +53,32 @@ class SparkCounting:
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
         """
+        return self._released(noise, count_below, depth=depth)
+
+    def _released(self, noise: "TreeNoise[Rows]", work: "Callable[..., Answer]", **fields: int) -> "Rows":
         width = self._alphabet + 1
-        count = closure(count_below, depth=depth, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
-        counts = self._state.mapInArrow(count, "block bigint, name bigint, weight bigint").groupBy("block")
+        counts_of = closure(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE, **fields)
+        counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint").groupBy("block")
         bare = noise.lent()
         nodes = self._state.sparkSession.createDataFrame(_nodes(noise)).groupBy("block")
-        work = closure(noisy_children, noise=bare, width=width)
-        found = answer(counts.cogroup(nodes).applyInArrow(work, "row bigint, symbol int, count bigint").toArrow)
+        add = closure(noisy_children, noise=bare, width=width)
+        found = answer(counts.cogroup(nodes).applyInArrow(add, "row bigint, symbol int, count bigint").toArrow)
         return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
+
+    def open_steps(self, max_length: int) -> None:
+        """Begin anew for contexts; see `Counting.open_steps`."""
+        work = closure(open_steps_of, alphabet=self._alphabet, max_length=max_length)
+        self._state = self._holder.hold(self._state.mapInArrow(work, STATE))
+
+    def released_following(self, noise: "TreeNoise[Rows]") -> "Rows":
+        """Count what follows the contexts, add noise on the executors, and return what it leaves."""
+        return self._released(noise, count_steps_of)
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step to a longer context; see `Counting.lengthen`."""
+        work = closure(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
+        sent: Arrays = {"keys": keys, "longer": longer, "others": others}
+        self._state = self._holder.hold(run_with_public(self._state, work, sent, STATE))
 
     def enter(self, depth: int, wanted: Int64s) -> None:
         """Put each position under the node whose gram starts there, one symbol longer than those last counted."""

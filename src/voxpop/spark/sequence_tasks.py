@@ -52,6 +52,39 @@ def enter_nodes(batches: Batches, *, depth: int, alphabet: int, public: bytes | 
         yield from _rows_of(counting)
 
 
+@task
+def open_steps_of(batches: Batches, *, alphabet: int, max_length: int) -> Answer:
+    """Put the steps under the root of contexts."""
+    arrays, _ = laid_together(batches)
+    if arrays:
+        counting = _counting_of(arrays, alphabet)
+        counting.open_steps(max_length)
+        yield from _rows_of(counting)
+
+
+@task
+def count_steps_of(batches: Batches, *, alphabet: int, block: int) -> Answer:
+    """Count what follows the contexts, each count with the block of its node."""
+    arrays, _ = laid_together(batches)
+    if not arrays:
+        return
+    keys, counts = _counting_of(arrays, alphabet).count_following()
+    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
+    yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
+
+
+@task
+def lengthen_steps_of(batches: Batches, *, depth: int, alphabet: int, public: bytes | None = None) -> Answer:
+    """Move each step to a longer context."""
+    arrays, sent = laid_together(batches, public)
+    if not arrays:
+        return
+    counting = _counting_of(arrays, alphabet)
+    counting.lengthen(depth, sent["keys"], sent["longer"], sent["others"])
+    if (counting.places >= 0).any():
+        yield from _rows_of(counting)
+
+
 def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]", width: int) -> pa.Table:
     """Return the released children of one block of nodes: noise is added to the sums of all partitions."""
     with safely():

@@ -12,10 +12,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.corpus.counting import Counting
 from voxpop.privacy.secret import Secret, Source
 from voxpop.sequences.children import Candidates, released_children
-from voxpop.sequences.exploring import Limits, explore
+from voxpop.sequences.exploring import Limits, ReleaseRule, explore
 from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.splitting import split_contexts
 from voxpop.sequences.tree import Rows
 
 Integers = NDArray[np.int64]
@@ -63,6 +65,7 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
             max_gram=int(rng.integers(1, 6)),
             keep_all=bool(rng.integers(2)),
             balanced=bool(rng.integers(2)),
+            contexts=bool(rng.integers(2)),
         )
         users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
         extra = int(rng.integers(len(users)))
@@ -87,16 +90,24 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret) -> Fract
         The loss as a fraction of epsilon.
     """
     larger = _Recorder()
-    explore(limits, _laid_out(users, limits), secret, larger)
+    _grow(limits, users, secret, larger)
     others = [user for number, user in enumerate(users) if number != extra]
     smaller = _Recorder(replayed=larger.levels)
-    explore(limits, _laid_out(others, limits), secret, smaller)
+    _grow(limits, others, secret, smaller)
     loss = Fraction(0)
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
         for key in one.keys() | other.keys():
             share = shares[key // (limits.alphabet + 1)]
             loss += share * abs(one.get(key, 0) - other.get(key, 0)) / limits.max_length
     return loss
+
+
+def _grow(limits: Limits, users: Words, secret: Secret, release: ReleaseRule) -> None:
+    """Run the real code, on whichever tree the limits ask for."""
+    if limits.contexts:
+        split_contexts(limits, Counting(_laid_out(users, limits), limits.alphabet), secret, release)
+    else:
+        explore(limits, _laid_out(users, limits), secret, release)
 
 
 @dataclass(slots=True)

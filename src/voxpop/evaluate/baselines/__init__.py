@@ -7,6 +7,7 @@
 | `greedy.py` | GW (Carvalho, Wang, Gondara, 2022), with its published and a public order |
 | `adaptive.py` | MAD and MAD2R (Chen and others, 2025), reconstructed |
 | `gaussian.py` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
+| `priv_tree.py` | sequences by PrivTree's splits of contexts (Zhang, Xiao, Xie, 2016), from memory |
 | `held.py` | who holds what, and missing mass |
 | `noise.py` | noise of the baselines, drawn in doubles |
 """

@@ -31,6 +31,7 @@ def about_sequences(plan: Mapping[str, Any], sizes: Mapping[int, int], scales: S
             "sample": plan.get("combine") == "sample",
             "scale": plain(plan.get("scale")),
             "end": end,
+            "contexts": plan.get("counts") == "contexts",
         },
         grids=[_noise(sizes, scales)],
         completes=False,
@@ -47,5 +48,5 @@ def _noise(sizes: Mapping[int, int], scales: Scales) -> Grid:
         ["length", "grams", "least scale", "greatest scale"],
         rows,
         "Integer Laplace noise of scale b has a standard deviation of about 1.4 b. Longer grams get what is left of "
-        "epsilon, spread over the levels that they are predicted to have.",
+        "epsilon where they are counted, and what follows longer contexts is noisier.",
     )

@@ -1,4 +1,4 @@
-"""The worst cases of sequences: a canary whose every symbol is the same.
+"""The worst cases of sequences by grams: a canary whose every symbol is the same. Contexts have a file of their own.
 
 *One level*: only single symbols are counted. The noise of each is its own, so each symbol is a copy.
 
@@ -8,8 +8,7 @@ proportion to what is spent on its level, and the event asks all three to be hig
 
 from collections.abc import Iterator
 from functools import partial
-from math import exp
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,8 +16,11 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.privacy.budget import Budget
 from voxpop.sequences.plan import SequencePlan
 from voxpop.sequences.sequences import Sequences
+from voxpop.sequences.tree import Tree
 from voxpop.testing.audit.case import Case
+from voxpop.testing.audit.contexts_cases import contexts_cases
 from voxpop.testing.audit.copies import copied_documents, numbered_words
+from voxpop.testing.audit.tails import at_least
 
 BUDGET = Budget(1.0)
 SYMBOLS = 5_000
@@ -37,20 +39,22 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """
     yield one_level(budget)
     yield two_levels(budget)
+    yield from contexts_cases(budget)
 
 
 def one_level(budget: Budget) -> Case:
     """Return the case of single symbols: is the count higher than the canary's symbols alone would make it?"""
     words = numbered_words(SYMBOLS).to_pylist()
-    plan = Sequences(max_length=LENGTH, max_gram=1, alphabet=words, consistency="published", leaves="all").plan(budget)
+    mechanism = Sequences(max_length=LENGTH, max_gram=1, alphabet=words, consistency="published", leaves="all")
+    plan = cast(SequencePlan, mechanism.plan(budget))
     least = OTHERS + LENGTH
-    exact = tuple(_at_least(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
+    exact = tuple(at_least(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
     joined, without = (partial(_high_counts, plan, _crowd(users), least) for users in (_with_canary(), _others()))
     return Case("sequences, one level", "every symbol the same", budget, SYMBOLS, joined, without, (exact[0], exact[1]))
 
 
 def _high_counts(plan: SequencePlan, corpus: Corpus, least: int) -> tuple[int, Any]:
-    tree = plan.release(corpus).tree
+    tree = cast(Tree, plan.release(corpus).tree)
     high = np.zeros(SYMBOLS, np.bool_)
     high[tree.symbols[tree.counts >= least]] = True
     return int(high.sum()), high.tobytes()
@@ -70,13 +74,12 @@ def _with_canary() -> list[list[int]]:
 
 def two_levels(budget: Budget) -> Case:
     """Return the case of one symbol and what follows it, which both take half of epsilon."""
-    plan = Sequences(max_length=LENGTH, max_gram=2, alphabet=["000000000"], consistency="published", leaves="all").plan(
-        budget
-    )
+    mechanism = Sequences(LENGTH, 2, alphabet=["000000000"], consistency="published", leaves="all")
+    plan = cast(SequencePlan, mechanism.plan(budget))
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
     # The root and its only child spend half of epsilon each: two levels are left, then one.
-    chances = np.array([[_at_least(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
+    chances = np.array([[at_least(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
     exact = chances.prod(axis=1)
     joined, without = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
     name, probabilities = "every symbol the same", (float(exact[0]), float(exact[1]))
@@ -94,9 +97,3 @@ def _pairs(canary: bool) -> Corpus:
     """Return users whose sequences are "00", and the canary, which has one symbol more."""
     documents = [[0, 0]] * BACKGROUND + [[0] * LENGTH] * canary
     return copied_documents(documents, np.zeros((1, 1), np.int64), 1, "sequence")
-
-
-def _at_least(least: int, scale: float) -> float:
-    """Return P(X >= least) of integer Laplace noise."""
-    tail = exp(-max(least, 1 - least) / scale) / (1 + exp(-1 / scale))
-    return tail if least > 0 else 1 - tail

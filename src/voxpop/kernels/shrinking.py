@@ -1,0 +1,172 @@
+"""Kernels for noisy counts whose expected values are known roughly: what the counts may have been, bin by bin.
+
+A count is its expected value times an unknown ratio, plus Laplace noise. The ratio's distribution is uniform within
+each of some cells, whose weights are fitted to all counts together: nonparametric empirical Bayes.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+
+Floats = NDArray[np.float64]
+Int64s = NDArray[np.int64]
+
+NARROW = 1e-3
+LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good
+
+
+@jit
+def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, like: Floats, first: Floats) -> None:
+    """Write the likelihood of each cell, and that times the cell's mean count, up to one factor for all."""
+    shift = -noisy if noisy < 0.0 else 0.0
+    for cell in range(edges.size - 1):
+        low, high = edges[cell] * expected, edges[cell + 1] * expected
+        mass, moment = 0.0, 0.0
+        if high - low < NARROW * scale:  # the differences below would lose all digits
+            middle = 0.5 * (low + high)
+            mass = np.exp(-(abs(noisy - middle) - shift) / scale) * (high - low)
+            like[cell], first[cell] = mass / (high - low), mass * middle / (high - low)
+            continue
+        if low < noisy:
+            top = min(high, noisy)
+            near, far = np.exp(-(noisy - top) / scale), np.exp(-(noisy - low) / scale)
+            mass += scale * (near - far)
+            moment += scale * (near * top - far * low) - scale * scale * (near - far)
+        if high > noisy:
+            bottom = max(low, noisy)
+            near, far = np.exp(-(bottom - noisy - shift) / scale), np.exp(-(high - noisy - shift) / scale)
+            mass += scale * (near - far)
+            moment += scale * (near * bottom - far * high) + scale * scale * (near - far)
+        like[cell] = max(mass, 0.0) / (high - low)
+        first[cell] = max(moment, 0.0) / (high - low)
+
+
+@jit
+def fit_ratios(noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, rounds: int) -> Floats:
+    """Return the weights of cells that explain the counts best, by expectation maximisation.
+
+    Args:
+        noisy: float64 by bin.
+        expected: float64 by bin, above 0.
+        scale: float64 by bin, of the noise.
+        edges: float64 (cells + 1), of ratios.
+        weights: float64 by cell, where to begin; they sum to 1.
+        rounds: how many.
+
+    Returns:
+        float64 by cell.
+    """
+    cells = edges.size - 1
+    table = np.empty((noisy.size, cells))
+    first = np.empty(cells)
+    for row in range(noisy.size):
+        _weigh_cells(noisy[row], expected[row], scale[row], edges, table[row], first)
+        largest = table[row].max()
+        for cell in range(cells):
+            table[row, cell] = table[row, cell] / largest if largest > 0.0 else 1.0
+    fitted = weights.copy()
+    for _ in range(rounds):
+        more = np.full(cells, LEAST_WEIGHT)
+        for row in range(noisy.size):
+            total = 0.0
+            for cell in range(cells):
+                total += fitted[cell] * table[row, cell]
+            if total > 0.0:
+                for cell in range(cells):
+                    more[cell] += fitted[cell] * table[row, cell] / total
+        fitted = more / more.sum()
+    return fitted
+
+
+@jit
+def mean_counts(
+    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s
+) -> Floats:
+    """Return the mean of what each count may have been.
+
+    Args:
+        noisy: float64 by bin.
+        expected: float64 by bin, above 0.
+        scale: float64 by bin.
+        edges: float64 (cells + 1).
+        weights: float64 (strata, cells).
+        stratum: int64 by bin, whose weights hold for it.
+
+    Returns:
+        float64 by bin, at least 0.
+    """
+    cells = edges.size - 1
+    like, first = np.empty(cells), np.empty(cells)
+    found = np.empty(noisy.size)
+    for row in range(noisy.size):
+        _weigh_cells(noisy[row], expected[row], scale[row], edges, like, first)
+        mass, moment = 0.0, 0.0
+        for cell in range(cells):
+            mass += weights[stratum[row], cell] * like[cell]
+            moment += weights[stratum[row], cell] * first[cell]
+        found[row] = moment / mass if mass > 0.0 else max(noisy[row], 0.0)
+    return found
+
+
+@jit
+def _within(noisy: float, low: float, high: float, scale: float, place: float) -> Any:
+    """Return the point between low and high below which lies `place` of the mass of exp(-|noisy - n| / scale)."""
+    split = min(max(noisy, low), high)
+    left, right = 0.0, 0.0
+    nearest = max(low - noisy, noisy - high, 0.0)
+    if split > low:
+        left = np.exp(-(noisy - split - nearest) / scale) - np.exp(-(noisy - low - nearest) / scale)
+    if split < high:
+        right = np.exp(-(split - noisy - nearest) / scale) - np.exp(-(high - noisy - nearest) / scale)
+    wanted = place * (left + right)
+    if left + right <= 0.0:
+        return low + place * (high - low)
+    if wanted < left:
+        base = np.exp(-(noisy - low - nearest) / scale)
+        point = noisy - nearest + scale * np.log(base + wanted)
+    else:
+        base = np.exp(-(split - noisy - nearest) / scale)
+        point = noisy + nearest - scale * np.log(max(base - (wanted - left), 1e-300))
+    return min(max(point, low), high)
+
+
+@jit
+def draw_counts(
+    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, uniforms: Floats
+) -> Floats:
+    """Draw what each count may have been; see `mean_counts`.
+
+    Args:
+        noisy: float64 by bin.
+        expected: float64 by bin, above 0.
+        scale: float64 by bin.
+        edges: float64 (cells + 1).
+        weights: float64 (strata, cells).
+        stratum: int64 by bin.
+        uniforms: float64 (bins, 2), in [0, 1).
+
+    Returns:
+        float64 by bin, at least 0.
+    """
+    cells = edges.size - 1
+    like, first = np.empty(cells), np.empty(cells)
+    found = np.empty(noisy.size)
+    for row in range(noisy.size):
+        _weigh_cells(noisy[row], expected[row], scale[row], edges, like, first)
+        mass = 0.0
+        for cell in range(cells):
+            like[cell] *= weights[stratum[row], cell]
+            mass += like[cell]
+        if mass <= 0.0:
+            found[row] = max(noisy[row], 0.0)
+            continue
+        wanted, chosen = uniforms[row, 0] * mass, 0
+        while chosen < cells - 1 and wanted >= like[chosen]:
+            wanted -= like[chosen]
+            chosen += 1
+        low, high = edges[chosen] * expected[row], edges[chosen + 1] * expected[row]
+        found[row] = _within(noisy[row], low, high, scale[row], uniforms[row, 1])
+    return found

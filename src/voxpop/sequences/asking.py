@@ -1,0 +1,210 @@
+"""Questions to a model of contexts, each answer with an interval: post-processing, so no question costs budget.
+
+Answers come from drawn sessions of the model. Intervals come from models whose counts are drawn anew from what they may
+have been, given the released ones (`settle` with draws): noise, and what it hides, widen them. **What they leave out**
+is that people remember more than the longest context that is counted: no release can say how much that is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.errors import InputError
+from voxpop.kernels.sessions import count_reaching
+from voxpop.privacy.secret import Secret
+from voxpop.sequences.context_sampling import ContextSampler
+from voxpop.sequences.context_tree import ContextTree
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MODELS = 40
+SESSIONS = 200_000
+SESSIONS_EACH = 20_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sessions:
+    """Drawn sessions: int32 symbols, one behind the other, and int64 starts (sessions + 1)."""
+
+    symbols: Int32s
+    starts: Int64s
+
+    @property
+    def size(self) -> int:
+        """How many."""
+        return int(self.starts.size - 1)
+
+    @staticmethod
+    def of(sampler: ContextSampler, number: int) -> "Sessions":
+        """Draw sessions; the same ones whenever chances are the same."""
+        seeds = Secret.from_seed(0).draws("sequences/asking", np.arange(number, dtype=np.uint64), 0)[:, 0]
+        symbols, sizes = sampler.draw(seeds)
+        return Sessions(symbols, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+Answer = Callable[[ContextSampler, Sessions], Floats]
+
+
+class Asking:
+    """A model made ready for questions: its sessions, and those of models that it may have been."""
+
+    def __init__(self, tree: ContextTree, sampler: ContextSampler, alphabet: tuple[str, ...], max_length: int) -> None:
+        """Keep what questions are about; sessions are drawn at the first."""
+        self._tree, self._sampler, self._alphabet, self._longest = tree, sampler, alphabet, max_length
+
+    @cached_property
+    def _sessions(self) -> Sessions:
+        return Sessions.of(self._sampler, SESSIONS)
+
+    @cached_property
+    def _others(self) -> list[tuple[ContextSampler, Sessions]]:
+        redraws = (Secret.from_seed(number) for number in range(MODELS))
+        samplers = [ContextSampler.of(self._tree, self._longest, redraw) for redraw in redraws]
+        return [(sampler, Sessions.of(sampler, SESSIONS_EACH)) for sampler in samplers]
+
+    def following(self, prefix: list[int], level: float) -> "pl.DataFrame":
+        """Return what comes next; see `SequenceModel.following`."""
+        return self._frame(lambda sampler, _: sampler.chances(prefix), level, [*self._alphabet, None]).sort(
+            "share", descending=True, maintain_order=True
+        )
+
+    def starting(self, level: float) -> "pl.DataFrame":
+        """Return what sessions begin with; see `SequenceModel.starting`."""
+        return self.following([], level).filter(_is_symbol())
+
+    def ending(self, level: float) -> "pl.DataFrame":
+        """Return what sessions end with; see `SequenceModel.ending`."""
+        size = len(self._alphabet)
+
+        def ends(_: ContextSampler, sessions: Sessions) -> Floats:
+            return np.bincount(sessions.symbols[sessions.starts[1:] - 1], minlength=size) / sessions.size
+
+        return self._frame(ends, level, list(self._alphabet)).sort("share", descending=True, maintain_order=True)
+
+    def lengths(self, level: float) -> "pl.DataFrame":
+        """Return how long sessions are; see `SequenceModel.lengths`."""
+        import polars as pl
+
+        def shares(_: ContextSampler, sessions: Sessions) -> Floats:
+            return np.bincount(np.diff(sessions.starts), minlength=self._longest + 1)[1:] / sessions.size
+
+        found = self._frame(shares, level, [None] * self._longest).drop("symbol")
+        return found.select(pl.Series("length", np.arange(1, self._longest + 1)), pl.all())
+
+    def transitions(self, level: float) -> "pl.DataFrame":
+        """Return what follows each symbol, wherever it stands; see `SequenceModel.transitions`."""
+        import polars as pl
+
+        width = len(self._alphabet) + 1
+
+        def shares(_: ContextSampler, sessions: Sessions) -> Floats:
+            after = np.append(sessions.symbols[1:], width - 1)
+            after[sessions.starts[1:] - 1] = width - 1
+            cut = np.zeros(sessions.symbols.size, np.bool_)
+            cut[sessions.starts[1:] - 1] = np.diff(sessions.starts) == self._longest
+            pairs = sessions.symbols[~cut].astype(np.int64) * width + after[~cut]
+            table = np.bincount(pairs, minlength=(width - 1) * width).reshape(-1, width)
+            found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
+            return found
+
+        found = self._frame(shares, level, [*self._alphabet, None] * (width - 1))
+        return found.select(pl.Series("from", np.repeat(self._alphabet, width), pl.String), pl.all())
+
+    def paths(self, length: int, number: int, level: float) -> "pl.DataFrame":
+        """Return the runs that most sessions contain; see `SequenceModel.paths`."""
+        import polars as pl
+
+        runs = _commonest(self._sessions, length, number, len(self._alphabet))
+        found = self._frame(
+            lambda _, sessions: _containing(sessions, runs, len(self._alphabet)), level, [None] * len(runs)
+        )
+        names = pl.Series("path", [[self._alphabet[symbol] for symbol in run] for run in runs], pl.List(pl.String))
+        return found.drop("symbol").select(names, pl.all())
+
+    def funnel(self, steps: list[int], within: int, level: float) -> "pl.DataFrame":
+        """Return the share of sessions that get as far as each step; see `SequenceModel.funnel`."""
+        import polars as pl
+
+        wanted = np.array(steps, np.int32)
+
+        def shares(_: ContextSampler, sessions: Sessions) -> Floats:
+            return count_reaching(sessions.symbols, sessions.starts, wanted, within) / sessions.size
+
+        found = self._frame(shares, level, [self._alphabet[step] for step in steps])
+        return found.rename({"symbol": "step"}).with_columns(pl.col("step").cast(pl.String))
+
+    def _frame(self, answer: Answer, level: float, symbols: Sequence[str | None]) -> "pl.DataFrame":
+        """Return an answer with its intervals: as wide as the models that there may have been differ."""
+        import polars as pl
+
+        if isinstance(level, bool) or not 0.5 <= level < 1:
+            raise InputError(f"`level` must lie between 0.5 and 1, got {level!r}: the share of intervals that hold.")
+        share = answer(self._sampler, self._sessions)
+        every = np.stack([answer(sampler, sessions) for sampler, sessions in self._others])
+        centre = every.mean(axis=0)
+        error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
+        reach = _reach(level) * error
+        low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
+        columns = {"share": share, "error": error, "low": low, "high": high}
+        return pl.DataFrame({"symbol": pl.Series(symbols, dtype=pl.String), **columns})
+
+
+def _is_symbol() -> "pl.Expr":
+    import polars as pl
+
+    return pl.col("symbol").is_not_null()
+
+
+def _reach(level: float) -> float:
+    """Return how many errors an interval reaches: Student's t, for the errors are of so many models only."""
+    from scipy.stats import t
+
+    return float(t.ppf((1.0 + level) / 2.0, MODELS - 1))
+
+
+def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
+    """Return every run of a length as one number, with the number of its session, each pair once."""
+    kinds = size**length
+    if kinds * max(sessions.size, 1) > 2**62:
+        raise InputError("so many symbols have too many runs of this length; ask for shorter ones.")
+    owner = np.repeat(np.arange(sessions.size), np.diff(sessions.starts))
+    symbols = sessions.symbols.astype(np.int64)
+    first = np.arange(max(symbols.size - length + 1, 0))
+    first = first[owner[first] == owner[first + length - 1]]
+    codes = np.zeros(first.size, np.int64)
+    for place in range(length):
+        codes = codes * size + symbols[first + place]
+    owners, found = np.divmod(np.unique(owner[first] * kinds + codes), kinds)
+    return found, owners
+
+
+def _commonest(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
+    codes, _ = _runs(sessions, length, size)
+    distinct, counts = np.unique(codes, return_counts=True)
+    top = distinct[np.argsort(-counts, kind="stable")[:number]]
+    columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]
+    return [tuple(int(symbol) for symbol in run) for run in zip(*columns, strict=True)]
+
+
+def _containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> Floats:
+    """Return the share of sessions that contain each run."""
+    if not runs:
+        return np.empty(0)
+    codes, _ = _runs(sessions, len(runs[0]), size)
+    wanted = np.array(
+        [sum(symbol * size ** (len(run) - 1 - place) for place, symbol in enumerate(run)) for run in runs]
+    )
+    order = np.argsort(wanted)
+    at = np.minimum(np.searchsorted(wanted[order], codes), wanted.size - 1)
+    hits = wanted[order][at] == codes
+    shares = np.empty(wanted.size)
+    shares[order] = np.bincount(at[hits], minlength=wanted.size) / sessions.size
+    return shares

@@ -1,0 +1,25 @@
+"""Numbers for post-processing, and for models that are only compared with: no privacy rests on them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Source
+
+Floats = NDArray[np.float64]
+
+
+def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
+    """Return float64 (size, 2), above 0 and below 1, a function of secret and purpose."""
+    words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, :2]
+    found: Floats = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return found
+
+
+def laplace(secret: "Source", purpose: str, size: int) -> Floats:
+    """Return float64 (size,), Laplace numbers of scale 1."""
+    two = np.log(uniforms(secret, purpose, size))
+    found: Floats = two[:, 0] - two[:, 1]
+    return found

@@ -1,0 +1,151 @@
+"""From noisy counts of contexts to chances: post-processing of what was released.
+
+Bottom up, a node's own counts and the sum of its children's are averaged, each by its precision. Top down, each count
+is expected to be its context's total times the chance one symbol shorter, and is drawn towards that as far as all
+counts of its kind together say (`kernels/shrinking.py`): where noise drowns it, the shorter context's chance stays.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
+from voxpop.sequences.context_tree import OTHERS, ContextTree
+from voxpop.sequences.redrawing import laplace, uniforms
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Source
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
+"""Of the cells of ratios of counts to what was expected."""
+STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
+"""Expected counts, in scales of the noise, that part bins whose ratios are told apart."""
+TRUSTED_MEANS = 4
+"""Below this stratum noise hides the mean ratio, which is then taken to be 1."""
+FEWEST, MOST, ROUNDS = 30, 4_000, 30
+LEAST = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settled:
+    """What is believed of a tree.
+
+    Attributes:
+        chances: float64 (nodes, width), of each symbol to follow.
+        totals: float64 by node, how often its context occurs.
+        ends: how many sequences end before they are cut, or at least as many as there must be.
+    """
+
+    chances: Floats
+    totals: Floats
+    ends: float
+
+
+def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
+    """Return the chances of all nodes.
+
+    Args:
+        tree: public.
+        redraw: draws what the counts may have been, rather than their means.
+
+    Returns:
+        The chances and totals.
+    """
+    counts, scales = _combined(tree)
+    chances = np.zeros((tree.nodes, tree.width))
+    totals = np.zeros(tree.nodes)
+    root = np.maximum(counts[0], 0.01)
+    if redraw is not None:
+        root = np.maximum(counts[0] + scales[0] * laplace(redraw, "settling/root", tree.width), 0.01)
+    chances[0], totals[0] = root / root.sum(), root.sum()
+    ends = max(float(root[-1]), totals[0] / tree.max_length)
+    for depth in range(1, int(tree.depths.max(initial=0)) + 1):
+        level = np.flatnonzero(tree.depths == depth)
+        named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
+        rows, lengths = tree.contexts[named], (tree.contexts[named] >= 0).sum(axis=1)
+        totals[named] = gram_totals(tree, Settled(chances, totals, ends), rows, lengths, tree.begun[named])
+        held = np.bincount(tree.parents[named], weights=totals[named], minlength=tree.nodes)
+        totals[rest] = np.maximum(totals - held, 1.0)[tree.parents[rest]]
+        for nodes in (named, rest):
+            if nodes.size:
+                size, purpose = nodes.size * tree.width, f"settling/{depth}/{nodes is rest}"
+                drawn = None if redraw is None else uniforms(redraw, purpose, size)
+                expected = totals[nodes, None] * chances[tree.parents[nodes]]
+                believed = _believed(counts[nodes], expected, np.repeat(scales[nodes, None], tree.width, 1), drawn)
+                believed[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
+                chances[nodes] = believed / believed.sum(axis=1, keepdims=True)
+    return Settled(chances, totals, ends)
+
+
+def gram_totals(tree: ContextTree, settled: Settled, rows: Int32s, lengths: Int64s, begun: NDArray[np.bool_]) -> Floats:
+    """Return how often grams occur, by the chain rule along the longest contexts whose chances are known.
+
+    Args:
+        tree: public.
+        settled: known for all contexts that are shorter than the grams.
+        rows: int32 (grams, most), symbols from the left, padded.
+        lengths: int64 by gram.
+        begun: by gram, whether only beginnings of sequences count.
+
+    Returns:
+        float64 by gram.
+    """
+    totals = np.where(begun, settled.ends, settled.totals[0])
+    for place in range(int(lengths.max(initial=0))):
+        more = np.flatnonzero(lengths > place)
+        nodes = tree.find(rows[more], np.full(more.size, place), begun[more])
+        exact = (tree.depths[nodes] == place + begun[more]) & (tree.before[nodes] != OTHERS)
+        above = np.where(exact, settled.totals[nodes], totals[more])
+        totals[more] = above * settled.chances[nodes, rows[more, place]]
+    return totals
+
+
+def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
+    """Return each node's counts, its own and its children's averaged by precision, and the scale of their noise."""
+    counts, variances = tree.counts.astype(np.float64), tree.scales**2
+    for depth in range(int(tree.depths.max(initial=0)), 0, -1):
+        level = np.flatnonzero(tree.depths == depth)
+        sums, noise = np.zeros_like(counts), np.zeros(tree.nodes)
+        np.add.at(sums, tree.parents[level], counts[level])
+        np.add.at(noise, tree.parents[level], variances[level])
+        above = np.unique(tree.parents[level])
+        weight = variances[above] / (variances[above] + noise[above])
+        counts[above] += weight[:, None] * (sums[above] - counts[above])
+        variances[above] *= 1.0 - weight
+    return counts, np.sqrt(variances)
+
+
+def _believed(noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None) -> Floats:
+    """Return the mean, or a draw, of what each count may have been, given what all of them look like."""
+    flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
+    strata = np.searchsorted(STRATA, mean / scale)
+    weights = _ratios(flat, mean, scale, strata)
+    centre = weights @ ((EDGES[1:] + EDGES[:-1]) / 2)
+    centre[TRUSTED_MEANS:] = 1.0
+    mean = mean / centre[strata]
+    if drawn is None:
+        found = mean_counts(flat, mean, scale, EDGES, weights, strata)
+    else:
+        found = draw_counts(flat, mean, scale, EDGES, weights, strata, drawn)
+    return np.maximum(found, LEAST).reshape(noisy.shape)
+
+
+def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s) -> Floats:
+    """Return the weights of ratios in each stratum; where few bins or much noise say little, those of the one above."""
+    middle = np.sqrt(np.maximum(EDGES[1:], 1e-3) * np.maximum(EDGES[:-1], 1e-3))
+    fitted = np.diff(EDGES) * np.exp(-middle)
+    fitted /= fitted.sum()
+    weights = np.empty((STRATA.size + 1, fitted.size))
+    for stratum in range(STRATA.size, -1, -1):
+        mine = np.flatnonzero(strata == stratum)
+        if mine.size >= FEWEST:
+            some = mine[:: 1 + mine.size // MOST]
+            fitted = fit_ratios(noisy[some], mean[some], scale[some], EDGES, fitted, ROUNDS)
+        weights[stratum] = fitted
+    return weights

@@ -1,0 +1,76 @@
+"""`voxpop ask`: questions to a saved model, from a shell."""
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.cli.ask import Question
+
+LETTERS = ["a", "b", "c"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A saved model of contexts; one in three users begins with b."""
+    pages = [["a", "b"], ["a"], ["b", "a", "c", "c"]] * 400
+    corpus = vp.read(pl.DataFrame({"who": range(1200), "pages": pages}), user="who", sequence="pages")
+    made = vp.Sequences(max_length=5, max_gram=3, alphabet=LETTERS).release(corpus, vp.Budget(4), seed=1)
+    made.save(tmp_path / "model")
+    return made
+
+
+@pytest.mark.parametrize("question", Question)
+def test_every_question_has_the_answer_of_the_model(voxpop, model, question):
+    """For machines: the rows of the method of that name, and the level."""
+    symbols, within = ["a", "c"], 2
+    options = {
+        "next": (["--symbols", "a,c"], lambda: model.following(symbols, 0.8)),
+        "paths": (["--length", 2, "--first", 3], lambda: model.paths(2, 3, 0.8)),
+        "funnel": (["--symbols", "a,c", "--within", within], lambda: model.funnel(symbols, within, 0.8)),
+        "lengths": ([], lambda: model.lengths(0.8)),
+        "starts": ([], lambda: model.starting(0.8)),
+        "ends": ([], lambda: model.ending(0.8)),
+        "transitions": ([], lambda: model.transitions(0.8)),
+    }
+    given, answer = options[question.value]
+    content = voxpop("ask", "model", question.value, *given, "--level", 0.8, "--json").json
+    assert content == {"question": question.value, "level": 0.8, "answer": answer().to_dicts()}
+    assert content["answer"]
+
+
+def test_people_read_a_share_its_interval_and_what_it_is_of(voxpop, model):
+    """One line each, the end of a sequence in words, as many as asked for."""
+    code, out, err = voxpop("ask", "model", "starts")
+    assert (code, err) == (0, "")
+    first = model.starting().row(0, named=True)
+    shown = f"{first['share']:.4f}   ({first['low']:.4f} to {first['high']:.4f})   {first['symbol']}"
+    assert out.splitlines()[0].strip() == shown
+    assert len(out.splitlines()) == 3
+    assert "(end)" in voxpop("ask", "model", "next", "--symbols", "a,b").out
+    assert voxpop("ask", "model", "paths", "--length", 2).out.splitlines()[0].endswith("   a b")
+    assert "a -> b" in voxpop("ask", "model", "transitions").out
+    assert len(voxpop("ask", "model", "transitions", "--first", 4).out.splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["model", "lengths", "--symbols", "a"], "--symbols belongs to next and funnel"),
+        (["model", "next", "--symbols", "nowhere"], "not in the alphabet"),
+        (["model", "funnel"], "one step at least"),
+        (["model", "paths", "--level", "1"], "level"),
+        (["nothing", "paths"], "nothing"),
+        (["model", "weather"], "weather"),
+    ],
+)
+def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
+    """Symbols where none belong, unknown ones, no steps, no level, no model, no question."""
+    assert words in voxpop("ask", *arguments).complaint
+
+
+def test_a_model_of_grams_says_what_to_do(voxpop, tmp_path):
+    """Intervals belong to contexts."""
+    corpus = vp.read(pl.DataFrame({"who": range(300), "pages": [["a", "b"]] * 300}), user="who", sequence="pages")
+    grams = vp.Sequences(max_length=5, alphabet=LETTERS, tree="grams").release(corpus, vp.Budget(4), seed=1)
+    grams.save(tmp_path / "model")
+    assert 'tree="contexts"' in voxpop("ask", "model", "paths").complaint

@@ -1,0 +1,41 @@
+"""An alphabet found on the way: one budget, one guarantee."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+
+PAGES = ["home", "news", "sport", "weather"]
+
+
+def test_one_call_finds_the_alphabet_and_counts(visits):
+    """The guarantee is the whole budget's, and the alphabet is what was found."""
+    model = vp.Sequences(max_length=8, max_gram=3, alphabet="find").release(visits, vp.Budget(4, 1e-6))
+    assert list(model.alphabet) == PAGES
+    assert model.guarantee == vp.Guarantee(4, 1e-6)
+    assert model.sequences == pytest.approx(6000, rel=0.1)
+    assert not vp.Sequences(alphabet="find").release(visits, vp.Budget(4, 1e-6), seed=1).guarantee.private
+
+
+@given(st.floats(1e-3, 1e3))
+def test_both_steps_spend_no_more_than_the_budget(epsilon):
+    """In exact fractions, and hardly less."""
+    plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
+    spent = Fraction(plan.finding.epsilon) + Fraction(plan.counting.epsilon)
+    assert spent <= Fraction(epsilon)
+    assert float(spent) == pytest.approx(epsilon)
+    assert plan.finding.delta == plan.guarantee.delta == 1e-7
+
+
+def test_finding_needs_a_delta_and_users(visits):
+    """Without delta no token can be found; without enough users none is."""
+    with pytest.raises(vp.errors.BudgetError, match="delta"):
+        vp.Sequences(alphabet="find").plan(vp.Budget(1))
+    for fixed in ({"tree": "contexts"}, {"leaves": "all"}):
+        with pytest.raises(vp.errors.InputError, match="more symbols"):
+            vp.Sequences(alphabet="find", **fixed).plan(vp.Budget(1, 1e-7))
+    with pytest.raises(vp.errors.InputError, match="no alphabet"):
+        vp.Sequences(alphabet="find").release(visits, vp.Budget(0.01, 1e-9))
