@@ -14,10 +14,7 @@
 | `widths.py` | how much numbers of 32 bits can tell apart |
 | `pool_batches.py` | the pools of users, some hundred thousand items at a time |
 | `pools.py` | adaptive rounds over what users hold |
-<<<<<<< HEAD
-=======
 | `pool_users.py` | the users' side of adaptive rounds |
->>>>>>> main
 """
 
 from voxpop.corpus.corpus import Corpus

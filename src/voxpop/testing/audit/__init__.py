@@ -9,11 +9,8 @@
 | `copies.py` | many copies of one tiny collection side by side, each with items and users of its own |
 | `votes_cases.py` | n-grams as they run by default: guided, thresholds from votes, several lengths |
 | `engines.py`, `memory_cases.py` | the same collections within a memory limit, or on Spark |
-<<<<<<< HEAD
 | `contexts_cases.py` | sequences by contexts |
 | `tails.py` | exact tails of integer Laplace noise |
-=======
->>>>>>> main
 | `adaptive_cases.py` | the worst cases of adaptive rounds, the default set union |
 """
 
