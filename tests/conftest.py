@@ -5,6 +5,8 @@ import itertools
 import os
 from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: more threads wait for each other
+
 import pytest
 from hypothesis import HealthCheck, settings
 

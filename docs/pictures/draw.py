@@ -237,29 +237,6 @@ def hitters() -> plt.Figure:
     return figure
 
 
-def sequences() -> plt.Figure:
-    """Relative error of count queries on MSNBC against epsilon."""
-    models = {
-        "unigrams": (OTHER, "single pages"),
-        "variable, published": (THEIRS, "variable length, published rule"),
-        "prefix tree": ("#7a8793", "prefix tree"),
-        "fixed 3-grams": (ACCENT, "fixed 3-grams"),
-        "variable, balanced": (OURS, "variable length (default)"),
-    }
-    rows = results("sequences_msnbc_queries")
-    figure, plot = plt.subplots(figsize=(7.4, 3.6), constrained_layout=True)
-    for model, (color, label) in models.items():
-        mine = [row for row in rows if row["model"] == model]
-        x, y = ([number(row[name]) for row in mine] for name in ("epsilon", "held to 4"))
-        plot.plot(x, y, "o-", color=color, lw=2.2, markersize=4, label=label)
-    plot.set(xlabel="epsilon", ylabel="relative error of counts", xscale="log", ylim=(0, 0.95))
-    plot.set_xticks([0.1, 0.25, 0.5, 1, 1.5], ["0.1", "0.25", "0.5", "1", "1.5"])
-    plot.minorticks_off()
-    plot.grid(axis="y", alpha=0.25)
-    plot.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
-
-
 PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "overview.svg": overview,
     "phrases.svg": phrases,
@@ -269,7 +246,6 @@ PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "weightings.svg": weightings,
     "coverage.svg": coverage,
     "hitters.svg": hitters,
-    "sequences.svg": sequences,
 }
 
 

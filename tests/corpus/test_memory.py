@@ -60,7 +60,7 @@ def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFr
 def contents(release: object) -> object:
     """Return what a release or a model says."""
     tree = getattr(release, "tree", None)
-    return list(release) if tree is None else (tree.counts.tolist(), tree.symbols.tolist())
+    return list(release) if tree is None else (tree.counts.tolist(), tree.parents.tolist())
 
 
 def same(first: vp.Corpus, second: vp.Corpus) -> bool:

@@ -26,7 +26,7 @@ sys.exit(main(sys.argv[1:]))
 """
 RELEASING = {
     "items": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6],
-    "rounds": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--rounds", 2],
+    "rounds": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--weighting", "weighted", "--rounds", 2],
     "ngrams": ["ngrams", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--max-length", 3],
     "sequences": ["sequences", "--text", "text", "--epsilon", 4, "--alphabet", ",".join(SHARED), "--synthesize", 9],
     "hitters": ["hitters", "--text", "text", "--epsilon", 8, "--delta", 1e-4, "--max-length", 4],

@@ -199,7 +199,7 @@ def test_check_charged_is_exact():
 
 def test_rounds_on_different_grids_are_not_added_up():
     """One novelty and one sensitivity would not hold for both."""
-    one, other = (vp.SetUnion(limit=limit).plan(vp.Budget(1, 1e-6)).rounds[0] for limit in (2, 100))
+    one, other = (vp.SetUnion(limit, "l2-descent").plan(vp.Budget(1, 1e-6)).rounds[0] for limit in (2, 100))
     with pytest.raises(InternalError, match="differ"):
         rounds_delta([one, other], 1.0)
 

@@ -246,7 +246,9 @@ def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds, wor
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
 def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     """The root spends its share of epsilon exactly, over the most that one user can move."""
-    plan = planned(vp.Sequences(max_length=longest, max_gram=gram, alphabet=["a", "b", "c"]), vp.Budget(epsilon))
+    plan = planned(
+        vp.Sequences(max_length=longest, max_gram=gram, alphabet=["a", "b", "c"], tree="grams"), vp.Budget(epsilon)
+    )
     if plan is None:
         return
     ledger = plan._ledger()

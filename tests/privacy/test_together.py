@@ -66,7 +66,7 @@ def test_events_agree_with_our_own_composition(epsilon):
     """Set union, n-grams and counts through dp-accounting: within the leak of events and its discretisation."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
-        vp.SetUnion(limit=10).plan(budget).guarantee,
+        vp.SetUnion(limit=10, weighting="l2-descent").plan(budget).guarantee,
         vp.NGrams(max_length=3, limit=10).plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
@@ -87,7 +87,7 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_together_never_exceeds_sums(count):
     """Epsilon at most the sum, delta the sum; one release is itself."""
-    whole = together([vp.SetUnion(limit=10).plan(vp.Budget(1, 1e-9)).guarantee] * count)
+    whole = together([vp.SetUnion(limit=10, weighting="l2-descent").plan(vp.Budget(1, 1e-9)).guarantee] * count)
     assert whole.delta == pytest.approx(count * 1e-9)
     assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count
 

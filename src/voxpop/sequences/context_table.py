@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.arrow import array_of, int64_array, string_array
+from voxpop.arrow import array_of, int64_array, lists_of, string_array
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ def context_table(model: "SequenceModel", tree: ContextTree) -> "pl.DataFrame":
 
 def context_columns(tree: ContextTree) -> pa.Table:
     """Return the columns of a tree, one row per node."""
-    counts = pa.ListArray.from_arrays(
-        pa.array(np.arange(0, tree.counts.size + 1, tree.width), pa.int32()), pa.array(tree.counts.ravel(), pa.int64())
-    )
+    counts = lists_of(int64_array(tree.counts.ravel()), np.full(tree.counts.size // tree.width, tree.width))
     return pa.table(
         {
             "parent": array_of(tree.parents),

@@ -57,7 +57,7 @@ class SequencePlan:
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.Sequences(max_length=20, max_gram=5, alphabet=["a", "b", "c"]).plan(vp.Budget(1))
+        >>> plan = vp.Sequences(max_length=20, max_gram=5, alphabet=["a", "b", "c"], tree="grams").plan(vp.Budget(1))
         >>> plan.scale, round(plan.threshold, 2)
         (100.0, 40.55)
     """

@@ -180,7 +180,9 @@ def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatc
     wanted = list(dict.fromkeys(columns))
     with _open(path) as stream:
         found = _json_reader(stream, path, block).schema
-        check_columns(columns, found.names, path.name)
+        with _explained(path, "has a column whose name cannot be read"):
+            names = found.names
+        check_columns(columns, names, path.name)
     # Texts stay texts: whether all of them look like dates is for no reader to find out.
     schema = pa.schema([(name, _undated(found.field(name).type)) for name in wanted])
     with _open(path) as stream:

@@ -9,7 +9,7 @@ here is a statement about the paper; compare with care.
 + beta sigma goes back to those who gave it, in proportion; each user adds 1 / d_max of what it got back to each of
 its items; at last everybody adds 1 / sqrt(n) - 1 / n. Users of more items give 1 / sqrt(n). With even shares the
 extra user moves the weights by at most sqrt(1 + s (1 - s) / d_max) in l2, where s is the share of it that is sent
-back: above 1, though little (1.0025 for d_max 50). `tests/evaluate/test_adaptive.py` finds it on this code;
+back: above 1, though little (1.0025 for d_max 50). `tests/evaluate/test_mad.py` finds it on this code;
 `even_sensitivity` says where it comes from.
 
 *MAD2R.* A first round of MAD; then what it released, and what will hardly be released (noisy weight + C_ub sigma
