@@ -330,7 +330,7 @@ class Release:
             >>> from voxpop.release.stored_plan import StoredPlan
             >>> words = Release.from_items(pa.array(["it's", "tea"]), StoredPlan({}), Guarantee(4, 1e-7))
             >>> words.to_sql("postgres", columns="word")  # doctest: +SKIP
-            '"word" IN (\'it\'\'s\', \'tea\')'
+            a condition in which 'it''s' and 'tea' are the words
         """
         from voxpop.release.exports.sql import sql_of
 
