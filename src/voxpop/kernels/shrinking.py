@@ -21,7 +21,8 @@ LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good
 @jit
 def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, like: Floats, first: Floats) -> None:
     """Write the likelihood of each cell, and that times the cell's mean count, up to one factor for all."""
-    shift = -noisy if noisy < 0.0 else 0.0
+    # From the nearest of all cells: far from them, exponentials of the whole distance lose their digits.
+    shift = max(edges[0] * expected - noisy, noisy - edges[edges.size - 1] * expected, 0.0)
     for cell in range(edges.size - 1):
         low, high = edges[cell] * expected, edges[cell + 1] * expected
         mass, moment = 0.0, 0.0
@@ -32,7 +33,7 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
             continue
         if low < noisy:
             top = min(high, noisy)
-            near, far = np.exp(-(noisy - top) / scale), np.exp(-(noisy - low) / scale)
+            near, far = np.exp(-(noisy - top - shift) / scale), np.exp(-(noisy - low - shift) / scale)
             mass += scale * (near - far)
             moment += scale * (near * top - far * low) - scale * scale * (near - far)
         if high > noisy:
