@@ -75,11 +75,14 @@ def two_files():
 
 
 def tree_of(corpus, combine):
-    """Return the counts of a release of sequences without noise to speak of."""
+    """Return the counts of releases of sequences without noise to speak of, of both trees."""
     alphabet = [f"{prefix}{page}" for prefix in "ab" for page in range(9)]
-    sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=alphabet, combine=combine)
-    tree = sequences.release(corpus, vp.Budget(200), seed=3).tree
-    return tree.counts.tolist(), tree.symbols.tolist(), tree.parents.tolist()
+    found = []
+    for kind in ("grams", "contexts"):
+        sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=alphabet, combine=combine, tree=kind)
+        tree = sequences.release(corpus, vp.Budget(200), seed=3).tree
+        found.append((tree.counts.tolist(), tree.parents.tolist()))
+    return found
 
 
 @pytest.mark.parametrize("combine", ["sample", "concatenate"])
