@@ -48,7 +48,9 @@ def crowd(users: int = 240) -> pl.DataFrame:
             start = rng.randrange(7)
             text = " ".join([*WORDS[start : start + 4], f"own{user}"] if user % 11 else [])
             rows.append((user * 1_000_003, text))
-    return pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    # A user's documents in the order of their contents, as Spark has them; users out of order all the same.
+    table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    return table.with_columns(pl.col("what").sort().over("who"))
 
 
 def items_of(table: pl.DataFrame) -> pl.DataFrame:

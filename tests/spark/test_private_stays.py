@@ -8,7 +8,7 @@ import pytest
 from framed import framed
 
 import voxpop as vp
-from voxpop.errors import InputError, InternalError, SourceError, VoxpopError
+from voxpop.errors import InputError, SourceError, VoxpopError
 from voxpop.privacy.secret import Secret
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
@@ -110,7 +110,7 @@ def quoting_tokenizer(texts):
 @pytest.mark.parametrize(
     ("arguments", "values", "error", "message"),
     [
-        ({"text": "what", "tokenizer": quoting_tokenizer}, [CANARY], InternalError, "ValueError"),
+        ({"text": "what", "tokenizer": quoting_tokenizer}, [CANARY], InputError, "ValueError"),
         (
             {"text": "what", "tokenizer": lambda texts: [[1]] * len(texts)},
             [CANARY],
