@@ -123,10 +123,15 @@ def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator
         null_values=[""],
     )
     parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    # A pass of its own: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
+    with _open(path) as stream, _explained(path, "cannot be read as a table"):
+        quotes = FollowedQuotes(stream, delimiter, path.name)
+        while quotes.read(block):
+            pass
     with _open(path) as stream:
         with _explained(path, "cannot be read as a table"):
             reader = arrow_csv.open_csv(
-                FollowedQuotes(stream, delimiter, path.name),
+                stream,
                 arrow_csv.ReadOptions(block_size=block),
                 parse_options=parse,
                 convert_options=convert,
