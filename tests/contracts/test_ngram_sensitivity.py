@@ -144,11 +144,11 @@ def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch)
     """A twin that prunes pairs which few users wrote, as frequency cuts before voting would."""
     real = levels_module.number_pairs
 
-    def thrifty(ids, partners, offset, begin, end, need, estimates):
-        names, table = real(ids, partners, offset, begin, end, need, estimates)
+    def thrifty(ids, partners, offset, begin, end, need, estimates, most):
+        names, count, table = real(ids, partners, offset, begin, end, need, estimates, most)
         uses = np.bincount(ids[ids >= 0], minlength=names.size + 1)
         ids[(ids >= 0) & (uses[np.maximum(ids, 0)] < 3)] = -1
-        return names, table
+        return names, count, table
 
     monkeypatch.setattr(levels_module, "THREADS", 1)
     monkeypatch.setattr(levels_module, "number_pairs", thrifty)

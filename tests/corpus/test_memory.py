@@ -141,7 +141,7 @@ def test_other_mechanisms_are_the_same_or_refused():
 def test_too_many_distinct_tokens_or_phrases_are_refused():
     """Before the system runs out: the message says how much would do, and to a power of two only."""
     corpus = vp.read(table(20_000, 600), user="who", text="text")
-    with pytest.raises(MemoryLimitError, match=r"distinct tokens or pairs do not fit .* 1GiB would do"):
+    with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would do"):
         vp.SetUnion().release(corpus.within(tiny(1000)), BUDGET)
     room = 48 * len(corpus.vocabulary) + 1000
     levels = corpus.within(tiny(room)).levels()
