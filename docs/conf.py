@@ -104,7 +104,14 @@ def _first_line(value: object) -> str:
     return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|")
 
 
+def without_tables(app, what, name, obj, options, lines) -> None:
+    """Leave out the tables of files in the docstrings of packages: they are for who reads the code."""
+    if what == "module":
+        lines[:] = [line for line in lines if not line.startswith("|")]
+
+
 def setup(app: Sphinx) -> None:
     """Connect the table of public names, and a lexer that takes no output for a prompt."""
+    app.connect("autodoc-process-docstring", without_tables)
     app.add_lexer("console", ConsoleLexer)
     app.connect("source-read", list_public_names)
