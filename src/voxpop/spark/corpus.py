@@ -76,7 +76,7 @@ class SparkCorpus:
 def _spread(what: str) -> InputError:
     return InputError(
         f"a corpus on Spark has no {what}: its users stay on their executors. Set union, n-grams, counts and sequences "
-        "run on it; for focused rounds, heavy hitters, comparisons and baselines read a table on this machine."
+        "run on it; for heavy hitters, comparisons and baselines read a table on this machine."
     )
 
 
