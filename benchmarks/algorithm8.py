@@ -8,7 +8,7 @@ from numba import njit
 import voxpop as vp
 from voxpop.privacy.decide import ThresholdRule, decide
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.rule import CalibratedRule, RuleSetting, WeightingRule
 
 
 @njit(nogil=True)
@@ -27,7 +27,7 @@ def _descend(histogram, items, starts, cutoff):
         histogram[mine] += np.minimum(gaps, level)
 
 
-class _Algorithm8(Sharing):
+class _Algorithm8(WeightingRule):
     """The rule, for a histogram of doubles kept beside the integer one."""
 
     sequential = True
@@ -53,7 +53,7 @@ def released_not_private(corpus: vp.Corpus, budget: vp.Budget, limit: int, alpha
     plan = vp.SetUnion(limit=limit, weighting="l2-descent", alpha=alpha, accounting="published").plan(budget)
     bits = 40
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
-    shares = BoundShares(_Algorithm8(), replace(Setting(limit, 2, bits), cutoff=cutoff))
+    shares = CalibratedRule(_Algorithm8(), replace(RuleSetting(limit, 2, bits), cutoff=cutoff))
     secret = Secret.fresh()
     histogram = corpus.weigh(shares, limit, None, secret)
     rule = ThresholdRule("gaussian", plan.sigma, round(plan.threshold * 2**bits), 2.0**-bits)

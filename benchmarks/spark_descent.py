@@ -9,7 +9,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.common import BUDGET, posts, table
-from voxpop.privacy.coins import Coins
+from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.secret import Secret
 
 PARTS = (1, 2, 8, 64, 256)
@@ -42,11 +42,11 @@ def released(round_plan: object, corpus: vp.Corpus, parts: int, secret: Secret) 
     histogram = np.zeros(len(corpus.vocabulary), np.int64)
     for part in range(parts):
         mine = np.flatnonzero(places == part)
-        found = users_of(corpus, mine).levels().weigh(shares, shares.setting.limit, secret, "length 1")
+        found = users_of(corpus, mine).length_walk().weigh(shares, shares.setting.limit, secret, "length 1")
         total[found.ids] += found.weights
         histogram[found.ids] = np.where(total[found.ids] >= 2.0**61, 2**61, histogram[found.ids] + found.weights)
     held = np.flatnonzero(histogram)
-    coins = Coins(round_plan.rule(BUDGET), secret, "noise/length 1")
+    coins = ReleaseDecisions(round_plan.rule(BUDGET), secret, "noise/length 1")
     return int(coins(histogram[held], held, None).sum())
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.common import ROOT, posts, seconds, table
 from voxpop.corpus.bound import bounded_sets
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.cells import SHARINGS
-from voxpop.weighting.sharing import Setting
+from voxpop.weighting.rule import RuleSetting
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 sys.path.insert(0, str(ROOT / "tests"))
 import naive
@@ -37,12 +37,12 @@ def main() -> None:
     }
     rows = [["weighting", "kernel, s", "plain Python, s", "ratio"]]
     for (name, norm), loop in loops.items():
-        sharing = SHARINGS[name]
-        bits = sharing.bits(CUTOFF)
-        setting = Setting(100, norm, bits, round(CUTOFF * 2**bits))
+        weighting_rule = WEIGHTING_RULES[name]
+        bits = weighting_rule.bits(CUTOFF)
+        setting = RuleSetting(100, norm, bits, round(CUTOFF * 2**bits))
         fresh = [np.zeros(len(corpus.vocabulary), np.int64) for _ in range(6)]
-        sharing.add(fresh.pop(), items[:0], starts[:1], setting)
-        kernel = seconds(lambda s=sharing, t=setting, f=fresh: s.add(f.pop(), items, starts, t), 5)
+        weighting_rule.add(fresh.pop(), items[:0], starts[:1], setting)
+        kernel = seconds(lambda s=weighting_rule, t=setting, f=fresh: s.add(f.pop(), items, starts, t), 5)
         plain = seconds(loop, 1) * (80 if name == "l1-descent" else 1)
         rows.append([name, f"{kernel:.3f}", f"{plain:.1f}", f"{plain / kernel:,.0f}"])
     note = (

@@ -26,16 +26,16 @@ class NaiveEngine:
     reading: str = "tokens"
     keys: Keys = WORDS
 
-    def remaining(self):
+    def round_walk(self):
         return NaiveRounds(self)
 
     def pools(self, secret):
         return NaivePools(self, secret)
 
-    def levels(self):
+    def length_walk(self):
         return NaiveLengths(self)
 
-    def counting(self, alphabet, max_length, combine, secret):
+    def tree_walk(self, alphabet, max_length, combine, secret):
         cut = (
             one_sequence(key, documents, alphabet, max_length, combine, secret) for key, documents in self.users.items()
         )
@@ -44,11 +44,11 @@ class NaiveEngine:
     def gathered(self):
         return corpus_of(list(self.users.values()), list(self.users))
 
-    def in_order(self, shares, secret, occasion):
+    def in_order(self, shares, secret, pass_name):
         """Return keys and documents; by a keyed hash, ties by the key, where the order matters."""
         if not shares.sequential:
             return list(self.users.items())
-        keyed = [(draw(secret, f"order/{occasion}", key, 0), key) for key in self.users]
+        keyed = [(draw(secret, f"order/{pass_name}", key, 0), key) for key in self.users]
         return [(key, self.users[key]) for _, key in sorted(keyed)]
 
 
@@ -69,7 +69,7 @@ def weighed(
     shares,
     limit,
     secret,
-    occasion,
+    pass_name,
     *,
     kept: bool = False,
 ) -> dict[Name, int]:
@@ -78,7 +78,7 @@ def weighed(
     for key, held in users:
         items = list(dict.fromkeys(held))
         if len(items) > limit:
-            priority = {item: draw(secret, f"sample/{occasion}", key, name_of(item)) for item in items}
+            priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
             lowest = set(sorted(items, key=priority.__getitem__)[:limit])
             items = [item for item in items if item in lowest]
         ids = items if kept else range(len(items))  # what is kept goes by its rank, everything else by any number
@@ -99,10 +99,14 @@ class NaiveWeights:
     def chosen(self, decision):
         return np.array(self._named([item for item in self.weights if self._ask(decision, item)]), np.int64)
 
-    def graded(self, grades, lucky, theirs):
-        found = {item: int(self._ask(grades, item)) for item in self.weights}
-        found |= {name: grade for name, grade in zip(lucky.tolist(), theirs.tolist(), strict=True) if name not in found}
-        reached = sorted(item for item, grade in found.items() if grade > 0)
+    def noisy_levels(self, levels, spurious_names, theirs):
+        found = {item: int(self._ask(levels, item)) for item in self.weights}
+        found |= {
+            name: level
+            for name, level in zip(spurious_names.tolist(), theirs.tolist(), strict=True)
+            if name not in found
+        }
+        reached = sorted(item for item, level in found.items() if level > 0)
         return np.array(self._named(reached), np.int64), np.array([found[item] for item in reached], np.int64)
 
     def texts(self, ids):
@@ -138,21 +142,21 @@ class NaivePools:
     def name(self, word):
         return text_name(self.secret, word)
 
-    def opening(self, shares, limit, decision, occasion):
-        weights = NaiveWeights(weighed(self.users, self.name, shares, limit, self.secret, occasion))
+    def opening(self, shares, limit, decision, pass_name):
+        weights = NaiveWeights(weighed(self.users, self.name, shares, limit, self.secret, pass_name))
         self.decide({weights.words[number] for number in weights.chosen(decision)}, released=True)
 
-    def draw(self, size, occasion):
+    def draw(self, size, pass_name):
         drawn = []
         for key, items in self.users:
             first = sorted(
-                items, key=lambda item, key=key: draw(self.secret, f"sample/{occasion}", key, self.name(item))
+                items, key=lambda item, key=key: draw(self.secret, f"sample/{pass_name}", key, self.name(item))
             )
             drawn.append((key, [item for item in items if item in first[:size]]))
         self.users = drawn
 
-    def advance(self, shares, limit, step, occasion):
-        weights = weighed(self.users, self.name, shares, limit, self.secret, occasion)
+    def advance(self, shares, limit, step, pass_name):
+        weights = weighed(self.users, self.name, shares, limit, self.secret, pass_name)
         for item in {item for _, items in self.users for item in items}:
             content = np.frombuffer(item.encode(), np.uint8)
             name = self.secret.text_draws("words", content, np.array([0, content.size]))
@@ -182,12 +186,12 @@ class NaiveRounds:
     def __init__(self, engine: NaiveEngine):
         self.engine, self.out, self.last = engine, set(), None
 
-    def weigh(self, shares, limit, secret, occasion):
+    def weigh(self, shares, limit, secret, pass_name):
         users = [
             (key, [token for document in documents for token in document if token not in self.out])
-            for key, documents in self.engine.in_order(shares, secret, occasion)
+            for key, documents in self.engine.in_order(shares, secret, pass_name)
         ]
-        self.last = NaiveWeights(weighed(users, lambda word: text_name(secret, word), shares, limit, secret, occasion))
+        self.last = NaiveWeights(weighed(users, lambda word: text_name(secret, word), shares, limit, secret, pass_name))
         return self.last
 
     def leave_out(self, ids):
@@ -205,7 +209,7 @@ class NaiveLengths:
         self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by itself
         self.words: dict[str, int] = {}
 
-    def weigh(self, shares, limit, secret, occasion):
+    def weigh(self, shares, limit, secret, pass_name):
         users = [
             (key, [self._name(gram) for gram in self._held(documents) if self._name(gram) is not None])
             for key, documents in self.engine.in_order(shares, secret, "all lengths")
@@ -214,7 +218,7 @@ class NaiveLengths:
         def name_of(item):
             return text_name(secret, item) if isinstance(item, str) else item
 
-        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, occasion, kept=self.kept))
+        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, pass_name, kept=self.kept))
         return self.last
 
     def keep(self, names):

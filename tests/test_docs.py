@@ -189,7 +189,7 @@ def test_what_proves_nothing_is_known_by_name():
         "README",
         "errata",
         "algorithm-8",
-        "musts",
+        "obligations",
     }
 
 

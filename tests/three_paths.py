@@ -14,9 +14,9 @@ from voxpop.corpus.limited.ordering import in_weighing_order
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.spark import tasks
 from voxpop.spark.frames import packed, pieces
-from voxpop.spark.remaining import public_words
+from voxpop.spark.round_walk import public_words
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 
@@ -77,7 +77,7 @@ def places_of(tokens, user_start, user_key, corpus):
 
 
 def l2_shares(limit, cutoff):
-    return BoundShares(L2Descent(), Setting(limit, 2, BITS, round(cutoff * 2**BITS)))
+    return CalibratedRule(L2Descent(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
 
 
 def weights_of(histogram):
@@ -89,16 +89,16 @@ def distance(one, other):
     return sum(((one.get(word, 0) - other.get(word, 0)) / 2**BITS) ** 2 for word in {*one, *other}) ** 0.5
 
 
-def weigh_in_memory(corpus, shares, secret, occasion):
-    return weights_of(corpus.weigh(shares, shares.setting.limit, None, secret, occasion))
+def weigh_in_memory(corpus, shares, secret, pass_name):
+    return weights_of(corpus.weigh(shares, shares.setting.limit, None, secret, pass_name))
 
 
-def weigh_within_limit(corpus, shares, secret, occasion, room=1 << 16):
-    return weights_of(corpus.within(tiny(room)).weigh(shares, shares.setting.limit, None, secret, occasion))
+def weigh_within_limit(corpus, shares, secret, pass_name, room=1 << 16):
+    return weights_of(corpus.within(tiny(room)).weigh(shares, shares.setting.limit, None, secret, pass_name))
 
 
-def weigh_on_spark(corpus, shares, secret, occasion, released=()):
-    ballot = tasks.Ballot(shares, shares.setting.limit, secret, occasion)
+def weigh_on_spark(corpus, shares, secret, pass_name, released=()):
+    ballot = tasks.Ballot(shares, shares.setting.limit, secret, pass_name)
     public = packed(public_words(pa.array(released, pa.large_string()))) if released else None
     batches = list(tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), ballot=ballot, public=public))
     if not batches:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from voxpop.testing.audit import Counts, delta_shown, epsilon_shown, surely_refuted
-from voxpop.testing.audit.shown import clopper_pearson, strays, surely_strays
+from voxpop.testing.audit.lower_bounds import clopper_pearson, strays, surely_strays
 
 TRIALS = 40
 

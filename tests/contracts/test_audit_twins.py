@@ -13,10 +13,11 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import voxpop as vp
-from voxpop.corpus import bound, counting, weigh
+from voxpop.corpus import bound, weigh
+from voxpop.corpus import tree_walk as counting
 from voxpop.corpus.limited import ordering
 from voxpop.hitters import simulation
-from voxpop.ngrams import electing
+from voxpop.ngrams import threshold_vote as selecting
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decide import SelectionRule, ThresholdRule
 from voxpop.privacy.trie.discovery import discovery_rate
@@ -27,14 +28,14 @@ from voxpop.testing.audit.contexts_cases import no_end, one_level_of_contexts
 from voxpop.testing.audit.copies import copied_documents
 from voxpop.testing.audit.engines import within_limit
 from voxpop.testing.audit.hitters_cases import near as hitters_near
+from voxpop.testing.audit.lower_bounds import ERROR, surely_strays
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.sequences_cases import one_level
-from voxpop.testing.audit.shown import ERROR, surely_strays
 from voxpop.testing.audit.tails import at_least
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from voxpop.testing.audit.votes_cases import held_by, pairs
 from voxpop.union import plan as plan_module
-from voxpop.weighting import sharing
+from voxpop.weighting import rule as rules_module
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
@@ -105,8 +106,8 @@ def test_noise_redrawn(monkeypatch):
     plan = UNION.plan(BUDGET)
     real = running.chosen
 
-    def twice(rule, histogram, secret, occasion):
-        both = [real(rule, histogram, secret, f"{occasion}/{turn}") for turn in (1, 2)]
+    def twice(rule, histogram, secret, pass_name):
+        both = [real(rule, histogram, secret, f"{pass_name}/{turn}") for turn in (1, 2)]
         return np.union1d(*both)
 
     monkeypatch.setattr(running, "chosen", twice)
@@ -141,7 +142,7 @@ def test_threshold_off_by_one_user():
 
 def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
     """Weights in steps of an eighth, and a threshold one of these too low."""
-    monkeypatch.setattr(sharing, "ADDITIVE_BITS", 3)
+    monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.SetUnion(limit=LIMIT, weighting="weighted").plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
     case, trials = alone(plan, LIMIT, "alone"), 400_000
@@ -183,9 +184,9 @@ def test_a_vote_less_is_enough(monkeypatch):
 def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
     """Half as often as noise would release them, and hardly ever: as an estimated number of candidates does."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
-    real = electing.lucky_candidates
+    real = selecting.spurious_hits
     monkeypatch.setattr(
-        electing, "lucky_candidates", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
+        selecting, "spurious_hits", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
     )
     assert_refuted(case, case.exact[0], case.exact[1] * factor, trials=60_000)
 
@@ -194,13 +195,13 @@ def test_votes_with_half_the_noise(monkeypatch):
     """N-grams as they run by default, whose votes are graded with half of what was charged."""
     plan, phrases = pairs(BUDGET)
     case = held_by(plan, phrases, 1, "n-grams, default")
-    real, ran = electing.Grades, case.joined.args[3]
+    real, ran = selecting.NoisyLevels, case.joined.args[3]
 
     def quiet(rules, *others):
         halved = [replace(rule, scale=rule.scale / 2) if hasattr(rule, "scale") else rule for rule in rules]
         return real(tuple(halved), *others)
 
-    monkeypatch.setattr(electing, "Grades", quiet)
+    monkeypatch.setattr(selecting, "NoisyLevels", quiet)
     twin = [float(ndtr(2 * (holders - ran.threshold) / ran.sigma)) for holders in (2, 1)]
     assert_refuted(case, *twin, trials=80_000)
 

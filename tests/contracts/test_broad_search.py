@@ -15,7 +15,7 @@ from voxpop.testing.crowds import piled_crowds, wild_crowds
 from voxpop.testing.weighed_search import search_weighing
 from voxpop.weighting.additive import Weighted, share_table
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import Sharing
+from voxpop.weighting.rule import WeightingRule
 
 pytestmark = pytest.mark.jit
 
@@ -44,7 +44,7 @@ def test_algorithm_8_with_gaussian_noise_is_found(record_property):
     record_property("figure", f"two users {two.distance:.4f}, limit 100 {many.distance:.3f}")
 
 
-class Faulty(Sharing):
+class Faulty(WeightingRule):
     """A planted fault: a rule of ours, changed in one place."""
 
     sequential = True

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.unsupported import lucky_candidates
+from voxpop.ngrams.unsupported import spurious_hits
 from voxpop.privacy import precise
 from voxpop.privacy.gaussian import delta
 from voxpop.privacy.secret import Secret
@@ -48,7 +48,7 @@ def chance_of_empty(count_factor, runs=3000):
     """Measure how often the real simulation picks candidates, its count multiplied."""
     candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
     chance = precise.number(0.02) * precise.number(count_factor)
-    hits = sum(lucky_candidates(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))
+    hits = sum(spurious_hits(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))
     return hits, runs * candidates.count
 
 

@@ -76,12 +76,12 @@ def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
 @pytest.mark.slow
 def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     """A twin that counts occurrences, not users."""
-    from voxpop.corpus import levels as levels_module
+    from voxpop.corpus import length_walk as levels_module
 
     real = levels_module.weigh
 
-    def repeated(holdings, shares, limit, candidates, secret, occasion):
-        histogram = real(holdings, shares, limit, candidates, secret, occasion)
+    def repeated(holdings, shares, limit, candidates, secret, pass_name):
+        histogram = real(holdings, shares, limit, candidates, secret, pass_name)
         uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
         return type(histogram)(histogram.ids, histogram.weights * np.maximum(uses[histogram.ids], 1))
 

@@ -116,7 +116,7 @@ def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
     words = pa.array(["aa", "good", "you", "zebra"], pa.large_string())
     found = []
     for engine in (engines["texts"], naive["texts"]):
-        walk = engine.levels()
+        walk = engine.length_walk()
         walk.keep_words(words)
         weights = walk.weigh(HolderShares(4), 4, Secret.from_seed(1), "x")
         found.append(weights.measured(lambda weights, names: weights, 4).tolist())

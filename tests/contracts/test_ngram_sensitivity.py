@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from corpora import corpus_of
-from voxpop.corpus import levels as levels_module
+from voxpop.corpus import length_walk as levels_module
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 PAIRS = 150
@@ -22,8 +22,8 @@ SLACK = 1e-9
 LENGTHS = 4
 
 
-def shares_of(sharing, limit, cutoff=0.0):
-    return BoundShares(sharing, Setting(limit, 2, BITS, round(cutoff * 2**BITS)))
+def shares_of(weighting_rule, limit, cutoff=0.0):
+    return CalibratedRule(weighting_rule, RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
 
 
 def random_users(rng):
@@ -36,10 +36,10 @@ def random_users(rng):
 
 def weights_of(corpus, shares, limit, kept, candidates, secret):
     """Return the vote and the measurement at every length, for released sets and candidates that are given."""
-    levels, found = corpus.levels(), []
+    levels, found = corpus.length_walk(), []
     for length, (names, rule) in enumerate(zip(kept, candidates, strict=True), start=1):
         for weighting in (shares, shares_of(Weighted(), limit)):
-            histogram = levels.weigh(weighting, limit, secret, f"{length}/{weighting.sharing.name}/{len(found)}")
+            histogram = levels.weigh(weighting, limit, secret, f"{length}/{weighting.weighting_rule.name}/{len(found)}")
             found.append(dict(zip(histogram.ids.tolist(), histogram.weights.tolist(), strict=True)))
             if len(found) % 2:
                 levels.keep(names)
@@ -85,15 +85,15 @@ def distance(first, second):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
-def test_no_neighbours_lie_further_apart_than_one(sharing):
+@pytest.mark.parametrize("weighting_rule", [Weighted(), L2Descent()])
+def test_no_neighbours_lie_further_apart_than_one(weighting_rule):
     """Hundreds of pairs, votes and measurements of four lengths; the worst comes close to 1."""
     rng = np.random.default_rng(3)
     worst = 0.0
     for _ in range(PAIRS):
         limit = int(rng.integers(1, 6))
-        cutoff = float(rng.uniform(1, 3)) if sharing.sequential else 0.0
-        worst = max(worst, farthest(rng, shares_of(sharing, limit, cutoff), limit))
+        cutoff = float(rng.uniform(1, 3)) if weighting_rule.sequential else 0.0
+        worst = max(worst, farthest(rng, shares_of(weighting_rule, limit, cutoff), limit))
     assert 0.99 < worst <= 1 + SLACK
 
 
@@ -107,7 +107,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
     """A twin that lets the sample of each user follow the number of users before it."""
     real = levels_module.weigh
 
-    def crooked(holdings, shares, limit, candidates, secret, occasion):
+    def crooked(holdings, shares, limit, candidates, secret, pass_name):
         shifted = type(holdings)(
             holdings.ids,
             holdings.user_start,
@@ -115,7 +115,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
             holdings.size,
             holdings.names,
         )
-        return real(shifted, shares, limit, candidates, secret, occasion)
+        return real(shifted, shares, limit, candidates, secret, pass_name)
 
     assert search() <= 1 + SLACK
     monkeypatch.setattr(levels_module, "weigh", crooked)
@@ -127,8 +127,8 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     """A twin whose users share by number of distinct grams but add once for each occurrence."""
     real = levels_module.weigh
 
-    def repeated(holdings, shares, limit, candidates, secret, occasion):
-        histogram = real(holdings, shares, limit, candidates, secret, occasion)
+    def repeated(holdings, shares, limit, candidates, secret, pass_name):
+        histogram = real(holdings, shares, limit, candidates, secret, pass_name)
         uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
         ids = histogram.ids if holdings.names is None else np.searchsorted(np.sort(holdings.names), histogram.ids)
         if holdings.names is not None:

@@ -9,7 +9,7 @@ import voxpop as vp
 from voxpop.privacy.secret import Secret
 from voxpop.testing import search_sensitivity
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import Integers, Setting, Sharing
+from voxpop.weighting.rule import Integers, RuleSetting, WeightingRule
 
 NAMES = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
 
@@ -69,7 +69,7 @@ class Half(vp.Weighting):
         return np.full(len(weights), 0.5 / sqrt(len(weights)))
 
 
-class ForgetsTheNorm(Sharing):
+class ForgetsTheNorm(WeightingRule):
     """A planted fault in a rule of ours: every item gets an even l1 share and the l2 noise of one."""
 
     sequential = False
@@ -84,11 +84,11 @@ class ForgetsTheNorm(Sharing):
     def share(self, held, setting):
         return 1.0
 
-    def add(self, histogram: Integers, items, starts, setting: Setting) -> None:
+    def add(self, histogram: Integers, items, starts, setting: RuleSetting) -> None:
         np.add.at(histogram, items, setting.unit)
 
 
-class CoarseDescent(Sharing):
+class CoarseDescent(WeightingRule):
     """A planted fault: the weights of l2-descent rounded to a coarse grid afterwards."""
 
     sequential = True
@@ -103,7 +103,7 @@ class CoarseDescent(Sharing):
     def share(self, held, setting):
         return 1.0
 
-    def add(self, histogram: Integers, items, starts, setting: Setting) -> None:
+    def add(self, histogram: Integers, items, starts, setting: RuleSetting) -> None:
         L2Descent().add(histogram, items, starts, setting)
         grid = setting.unit // 4
         histogram[:] = histogram // grid * grid

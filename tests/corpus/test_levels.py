@@ -11,7 +11,7 @@ import naive_ngrams
 import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
-from voxpop.corpus import levels as levels_module
+from voxpop.corpus import length_walk as levels_module
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.errors import InputError
 from voxpop.ngrams.candidates import Candidates, Pairs
@@ -19,18 +19,18 @@ from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 WORDS = "abcd"
 
 
-def naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, name_of):
+def naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, name_of):
     """Bound with the library's own draws, then weigh by the naive twin."""
 
     def priority(number, gram):
         first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
-        return int(secret.draws(f"sample/{occasion}", first, second)[0, 0])
+        return int(secret.draws(f"sample/{pass_name}", first, second)[0, 0])
 
     order = range(len(users))
     if weighting == "l2-descent":
@@ -43,8 +43,8 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, occ
 
 
 def shares_of(weighting, limit):
-    sharing = Weighted() if weighting == "weighted" else L2Descent()
-    return BoundShares(sharing, Setting(limit, 2, BITS, 2 << BITS if weighting == "l2-descent" else 0))
+    weighting_rule = Weighted() if weighting == "weighted" else L2Descent()
+    return CalibratedRule(weighting_rule, RuleSetting(limit, 2, BITS, 2 << BITS if weighting == "l2-descent" else 0))
 
 
 @given(
@@ -67,15 +67,15 @@ def walk_and_compare(users, data, weighting, limit, single):
     """Walk with sets drawn by hypothesis, comparing all weights on the way."""
     corpus, secret = corpus_of(users), Secret.from_seed(5)
     keys, words = corpus.user_key.tolist(), corpus.vocabulary.to_pylist()
-    levels, shares = corpus.levels(), shares_of(weighting, limit)
+    levels, shares = corpus.length_walk(), shares_of(weighting, limit)
     candidates = {(word,) for word in words}
     name_of = {(word,): number for number, word in enumerate(words)}
     grams, released = Grams.of_tokens(0), [(word,) for word in words]
     for length in range(1, 5):
-        occasion = f"length {length}"
-        histogram = levels.weigh(shares, limit, secret, occasion)
+        pass_name = f"length {length}"
+        histogram = levels.weigh(shares, limit, secret, pass_name)
         drawn_by = {gram: naive.word_name(secret, gram[0]) for gram in candidates} if length == 1 else name_of
-        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, occasion, drawn_by)
+        expected = naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, drawn_by)
         gram_of = {name: gram for gram, name in name_of.items()}
         found = {gram_of[int(i)]: w / 2**BITS for i, w in zip(histogram.ids, histogram.weights, strict=True)}
         assert found.keys() == {gram for gram, weight in expected.items() if weight > 0}
@@ -121,7 +121,7 @@ def test_items_have_no_order_and_are_refused():
     """The message says which columns have one."""
     corpus = corpus_of([[["a"]]])
     items = vp.Corpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
-    levels = items.levels()
+    levels = items.length_walk()
     levels.keep_words(pa.array(["a"], pa.large_string()))
     nothing = np.zeros(1, np.int64)
     with pytest.raises(InputError, match="text=, tokens= or sequence="):
@@ -132,7 +132,7 @@ def test_items_have_no_order_and_are_refused():
 
 def walk_two(corpus):
     """Return the names and weights of two lengths, all words kept."""
-    levels = corpus.levels()
+    levels = corpus.length_walk()
     first = levels.weigh(shares_of("weighted", 5), 5, Secret.from_seed(1), "x")
     levels.keep(np.array([0, 1]))
     levels.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))

@@ -144,7 +144,7 @@ def test_too_many_distinct_tokens_or_phrases_are_refused():
     with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would do"):
         vp.SetUnion().release(corpus.within(tiny(1000)), BUDGET)
     room = 48 * len(corpus.vocabulary) + 1000
-    levels = corpus.within(tiny(room)).levels()
+    levels = corpus.within(tiny(room)).length_walk()
     levels.keep(np.arange(len(corpus.vocabulary)))
     everything = Candidates.all_valid(Grams.of_tokens(len(corpus.vocabulary)), len(corpus.vocabulary), single=False)
     with pytest.raises(MemoryLimitError, match="distinct phrases"):

@@ -11,49 +11,49 @@ from strategies import written_users
 from three_paths import tiny, weigh_on_spark, weights_of
 from voxpop.corpus import bound
 from voxpop.corpus.histogram import Histogram
-from voxpop.privacy.coins import CellNoise, Coins, Grades
 from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
 from voxpop.spark.frames import packed, pieces
-from voxpop.spark.remaining import public_words
+from voxpop.spark.round_walk import public_words
 from voxpop.weighting.additive import Count, Weighted
 from voxpop.weighting.descent import L1Descent, L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
-SHARINGS = [Weighted(), Count(), L1Descent(), L2Descent()]
+WEIGHTING_RULES = [Weighted(), Count(), L1Descent(), L2Descent()]
 """Every way to share that the three paths have; a norm each that it is sound in."""
 
 
-def shares_of(sharing, limit):
-    norm = 1 if isinstance(sharing, L1Descent) else 2
-    return BoundShares(sharing, Setting(limit, norm, 40, 3 << 40 if sharing.sequential else 0))
+def shares_of(weighting_rule, limit):
+    norm = 1 if isinstance(weighting_rule, L1Descent) else 2
+    return CalibratedRule(weighting_rule, RuleSetting(limit, norm, 40, 3 << 40 if weighting_rule.sequential else 0))
 
 
 @given(
     users=written_users("abcdef", users=12),
-    sharing=st.sampled_from(SHARINGS),
+    weighting_rule=st.sampled_from(WEIGHTING_RULES),
     limit=st.integers(1, 4),
     seed=st.integers(0, 9),
     released=st.lists(st.sets(st.sampled_from("abcdef")), max_size=2),
     at_once=st.sampled_from([1, 3, 1 << 19]),
 )
 @settings(max_examples=150, deadline=None)
-def test_rounds_weigh_the_same_on_all_three(users, sharing, limit, seed, released, at_once):
+def test_rounds_weigh_the_same_on_all_three(users, weighting_rule, limit, seed, released, at_once):
     """Distinct items, samples, order, shares and what is left out: number for number, however much is held at once."""
-    secret, shares = Secret.from_seed(seed), shares_of(sharing, limit)
+    secret, shares = Secret.from_seed(seed), shares_of(weighting_rule, limit)
     corpus = corpus_of(users, [(7 * number) % 31 for number in range(len(users))])
     words = corpus.vocabulary.to_pylist()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bound, "TOKENS_AT_ONCE", at_once)
         patch.setattr(bound, "FEW_TOKENS_AT_ONCE", at_once)
-        walks = corpus.remaining(), corpus.within(tiny(1 << 12)).remaining()
+        walks = corpus.round_walk(), corpus.within(tiny(1 << 12)).round_walk()
         gone = []
         for number, out in enumerate([*released, set()]):
-            occasion = f"round {number}/length 1"
-            here, bounded = (weights_of(walk.weigh(shares, limit, secret, occasion)) for walk in walks)
+            pass_name = f"round {number}/length 1"
+            here, bounded = (weights_of(walk.weigh(shares, limit, secret, pass_name)) for walk in walks)
             assert bounded == here
-            assert weigh_on_spark(corpus, shares, secret, occasion, sorted(gone)) == here
+            assert weigh_on_spark(corpus, shares, secret, pass_name, sorted(gone)) == here
             for walk in walks:
                 walk.leave_out(np.array([words.index(word) for word in sorted(out & {*words})], np.int64))
             gone = sorted({*gone, *out})
@@ -63,9 +63,9 @@ RULES = tuple(ThresholdRule("gaussian", 1.0, threshold << 20, 2.0**-20) for thre
 WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=40)
 
 
-def rows_of(weights, lucky=()):
+def rows_of(weights, spurious_names=()):
     """Return what Spark sums up: weights by name, and beside them the grades of names that nobody may hold."""
-    theirs = dict(lucky)
+    theirs = dict(spurious_names)
     names = sorted({*weights, *theirs})
     columns = {"low": [weights.get(name, 0) for name in names], "lucky": [theirs.get(name, 0) for name in names]}
     columns = {"name": names, "high": [0] * len(names), **columns}
@@ -78,22 +78,22 @@ def by_bytes(batch, words):
     return batch.set_column(0, "name", pa.array(named, pa.binary()))
 
 
-@given(weights=WEIGHTS, lucky=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
+@given(weights=WEIGHTS, spurious_names=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
 @settings(max_examples=100, deadline=None)
-def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, lucky, seed):
+def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_names, seed):
     """Who is released, which grade is reached, also by what nobody holds, and what is measured."""
     secret = Secret.from_seed(seed)
     ids = np.array(sorted(weights), np.int64)
     local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))
-    coins, grades = Coins(RULES[1], secret, "noise/x"), Grades(RULES, secret, "noise/x")
-    (passed,) = tasks.decide([rows_of(weights)], coins=coins.lent(), words=False)
+    coins, levels = ReleaseDecisions(RULES[1], secret, "noise/x"), NoisyLevels(RULES, secret, "noise/x")
+    (passed,) = tasks.decide([rows_of(weights)], coins=coins.restricted(), words=False)
     assert passed["name"].to_pylist() == local.chosen(coins).tolist()
-    theirs = np.array([lucky[name] for name in sorted(lucky)], np.int64)
-    names, reached = local.graded(grades, np.array(sorted(lucky), np.int64), theirs)
-    (graded,) = tasks.grade([rows_of(weights, lucky)], grades=grades.lent(), words=False)
-    assert graded.to_pydict() == {"name": names.tolist(), "grade": reached.tolist()}
+    theirs = np.array([spurious_names[name] for name in sorted(spurious_names)], np.int64)
+    names, reached = local.noisy_levels(levels, np.array(sorted(spurious_names), np.int64), theirs)
+    (noisy_levels,) = tasks.level([rows_of(weights, spurious_names)], levels=levels.restricted(), words=False)
+    assert noisy_levels.to_pydict() == {"name": names.tolist(), "grade": reached.tolist()}
     noise = CellNoise(1.0, 1 << 20, 1 << 15, secret, "noise/y")
-    (cells,) = tasks.add_noise([rows_of(weights, dict.fromkeys(range(61), 0))], noise=noise.lent())
+    (cells,) = tasks.add_noise([rows_of(weights, dict.fromkeys(range(61), 0))], noise=noise.restricted())
     assert cells["cells"].to_pylist() == local.measured(noise, 61).tolist()
 
 
@@ -105,9 +105,9 @@ def test_words_are_decided_by_their_bytes_on_both(weights, seed):
     ids = np.array(sorted(weights), np.int64)
     texts = pa.array([words[number] for number in ids.tolist()], pa.large_string())
     local = Histogram(np.arange(ids.size), np.array([weights[number] for number in ids.tolist()], np.int64), texts)
-    coins = Coins(RULES[1], secret, "noise/x")
+    coins = ReleaseDecisions(RULES[1], secret, "noise/x")
     rows = by_bytes(rows_of(weights), words)
-    (passed,) = tasks.decide([rows], coins=coins.lent(), words=True)
+    (passed,) = tasks.decide([rows], coins=coins.restricted(), words=True)
     released = local.texts(local.chosen(coins)).to_pylist()
     assert [name.decode() for name in passed["name"].to_pylist()] == released
 

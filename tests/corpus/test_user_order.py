@@ -91,18 +91,18 @@ def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
     assert 0.1 < apart <= 1 + 1e-9, apart
 
 
-def by_the_bits_that_users_leave(keys, secret, occasion):
+def by_the_bits_that_users_leave(keys, secret, pass_name):
     """The twin that ran within a limit: places take as many of the lowest bits as the number of users has."""
-    return by_bits(keys.size.bit_length(), keys, secret, occasion)
+    return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
-def by_33_bits(keys, secret, occasion):
+def by_33_bits(keys, secret, pass_name):
     """The twin that ran in memory and on Spark: users whose first 33 bits agree come in the order of their places."""
-    return by_bits(31, keys, secret, occasion)
+    return by_bits(31, keys, secret, pass_name)
 
 
-def by_bits(low, keys, secret, occasion):
-    hashes = secret.draws(f"order/{occasion}", keys, 0)[:, 0]
+def by_bits(low, keys, secret, pass_name):
+    hashes = secret.draws(f"order/{pass_name}", keys, 0)[:, 0]
     return np.argsort(hashes >> np.uint64(low), kind="stable")
 
 
@@ -125,9 +125,9 @@ def test_a_twin_that_asks_where_users_lie_is_caught(twin):
 MILLIONS = 1 << 23
 
 
-def swapped_by_the_twin(secret, occasion):
+def swapped_by_the_twin(secret, pass_name):
     """Return pairs of users that change places if 2^23 users leave 40 bits to compare, and one fewer leave 41."""
-    hashes = secret.draws(f"order/{occasion}", np.arange(MILLIONS, dtype=np.uint64), 0)[:, 0]
+    hashes = secret.draws(f"order/{pass_name}", np.arange(MILLIONS, dtype=np.uint64), 0)[:, 0]
     order = np.argsort(hashes)
     first, second = order[:-1], order[1:]
     differ = hashes[first] ^ hashes[second]
@@ -152,12 +152,12 @@ def millions(pairs, count):
 @pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
 def test_one_user_more_at_two_to_the_twenty_third(weigh, record_property):
     """Real hashes: with as many bits as the number of users left, eight pairs of others changed places."""
-    secret, occasion = Secret.from_seed(1), "round 0/length 1"
-    pairs = swapped_by_the_twin(secret, occasion)
+    secret, pass_name = Secret.from_seed(1), "round 0/length 1"
+    pairs = swapped_by_the_twin(secret, pass_name)
     assert len(pairs) == 8
     room = {} if weigh is weigh_in_memory else {"room": 1 << 30}
     one, other = (
-        weigh(millions(pairs, count), l2_shares(10, 1.86), secret, occasion, **room)
+        weigh(millions(pairs, count), l2_shares(10, 1.86), secret, pass_name, **room)
         for count in (MILLIONS, MILLIONS - 1)
     )
     record_property("figure", f"{distance(one, other):.4f} apart")

@@ -8,7 +8,8 @@ import pytest
 
 import voxpop as vp
 from corpora import corpus_of
-from voxpop.corpus import levels, widths
+from voxpop.corpus import length_walk as levels
+from voxpop.corpus import widths
 from voxpop.corpus.limited import memory
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.word_runs import WordRuns
@@ -19,9 +20,9 @@ from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
-SHARES = BoundShares(Weighted(), Setting(9, 2))
+SHARES = CalibratedRule(Weighted(), RuleSetting(9, 2))
 
 
 def tiny(room):
@@ -75,7 +76,7 @@ def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
     monkeypatch.setattr(levels, "THREADS", threads)
     users = [[[f"w{number:04}" for number in range(first, first + 1000)]] for first in range(0, 3000, 1000)]
     corpus = corpus_of(users)
-    walk = (corpus.within(tiny(1 << 24)) if bounded else corpus).levels()
+    walk = (corpus.within(tiny(1 << 24)) if bounded else corpus).length_walk()
     walk.keep(np.arange(3000))
     few_numbers(1 << 11)
     with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
@@ -84,7 +85,7 @@ def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
 
 def test_more_released_grams_than_ranks(few_numbers):
     """Ranks are numbers of 32 bits, too."""
-    walk = corpus_of([[list("abcde")]]).levels()
+    walk = corpus_of([[list("abcde")]]).length_walk()
     few_numbers(4)
     with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
         walk.keep(np.arange(5))
@@ -92,7 +93,7 @@ def test_more_released_grams_than_ranks(few_numbers):
 
 def test_a_walk_out_of_turn_is_refused():
     """With and without `python -O`."""
-    walk = corpus_of([[list("ab")]]).levels()
+    walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
         walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
@@ -101,10 +102,10 @@ def test_a_walk_out_of_turn_is_refused():
 
 def test_users_have_no_order_that_nobody_drew():
     """A walk whose first weighing needed none is refused one later: the order of the corpus is not a secret one."""
-    walk = corpus_of([[list("ab")]]).levels()
+    walk = corpus_of([[list("ab")]]).length_walk()
     walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
     walk.keep(np.arange(2))
-    descent = BoundShares(L2Descent(), Setting(9, 2, 40, 2 << 40))
+    descent = CalibratedRule(L2Descent(), RuleSetting(9, 2, 40, 2 << 40))
     with pytest.raises(InternalError, match="cannot have one at a later length"):
         walk.weigh(descent, 9, Secret.from_seed(1), "length 2")
 

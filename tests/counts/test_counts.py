@@ -62,7 +62,7 @@ def test_two_counts_never_share_noise(release_of):
     assert fresh[0] != fresh[1]
     assert seeded[0].users.tolist() == seeded[1].users.tolist()
     assert not seeded[0].guarantee.private
-    assert not seeded[0].together.private
+    assert not seeded[0].with_release.private
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
@@ -97,9 +97,9 @@ def test_together_is_less_than_the_sum():
     corpus = vp.read(table, user="who", items="what")
     words = vp.SetUnion(limit=5, weighting="l2-descent").release(corpus, vp.Budget(2, 1e-8))
     tally = words.count(corpus, vp.Budget(2, 1e-8))
-    assert tally.together.delta == 2e-8
-    assert 2 < tally.together.epsilon < 3.3
-    assert tally.together.private
+    assert tally.with_release.delta == 2e-8
+    assert 2 < tally.with_release.epsilon < 3.3
+    assert tally.with_release.private
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [], [3, 0], True])
@@ -152,7 +152,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     again = vp.Tally.load(tmp_path / "words")
     assert vp.load(tmp_path / "words") == release
     assert again.users.tolist() == tally.users.tolist()
-    assert (again.error, again.guarantee, again.together) == (tally.error, tally.guarantee, tally.together)
+    assert (again.error, again.guarantee, again.with_release) == (tally.error, tally.guarantee, tally.with_release)
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
         tally.save(tmp_path / "other")

@@ -16,7 +16,7 @@ from voxpop.kernels.pouring import pour_in_order
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 from voxpop.testing import search_broadly
-from voxpop.weighting.sharing import Sharing
+from voxpop.weighting.rule import WeightingRule
 
 UNIT = 1 << 40
 
@@ -56,7 +56,7 @@ def test_one_novel_item_at_most_has_weight(users, cutoff):
     assert histogram[6:].sum() <= UNIT
 
 
-class Greedy(Sharing):
+class Greedy(WeightingRule):
     """The kernel as the search takes it; `order` is that in which one user pours."""
 
     __slots__ = ("order",)

@@ -7,7 +7,7 @@ import pytest
 from mpmath import MPContext
 
 from voxpop.weighting.descent import L1Descent, L2Descent
-from voxpop.weighting.sharing import Setting, bits_below
+from voxpop.weighting.rule import RuleSetting, bits_below
 
 fifty = MPContext()
 fifty.dps = 50
@@ -39,7 +39,7 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
     rng, worst = np.random.default_rng(ceil(top)), 0.0
     for _ in range(120):
         size = int(rng.choice([1, 2, 3, 10, 100, 2000], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
-        setting = Setting(size, 2, bits_below(top), round(top * 2 ** bits_below(top)))
+        setting = RuleSetting(size, 2, bits_below(top), round(top * 2 ** bits_below(top)))
         weights = some_weights(rng, size, setting.cutoff).clip(0, setting.cutoff)
         histogram = weights.copy()
         L2Descent().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
@@ -60,7 +60,7 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
     rng = np.random.default_rng(ceil(top))
     for _ in range(300):
         size = int(rng.choice([1, 2, 3, 10, 100]))
-        setting = Setting(size, 1, bits_below(top), round(top * 2 ** bits_below(top)))
+        setting = RuleSetting(size, 1, bits_below(top), round(top * 2 ** bits_below(top)))
         weights = some_weights(rng, size, setting.cutoff).clip(0, setting.cutoff)
         histogram = weights.copy()
         L1Descent().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
@@ -73,6 +73,6 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
 
 def test_what_is_charged_is_small_and_grows_as_said():
     """At usual parameters less than 2e-5 over 2^33 users."""
-    setting = Setting(100, 2, bits_below(10.0))
+    setting = RuleSetting(100, 2, bits_below(10.0))
     assert L2Descent().sensitivity(setting) - 1 < 2e-5
     assert L2Descent().step_error(setting) == 8 * 2.0**-53 + sqrt(100) / setting.unit

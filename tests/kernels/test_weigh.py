@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import naive
 from strategies import as_arrays, bounded_users
 from voxpop.testing import neighbour_distance
-from voxpop.weighting.cells import SHARINGS
-from voxpop.weighting.sharing import Setting
+from voxpop.weighting.rule import RuleSetting
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 LIMIT = 6
 CUTOFFS = st.floats(1.0, 6.0)
@@ -18,11 +18,11 @@ SOUND = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-desc
 
 def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
     """Weigh with the real kernel; weights as floats, items without weight left out."""
-    sharing = SHARINGS[name]
-    bits = sharing.bits(cutoff)
-    setting = Setting(LIMIT, norm, bits, round(cutoff * 2**bits))
+    weighting_rule = WEIGHTING_RULES[name]
+    bits = weighting_rule.bits(cutoff)
+    setting = RuleSetting(LIMIT, norm, bits, round(cutoff * 2**bits))
     histogram = np.zeros(8, np.int64)
-    sharing.add(histogram, *as_arrays(users), setting)
+    weighting_rule.add(histogram, *as_arrays(users), setting)
     return {item: weight / setting.unit for item, weight in enumerate(histogram) if weight}
 
 
@@ -41,7 +41,7 @@ def test_kernel_equals_the_papers_loops(name, norm, users, cutoff):
     """Every cell's kernel gives the naive twin's weights, rounded to its grid, and the same support."""
     ours, theirs = kernel_weights(name, norm, users, cutoff), naive_weights(name, norm, users, cutoff)
     assert ours.keys() == theirs.keys()
-    tolerance = 2e-9 if SHARINGS[name].sequential is False else 1e-12
+    tolerance = 2e-9 if WEIGHTING_RULES[name].sequential is False else 1e-12
     for item, weight in theirs.items():
         assert ours[item] == pytest.approx(weight, abs=tolerance)
 
@@ -52,7 +52,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, 
     """Removing any user changes the real kernel's histogram by at most 1 in the norm of the noise, plus rounding."""
     extra = data.draw(st.integers(0, len(users) - 1))
     arrays = [np.array(user, np.int32) for user in users]
-    distance = neighbour_distance(SHARINGS[name], arrays, extra, cutoff, norm, LIMIT)
+    distance = neighbour_distance(WEIGHTING_RULES[name], arrays, extra, cutoff, norm, LIMIT)
     assert distance <= 1.0 + 1e-13
 
 
@@ -76,9 +76,9 @@ def test_additive_weights_do_not_depend_on_the_order_of_users(users):
 @pytest.mark.parametrize("held", [1, 2, 5, 6])
 def test_novel_items_weigh_within_the_declared_bounds(name, norm, held):
     """Items that one user alone holds weigh at least `least` and, squared or plain, at most 1 together."""
-    sharing = SHARINGS[name]
-    bits = sharing.bits(3.0)
-    novelty = sharing.novelty(Setting(LIMIT, norm, bits))
+    weighting_rule = WEIGHTING_RULES[name]
+    bits = weighting_rule.bits(3.0)
+    novelty = weighting_rule.novelty(RuleSetting(LIMIT, norm, bits))
     weights = np.array(list(kernel_weights(name, norm, [list(range(held))], 3.0).values()))
     assert weights.size == held
     assert (weights >= novelty.least).all()

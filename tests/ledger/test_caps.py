@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 import voxpop as vp
 from voxpop.ledger import caps as caps_module
 from voxpop.ledger.caps import accounts_of, may_run
+from voxpop.privacy.composition import composed_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.spend import Spend
-from voxpop.privacy.together import together_delta
 
 BUDGET = vp.Budget(4, 1e-6)
 NOTHING_PROMISED = (50.0, 0.9)
@@ -36,7 +36,7 @@ def run(requests, budget=BUDGET):
 def test_what_is_let_in_composes_within_the_budget(requests):
     """By the exact composition of dominating pairs, which knows nothing of the caps."""
     accepted = run([Guarantee(0.05, 0.0), *requests])
-    assert together_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
+    assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
 def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
@@ -44,7 +44,7 @@ def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
     real = caps_module._square
     monkeypatch.setattr(caps_module, "_square", lambda *numbers: 2 * real(*numbers))
     accepted = run(_small(120))
-    assert together_delta(BUDGET.epsilon, accepted) > BUDGET.delta
+    assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
 def test_the_check_finds_chances_that_are_not_added(monkeypatch):
@@ -52,7 +52,7 @@ def test_the_check_finds_chances_that_are_not_added(monkeypatch):
     monkeypatch.setattr(caps_module, "NOVEL_SHARE", 10**6)
     monkeypatch.setattr(caps_module, "_square", lambda *numbers: 0.5)
     accepted = run([Guarantee(0.5, 1e-7, spend=Spend(1e-7, 0.01))] * 60)
-    assert together_delta(BUDGET.epsilon, accepted) > BUDGET.delta
+    assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
 def _small(count):
@@ -63,7 +63,7 @@ def test_gaussian_releases_get_far_more_room_than_sums():
     """Releases whose epsilons add up to several budgets."""
     accepted = run(_small(120))
     assert sum(each.epsilon for each in accepted) > 3 * BUDGET.epsilon
-    assert together_delta(BUDGET.epsilon, accepted) > BUDGET.delta / 100
+    assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta / 100
 
 
 def test_plain_releases_add_up():
@@ -77,7 +77,7 @@ def test_both_kinds_go_together():
     """A sequence model of half of epsilon leaves room for Gaussian releases."""
     accepted = run([Guarantee(2, 0.0), *_small(100)])
     assert len(accepted) > 4
-    assert together_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
+    assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
 def test_a_first_release_may_take_it_all():
@@ -94,4 +94,4 @@ def test_full_accounts_cost_a_third_of_delta(epsilon, delta):
     """The caps of the Gaussian account, used up, come close to its part and not above it."""
     gaussian = next(each for each in accounts_of(vp.Budget(epsilon, delta)) if each.name == "gaussian")
     full = Guarantee(*NOTHING_PROMISED, spend=Spend(float(gaussian.chance), float(gaussian.square) ** 0.5))
-    assert delta / 3 * 0.95 < together_delta(epsilon, [full]) <= delta / 3
+    assert delta / 3 * 0.95 < composed_delta(epsilon, [full]) <= delta / 3

@@ -14,7 +14,8 @@ import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
 from voxpop import threads
-from voxpop.corpus import bound, levels
+from voxpop.corpus import bound
+from voxpop.corpus import length_walk as levels
 from voxpop.errors import BudgetError, InputError, UnsoundError
 
 CELLS = [

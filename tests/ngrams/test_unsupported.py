@@ -9,7 +9,7 @@ from voxpop.errors import BudgetError
 from voxpop.ngrams import unsupported
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.unsupported import hits_below, lucky_candidates
+from voxpop.ngrams.unsupported import hits_below, spurious_hits
 from voxpop.privacy import precise
 from voxpop.privacy.inversion import BAND
 from voxpop.privacy.secret import Secret
@@ -55,17 +55,19 @@ def test_doubles_and_many_digits_give_the_same_hits():
 def test_supported_candidates_are_left_to_their_own_noise():
     """Hits on candidates with votes are dropped, whether those pass or not; others stay."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
-    everything = lucky_candidates(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
+    everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81
     supported = everything[::2]
     histogram = Histogram(supported[::-1], np.ones(supported.size, np.int64))
     theirs = np.full(81, 2)
-    rest, grades = histogram.graded(lambda weights, names, texts: np.zeros(weights.size, np.int64), everything, theirs)
+    rest, levels = histogram.noisy_levels(
+        lambda weights, names, texts: np.zeros(weights.size, np.int64), everything, theirs
+    )
     assert rest.tolist() == everything[1::2].tolist()
-    assert (grades == 2).all()
-    one, grades = histogram.graded(lambda weights, names, texts: 3 * (names == everything[4]), everything, theirs)
+    assert (levels == 2).all()
+    one, levels = histogram.noisy_levels(lambda weights, names, texts: 3 * (names == everything[4]), everything, theirs)
     assert one.tolist() == sorted([*everything[1::2].tolist(), everything[4]])
-    assert grades[one == everything[4]].tolist() == [3]
+    assert levels[one == everything[4]].tolist() == [3]
 
 
 def test_too_many_candidates_are_refused_with_advice(monkeypatch):
@@ -73,4 +75,4 @@ def test_too_many_candidates_are_refused_with_advice(monkeypatch):
     monkeypatch.setattr(unsupported, "MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="guide=True"):
-        lucky_candidates(candidates, precise.number(0.1), Secret.from_seed(1), "x")
+        spurious_hits(candidates, precise.number(0.1), Secret.from_seed(1), "x")

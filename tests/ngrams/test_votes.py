@@ -1,4 +1,4 @@
-"""Grades, bands and thresholds from votes: their laws, their constraints, and what breaks them."""
+"""Levels, bands and thresholds from votes: their laws, their constraints, and what breaks them."""
 
 from itertools import pairwise, product
 
@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from voxpop.corpus.histogram import Histogram
-from voxpop.ngrams import electing
+from voxpop.ngrams import threshold_vote as selecting
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.calibration import ALIKE, calibrated
 from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.electing import Ballots
 from voxpop.ngrams.forecast import Estimates, Forecast
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.guide import MANY, worthless
-from voxpop.ngrams.thresholds import FINE_MARKS, Votes, marks_above, marks_below
-from voxpop.privacy.coins import Coins, Grades
+from voxpop.ngrams.threshold_vote import ThresholdVote
+from voxpop.ngrams.thresholds import FINE_CUTPOINTS, Votes, cutpoints_above, cutpoints_below
 from voxpop.privacy.decide import FixedRule, ThresholdRule
+from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret
 
 UNIT = 64
 RULE = ThresholdRule("gaussian", 2.0, 3 * UNIT, 1 / UNIT)
-MARKS = np.array([-0.5, 0.5, 1.0, 2.0, 3.0])
+CUTPOINTS = np.array([-0.5, 0.5, 1.0, 2.0, 3.0])
 FALSE_ALARM = 1e-10
 
 
@@ -33,26 +33,26 @@ def pairs_of(words):
     return Candidates.all_valid(Grams.of_tokens(words), words, single=False)
 
 
-def grades_of(ballots, weights, runs):
-    """Return the grade of every candidate in each run, 0 where it has none."""
-    everything = ballots.candidates.names(np.arange(ballots.candidates.count))
+def levels_of(vote, weights, runs):
+    """Return the level of every candidate in each run, 0 where it has none."""
+    everything = vote.candidates.names(np.arange(vote.candidates.count))
     held = np.flatnonzero(weights)
     found = np.zeros((runs, everything.size), np.int64)
     for run in range(runs):
-        names, grades = ballots.grades(Histogram(everything[held], weights[held]), Secret.from_seed(run), "length 2")
+        names, levels = vote.levels(Histogram(everything[held], weights[held]), Secret.from_seed(run), "length 2")
         assert (np.diff(names) > 0).all()
-        assert (grades > 0).all()
-        found[run, np.searchsorted(everything, names)] = grades
+        assert (levels > 0).all()
+        found[run, np.searchsorted(everything, names)] = levels
     return found
 
 
-def off(found, ballots, weights):
-    """Say whether any mark is reached by too many or too few: a false alarm below `FALSE_ALARM` for each test."""
-    tests = len(ballots.rules) * np.unique(weights).size
+def off(found, vote, weights):
+    """Say whether any cutpoint is reached by too many or too few: a false alarm below `FALSE_ALARM` for each test."""
+    tests = len(vote.rules) * np.unique(weights).size
     for weight in np.unique(weights):
         own = found[:, weights == weight]
-        for mark, rule in enumerate(ballots.rules):
-            reached, chance = np.count_nonzero(own > mark), float(rule.exact(int(weight)))
+        for cutpoint, rule in enumerate(vote.rules):
+            reached, chance = np.count_nonzero(own > cutpoint), float(rule.exact(int(weight)))
             tail = min(binom.cdf(reached, own.size, chance), binom.sf(reached - 1, own.size, chance))
             if tail < FALSE_ALARM / (2 * tests):
                 return True
@@ -60,47 +60,47 @@ def off(found, ballots, weights):
 
 
 def test_every_candidate_is_graded_by_the_law_of_its_weight():
-    """Held or not: each mark is reached with the exact probability; false alarm 1e-10."""
-    ballots = Ballots.of(pairs_of(12), RULE, MARKS)
+    """Held or not: each cutpoint is reached with the exact probability; false alarm 1e-10."""
+    vote = ThresholdVote.of(pairs_of(12), RULE, CUTPOINTS)
     weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
-    assert not off(grades_of(ballots, weights, 120), ballots, weights)
+    assert not off(levels_of(vote, weights, 120), vote, weights)
 
 
-@pytest.mark.parametrize("fault", ["grades of one kind", "another chance", "too few hits"])
+@pytest.mark.parametrize("fault", ["levels of one kind", "another chance", "too few hits"])
 def test_wrong_grades_are_caught(fault, monkeypatch):
-    """Whoever holds nothing always at the lowest mark; too rarely above it; or too few that reach any."""
-    if fault == "grades of one kind":
-        monkeypatch.setattr(electing, "FixedRule", lambda chance: FixedRule(chance * 0))
+    """Whoever holds nothing always at the lowest cutpoint; too rarely above it; or too few that reach any."""
+    if fault == "levels of one kind":
+        monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(chance * 0))
     if fault == "another chance":
-        monkeypatch.setattr(electing, "FixedRule", lambda chance: FixedRule(chance / 2))
+        monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(chance / 2))
     if fault == "too few hits":
-        real = electing.lucky_candidates
+        real = selecting.spurious_hits
         rarer = lambda candidates, chance, *rest: real(candidates, chance**2, *rest)  # noqa: E731
-        monkeypatch.setattr(electing, "lucky_candidates", rarer)
-    ballots = Ballots.of(pairs_of(12), RULE, MARKS)
+        monkeypatch.setattr(selecting, "spurious_hits", rarer)
+    vote = ThresholdVote.of(pairs_of(12), RULE, CUTPOINTS)
     weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
-    assert off(grades_of(ballots, weights, 120), ballots, weights)
+    assert off(levels_of(vote, weights, 120), vote, weights)
 
 
 @given(st.lists(st.integers(0, 12 * UNIT), min_size=1, max_size=30), st.integers(0, 99))
 def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
     """One toss, each threshold decided as if it were the only one."""
     secret, names = Secret.from_seed(seed), np.arange(len(weights))
-    rules = Ballots.of(None, RULE, MARKS).rules
-    grades = Grades(rules, secret, "noise")(np.array(weights), names)
-    alone = [Coins(rule, secret, "noise")(np.array(weights), names, None) for rule in rules]
-    assert (grades == np.sum(alone, axis=0)).all()
+    rules = ThresholdVote.of(None, RULE, CUTPOINTS).rules
+    levels = NoisyLevels(rules, secret, "noise")(np.array(weights), names)
+    alone = [ReleaseDecisions(rule, secret, "noise")(np.array(weights), names, None) for rule in rules]
+    assert (levels == np.sum(alone, axis=0)).all()
     assert all((later <= earlier).all() for earlier, later in pairwise(alone))
 
 
 def test_the_rule_of_the_plan_is_one_of_the_marks():
     """So at length 1, and with published thresholds, what is released is what the plan says."""
-    ballots = Ballots.of(None, RULE, marks_above(1.5, 6.5))
-    assert ballots.rules[0] == RULE
-    assert (np.diff(ballots.thresholds) > 0).all()
-    both = Ballots.of(pairs_of(9), RULE, np.append(marks_below(1.5, 9, 81), marks_above(1.5, 6.5)))
+    vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
+    assert vote.rules[0] == RULE
+    assert (np.diff(vote.thresholds) > 0).all()
+    both = ThresholdVote.of(pairs_of(9), RULE, np.append(cutpoints_below(1.5, 9, 81), cutpoints_above(1.5, 6.5)))
     assert RULE in both.rules
-    assert both.rules.index(RULE) == FINE_MARKS
+    assert both.rules.index(RULE) == FINE_CUTPOINTS
 
 
 tables = st.integers(1, 3).flatmap(
@@ -113,17 +113,19 @@ tables = st.integers(1, 3).flatmap(
 
 @given(tables, st.sampled_from([0.01, 0.1, 0.4]), st.floats(0, 30))
 def test_the_share_of_spurious_grams_is_kept_and_little_is_given_away(table, eta, spare):
-    """Against all combinations of marks: at most one band's marks short of the best."""
+    """Against all combinations of cutpoints: at most one band's cutpoints short of the best."""
     counts, sizes = table
     reached = np.cumsum(np.array(counts)[:, ::-1], axis=1)[:, ::-1]
     votes = Votes(reached, np.array(sizes), np.array([0.3, 0.05, 0.001]))
-    marks, spurious = votes.choose(eta, spare)
+    cutpoints, spurious = votes.choose(eta, spare)
     gain, cost = np.hstack([reached, np.zeros((len(sizes), 1))]), np.hstack([votes.spurious, np.zeros((len(sizes), 1))])
 
     def total(choice):
-        return sum(gain[band, mark] for band, mark in enumerate(choice)), sum(cost[b, m] for b, m in enumerate(choice))
+        return sum(gain[band, cutpoint] for band, cutpoint in enumerate(choice)), sum(
+            cost[b, m] for b, m in enumerate(choice)
+        )
 
-    released, spent = total(marks)
+    released, spent = total(cutpoints)
     assert spent == pytest.approx(spurious)
     assert spent <= eta * released + spare + 1e-9
     fitting = [g for g, c in map(total, product(range(4), repeat=len(sizes))) if c <= eta * g + spare]
@@ -131,7 +133,7 @@ def test_the_share_of_spurious_grams_is_kept_and_little_is_given_away(table, eta
 
 
 def test_spurious_grams_are_estimated_from_above():
-    """A thousand candidates that nobody holds, and as many that all hold: what is expected above each mark."""
+    """A thousand candidates that nobody holds, and as many that all hold: what is expected above each cutpoint."""
     chances = np.array([0.3, 0.01])
     votes = Votes(np.array([[1300, 1010]]), np.array([2000]), chances)
     assert votes.spurious[0] == pytest.approx(1001 / 1000 * 1000 * chances / 0.7 * 0.7, rel=0.01)
@@ -173,10 +175,10 @@ def naive_estimate(cells, sigma):
 def test_estimates_are_drawn_to_the_mean_of_their_grade():
     """As by hand; measurements that are all noise become their mean."""
     rng = np.random.default_rng(3)
-    grades = np.repeat([1, 2], ALIKE)
+    levels = np.repeat([1, 2], ALIKE)
     cells = np.concatenate([rng.integers(-300, 900, ALIKE), rng.integers(5_000, 90_000, ALIKE)])
     mixed = rng.permutation(2 * ALIKE)
-    found = calibrated(cells[mixed], grades[mixed], 400.0)
+    found = calibrated(cells[mixed], levels[mixed], 400.0)
     wanted = np.array([*naive_estimate(cells[:ALIKE], 400.0), *naive_estimate(cells[ALIKE:], 400.0)])[mixed]
     assert np.abs(found - wanted).max() <= 1
     noise = calibrated(rng.normal(50, 400, 10_000).astype(np.int64), np.ones(10_000, np.int64), 400.0)
@@ -186,9 +188,9 @@ def test_estimates_are_drawn_to_the_mean_of_their_grade():
 
 def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
     """So that a mean is never one of a few."""
-    grades = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
-    cells = np.arange(grades.size) * 10
-    assert (np.diff(calibrated(cells, grades, 1e9)) == 0).all()
+    levels = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
+    cells = np.arange(levels.size) * 10
+    assert (np.diff(calibrated(cells, levels, 1e9)) == 0).all()
 
 
 def test_bands_that_gave_little_are_left_out_next_time():

@@ -48,7 +48,7 @@ def test_guarantee_survives_a_round_trip():
 def test_public_names_load_only_what_they_need():
     """Budget, Guarantee and Novelty cost neither numpy nor scipy, and every public name exists."""
     program = (
-        "import sys; from voxpop.privacy import Budget, Guarantee, Novelty\n"
+        "import sys; from voxpop.privacy import Budget, Guarantee, UniqueItems\n"
         "assert not {'numpy', 'scipy', 'mpmath', 'cryptography'} & set(sys.modules), 'heavy import'\n"
         "import voxpop.privacy as privacy\n"
         "assert all(getattr(privacy, name) for name in privacy.__all__) and 'Budget' in dir(privacy)\n"

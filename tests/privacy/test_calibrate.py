@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxpop.errors import BudgetError
-from voxpop.privacy import Budget, Novelty, total_delta
+from voxpop.privacy import Budget, UniqueItems, total_delta
 from voxpop.privacy.calibrate import calibrate
 
 PAPER = Budget(3, math.exp(-10))
@@ -16,7 +16,7 @@ SIPS = (0.05, 0.15, 0.8)
 
 
 def novelty(shape="symmetric", limit=100, norm=2):
-    return Novelty(limit=limit, shape=shape, least=limit ** (-1 / norm) * (1 - 2**-30), norm=norm)
+    return UniqueItems(limit=limit, shape=shape, least=limit ** (-1 / norm) * (1 - 2**-30), norm=norm)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_joint_pairs(budget, limit, sigma, threshold, shape):
 
 def test_published_threshold_of_fixed_weights():
     """Counts need only look at a user whose items are all novel."""
-    (found,) = calibrate(PAPER, Novelty(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
-    (scaled,) = calibrate(PAPER, Novelty(100, "fixed", 0.1, 2), accounting="published")
+    (found,) = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
+    (scaled,) = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
     assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
     assert found.threshold == pytest.approx(10 * scaled.threshold, rel=1e-8)
 

@@ -25,7 +25,7 @@ from voxpop.privacy.secret import Secret
 from voxpop.privacy.threshold import release_probability
 from voxpop.rounds.charge import MOST_UNITS, check_charged, rounds_delta
 from voxpop.weighting.additive import Weighted
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
@@ -47,16 +47,16 @@ def walked(plan, sizes, densities):
         released = sizes[length % len(sizes)]
         walk.released = [Grams.of_tokens(1)] * (length - 1)
         walk._density = densities[length % len(densities)]
-        before = walk._purse._left
+        before = walk._filter._left
         valid = SimpleNamespace(count=released * sizes[(length + 1) % len(sizes)])
         round_plan, _ = walk._settle(Prospect(valid, None, None), length, released)
-        yield round_plan, before - walk._purse._left
+        yield round_plan, before - walk._filter._left
 
 
 def mu_squared(round_plan):
     """What a round costs as it runs, exactly."""
     shares = round_plan.shares
-    return (Fraction(shares.sharing.sensitivity(shares.setting)) / Fraction(round_plan.scale)) ** 2
+    return (Fraction(shares.weighting_rule.sensitivity(shares.setting)) / Fraction(round_plan.scale)) ** 2
 
 
 def check_walk(plan, sizes, densities):
@@ -93,7 +93,7 @@ def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
     plan = vp.NGrams(9, limit=10**7, accounting="published").plan(vp.Budget(0.03, 1e-8))
 
     def charged_on_a_finer_grid(ngrams, length, square, released, candidates):
-        return Setting(ngrams.limits[length - 1], 2, 50)
+        return RuleSetting(ngrams.limits[length - 1], 2, 50)
 
     monkeypatch.setattr(releasing, "later_setting", charged_on_a_finer_grid)
     monkeypatch.setattr(releasing, "later_round", lambda *given: later.finest_round(given[0], 9, *given[2:]))
@@ -183,14 +183,14 @@ def test_a_table_is_certified_for_the_shares_that_run():
     """Set-only: the least weight of the table is the share of a user who holds as much as it may, on its own grid."""
     plan = vp.SetUnion(limit=30, weighting="weighted", accounting="set-only", rounds=2).plan(vp.Budget(1, 1e-6))
     for one in plan.rounds:
-        shares = one.shares.sharing.table(one.shares.setting)
+        shares = one.shares.weighting_rule.table(one.shares.setting)
         assert one.set_only.table.least == min(shares[1:])
         assert all(held * int(shares[held]) ** 2 <= one.shares.setting.unit**2 for held in range(1, 31))
 
 
 def test_check_charged_is_exact():
     """One unit in the last place less noise is refused."""
-    shares = BoundShares(Weighted(), Setting(limit=4, norm=2))
+    shares = CalibratedRule(Weighted(), RuleSetting(limit=4, norm=2))
     check_charged(shares, 2.0, 0.25)
     for sigma, square in [(math.nextafter(2.0, 0), 0.25), (2.0, math.nextafter(0.25, 0)), (math.nan, 1.0), (0.0, 1.0)]:
         with pytest.raises(InternalError):
@@ -218,6 +218,6 @@ def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
     """By the same guard, should the grid that was charged for not hold them."""
     ngrams = vp.NGrams(2, limit=10, alpha=1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
-        later.later_round(ngrams, Setting(10, 2, 60), 5.0, 20.0)
-    fits = later.later_round(ngrams, Setting(10, 2, 48), 5.0, 20.0)
+        later.later_round(ngrams, RuleSetting(10, 2, 60), 5.0, 20.0)
+    fits = later.later_round(ngrams, RuleSetting(10, 2, 48), 5.0, 20.0)
     assert 0 < fits.shares.setting.cutoff < MOST_UNITS

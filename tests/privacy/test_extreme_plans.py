@@ -75,14 +75,14 @@ def hit_chance(one, items, weight):
 
 
 def sensitivity_of(one):
-    return mp.mpf(one.shares.sharing.sensitivity(one.shares.setting))
+    return mp.mpf(one.shares.weighting_rule.sensitivity(one.shares.setting))
 
 
 def novel_cases(one, counts):
     """Numbers of novel items and their weights: all that the weighting allows, at its ends and in between."""
-    setting, name, most = one.shares.setting, one.shares.sharing.name, sensitivity_of(one)
+    setting, name, most = one.shares.setting, one.shares.weighting_rule.name, sensitivity_of(one)
     root = 1 if setting.norm == 1 else 2
-    least = mp.mpf(one.shares.sharing.novelty(setting).least)
+    least = mp.mpf(one.shares.weighting_rule.novelty(setting).least)
     for items in {min(count, setting.limit) for count in counts}:
         top = most * mp.mpf(items) ** (-mp.mpf(1) / root)
         if name == "count":

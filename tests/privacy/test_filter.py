@@ -17,13 +17,13 @@ from voxpop.privacy.filter import GaussianFilter
 )
 def test_what_was_really_spent_never_exceeds_the_cap(cap, spending):
     """In exact fractions of the very sigmas that run, however the shares were chosen."""
-    purse = GaussianFilter(cap)
+    budget_filter = GaussianFilter(cap)
     spent = Fraction(0)
     for share, sensitivity in spending:
-        asked = purse.left * share
+        asked = budget_filter.left * share
         if asked <= 0:
             break
-        sigma = purse.spend(asked, sensitivity)
+        sigma = budget_filter.spend(asked, sensitivity)
         mine = (Fraction(sensitivity) / Fraction(sigma)) ** 2
         assert float(mine) == pytest.approx(asked, rel=1e-12)
         spent += mine
@@ -32,10 +32,10 @@ def test_what_was_really_spent_never_exceeds_the_cap(cap, spending):
 
 def test_the_last_release_may_take_all_that_is_left():
     """And nothing remains."""
-    purse = GaussianFilter(0.3)
-    purse.spend(0.1)
-    purse.spend(purse.left)
-    assert purse.left < 1e-16
+    budget_filter = GaussianFilter(0.3)
+    budget_filter.spend(0.1)
+    budget_filter.spend(budget_filter.left)
+    assert budget_filter.left < 1e-16
 
 
 @pytest.mark.parametrize("asked", [0.0, -1.0, 0.31, math.inf, math.nan])

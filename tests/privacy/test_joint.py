@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from voxpop.privacy import Budget, Novelty
+from voxpop.privacy import Budget, UniqueItems
 from voxpop.privacy.calibrate import Scale, calibrate, total_delta
 from voxpop.privacy.gaussian import delta
 from voxpop.privacy.joint import Cases, certified_cases, deltas, joint_delta, sampled_cases
@@ -19,7 +19,7 @@ TARGET = math.exp(-10)
 
 
 def symmetric(limit, least=None):
-    return Novelty(limit=limit, shape="symmetric", least=least or limit**-0.5, norm=2)
+    return UniqueItems(limit=limit, shape="symmetric", least=least or limit**-0.5, norm=2)
 
 
 def one_case(items, weight, shared):
@@ -86,7 +86,7 @@ def test_symmetric_bound_holds_and_is_tight(epsilon, sigma, height, limit, mu_re
 @given(**settings_of_random_mechanisms, shape=st.sampled_from(["even", "fixed"]))
 def test_enumerated_bounds_are_the_supremum(epsilon, sigma, height, limit, mu_rest, shape):
     """For even and fixed weights the bound is the largest delta over users with n items, t of them novel."""
-    case = Novelty(limit=limit, shape=shape, least=limit**-0.5, norm=2)
+    case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5, norm=2)
     threshold = 1 + height * sigma
     exact = max(
         oracle.pair_delta(epsilon, sigma, threshold, [weight] * novel, (held - novel) * weight**2, mu_rest)
@@ -105,7 +105,7 @@ def test_unequal_novel_weights_are_worse():
     unequal = oracle.pair_delta(4, sigma, threshold, [0.99] + [0.0142] * 99, 0.0)
     assert unequal > 1.19 * equal
     assert unequal > 1.19 * joint_delta(symmetric(100), 4, sigma, threshold, 1.0)
-    careful = Novelty(limit=100, shape="any", least=0.01, norm=2)
+    careful = UniqueItems(limit=100, shape="any", least=0.01, norm=2)
     assert unequal < total_delta([Scale(sigma, threshold, 0.0)], 4, careful, noise="gaussian")
 
 
@@ -115,7 +115,7 @@ def test_cells_of_large_limits_cover_single_numbers(limit):
     sigma, threshold = 1.3, 6.0  # so low that novel items decide
     items = np.unique(np.geomspace(1, limit, 4000).astype(np.int64)).astype(float)
     for shape in ("symmetric", "even", "fixed"):
-        case = Novelty(limit=limit, shape=shape, least=limit**-0.5 * (1 - 1e-12), norm=2)
+        case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5 * (1 - 1e-12), norm=2)
         weight = np.full(len(items), case.least) if shape == "fixed" else items**-0.5
         found = deltas(Cases(items, weight, np.maximum(1 - items * weight**2, 0)), 3.0, sigma, threshold)
         bound = joint_delta(case, 3.0, sigma, threshold, 1.0)
@@ -125,7 +125,7 @@ def test_cells_of_large_limits_cover_single_numbers(limit):
 def test_sampled_cases_are_admissible():
     """The search looks at cases that the certified ones cover: it can never find more."""
     for shape in ("symmetric", "even", "fixed"):
-        case = Novelty(limit=60, shape=shape, least=60**-0.5 * 0.99, norm=2)
+        case = UniqueItems(limit=60, shape=shape, least=60**-0.5 * 0.99, norm=2)
         few, every = sampled_cases(case, 1.0), certified_cases(case, 1.0)
         arguments = (2.0, 1.5, 7.0)
         assert deltas(few, *arguments).max() <= deltas(every, *arguments).max() * (1 + 1e-12)

@@ -11,7 +11,7 @@ import pytest
 from test_charged import mu_squared, walked
 
 import voxpop as vp
-from voxpop.privacy.composed import either
+from voxpop.privacy.round_composition import either
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.slack import numerical_slack, walk_slack
 
@@ -54,7 +54,7 @@ def test_thresholds_reach_the_coins_unlowered(mechanism):
 
 @pytest.mark.parametrize("union", UNIONS)
 def test_the_spend_of_a_union_covers_its_rounds(union):
-    """What a ledger and `together` add up is no less than what runs."""
+    """What a ledger and `compose` add up is no less than what runs."""
     plan = union.plan(BUDGET)
     spend = plan.guarantee.spend
     assert Fraction(spend.mu) ** 2 >= sum(map(mu_squared, plan.rounds))
@@ -78,7 +78,7 @@ def test_length_1_alone_is_a_set_union(weighting, accounting):
     fields = {"weighting": weighting, "accounting": accounting, "alpha": 3.0}
     words = vp.NGrams(1, limit=50, **fields).plan(BUDGET).first
     (items,) = vp.SetUnion(limit=50, **fields).plan(BUDGET).rounds
-    assert words.shares.sharing is items.shares.sharing
+    assert words.shares.weighting_rule is items.shares.weighting_rule
     assert words.shares.setting.bits == items.shares.setting.bits
     # With more lengths to come n-grams take the least noise, which the best pair for items exceeds.
     assert words.scale == pytest.approx(items.scale, rel=1e-6)
@@ -118,8 +118,8 @@ def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
 
     real, seen = releasing.run_round, []
 
-    def again(round_plan, budget, remaining, secret, occasion):
-        seen.append(occasion)
+    def again(round_plan, budget, remaining, secret, pass_name):
+        seen.append(pass_name)
         return real(round_plan, budget, remaining, secret, "round 0/length 1")
 
     monkeypatch.setattr(releasing, "run_round", again)

@@ -112,20 +112,20 @@ def text_draws(secret, texts):
     return secret.text_draws("noise", np.frombuffer(b"".join(texts), np.uint8), starts)
 
 
-def test_what_is_lent_draws_the_same_for_its_purposes_and_nothing_else():
+def test_what_is_restricted_draws_the_same_for_its_purposes_and_nothing_else():
     """Also when it was pickled and sent; it shows no key, and lends no more than it has."""
     secret, one = Secret.fresh(), np.ones(1, np.uint64)
-    lent = pickle.loads(pickle.dumps(secret.lend("a", "b", f"noise{TEXT}")))
-    assert (lent.draws("b", one, 5) == secret.draws("b", one, 5)).all()
-    assert (text_draws(lent, [b"x", b"y" * 40]) == text_draws(secret, [b"x", b"y" * 40])).all()
-    assert (lent.lend("a").draws("a", one, 5) == secret.draws("a", one, 5)).all()
+    restricted = pickle.loads(pickle.dumps(secret.restrict("a", "b", f"noise{TEXT}")))
+    assert (restricted.draws("b", one, 5) == secret.draws("b", one, 5)).all()
+    assert (text_draws(restricted, [b"x", b"y" * 40]) == text_draws(secret, [b"x", b"y" * 40])).all()
+    assert (restricted.restrict("a").draws("a", one, 5) == secret.draws("a", one, 5)).all()
     for purpose in ("c", "noise", ""):
-        with pytest.raises(InternalError, match="lent"):
-            lent.draws(purpose, one, 0)
-    with pytest.raises(InternalError, match="lent"):
-        lent.lend("c")
-    assert repr(lent) == "Lent(a, b, noise/text)"
-    assert secret._key not in pickle.dumps(lent)
+        with pytest.raises(InternalError, match="were given"):
+            restricted.draws(purpose, one, 0)
+    with pytest.raises(InternalError, match="were given"):
+        restricted.restrict("c")
+    assert repr(restricted) == "Restricted(a, b, noise/text)"
+    assert secret._key not in pickle.dumps(restricted)
 
 
 def test_a_seed_is_reproducible_and_marked():

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import BudgetError
-from voxpop.privacy import Novelty, precise
+from voxpop.privacy import UniqueItems, precise
 from voxpop.privacy.threshold import cells, exceeded_with, log_below, lowest_threshold, release_probability
 
 SHAPES = ("fixed", "even", "symmetric", "any")
 
 
 def novelty(shape="symmetric", limit=100, norm=2):
-    return Novelty(limit=limit, shape=shape, least=limit ** (-1 / norm), norm=norm)
+    return UniqueItems(limit=limit, shape=shape, least=limit ** (-1 / norm), norm=norm)
 
 
 @pytest.mark.parametrize(("limit", "threshold"), [(100, 6.82366), (300, 7.05613)])
@@ -95,4 +95,4 @@ def test_quantile_inverts_the_tail(noise, log_p):
 def test_novelty_refuses_nonsense(fields):
     """Each field is checked."""
     with pytest.raises(BudgetError):
-        Novelty(**({"limit": 10, "shape": "even", "least": 0.1, "norm": 2} | fields))
+        UniqueItems(**({"limit": 10, "shape": "even", "least": 0.1, "norm": 2} | fields))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.corpus.counting import Counting
+from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.evaluate import as_sequences, private_length_distance, private_sequences
 from voxpop.kernels.shrinking import draw_counts, mean_counts
 from voxpop.privacy.secret import Secret
@@ -27,7 +27,7 @@ SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_si
 def grown(users, max_length=5, max_gram=4, epsilon=5000, size=3):
     flat = [symbol for user in users for symbol in [*user, size]]
     limits = Limits(Fraction(epsilon), size, max_length, max_gram, keep_all=False, contexts=True)
-    return split_contexts(limits, Counting(np.array(flat, np.int32), size), Secret.from_seed(1))
+    return split_contexts(limits, MemoryTreeWalk(np.array(flat, np.int32), size), Secret.from_seed(1))
 
 
 def path_of(tree, node):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
-from voxpop.corpus import counting
+from voxpop.corpus import tree_walk as counting
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import children, exploring
@@ -160,7 +160,7 @@ def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
 
 def steps_of(limits, users):
     flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
-    tree = split_contexts(limits, counting.Counting(np.array(flat, np.int32), limits.alphabet), Secret.fresh())
+    tree = split_contexts(limits, counting.MemoryTreeWalk(np.array(flat, np.int32), limits.alphabet), Secret.fresh())
     return dict(enumerate(tree.counts[0].tolist()))
 
 

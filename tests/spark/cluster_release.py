@@ -16,7 +16,7 @@ warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession  # noqa: E402
 
 import voxpop as vp  # noqa: E402
-from voxpop.spark import levels  # noqa: E402
+from voxpop.spark import length_walk as levels  # noqa: E402
 from voxpop.spark.histogram import SparkHistogram  # noqa: E402
 
 master, path, worker = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -61,7 +61,7 @@ def kill():
     os.killpg(worker, signal.SIGKILL)
 
 
-graded, calls = SparkHistogram.graded, []
+noisy_levels, calls = SparkHistogram.noisy_levels, []
 
 
 def killing(histogram, *arguments):
@@ -70,11 +70,11 @@ def killing(histogram, *arguments):
     if len(calls) == 2:
         told["executors"].append(executors())
         threading.Thread(target=kill, daemon=True).start()
-    return graded(histogram, *arguments)
+    return noisy_levels(histogram, *arguments)
 
 
 wait_for(lambda: executors() == 2, "both executors")
-levels.SparkHistogram.graded = killing
+levels.SparkHistogram.noisy_levels = killing
 corpus = vp.read(spark.read.parquet(path), user="who", text="what")
 ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
 release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 
 from corpora import corpus_of
 from voxpop.spark import messages, pool_tasks, pools, tasks
-from voxpop.spark.ballots import lent_ballot
+from voxpop.spark.ballots import restricted_ballot
 from voxpop.spark.frames import packed, pieces
-from voxpop.spark.levels import ALL_LENGTHS
-from voxpop.spark.remaining import public_words
+from voxpop.spark.length_walk import ALL_LENGTHS
+from voxpop.spark.round_walk import public_words
 
 
 def states_of(users, keys, places):
@@ -49,16 +49,16 @@ def summed(parts, words):
 
 
 class PlacedLevels:
-    """`SparkLevels`, with lists of batches for DataFrames."""
+    """`SparkLengthWalk`, with lists of batches for DataFrames."""
 
     def __init__(self, states):
         self.states, self.length, self.size, self.candidates, self.order, self.words = states, 1, None, None, None, None
 
-    def weigh(self, shares, limit, secret, occasion):
+    def weigh(self, shares, limit, secret, pass_name):
         """Return weight by name: words at length 1."""
-        ballot = lent_ballot(shares, limit, secret, occasion, order=ALL_LENGTHS)
+        ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
-            self.order = secret.lend(f"order/{ALL_LENGTHS}") if shares.sequential else None
+            self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
             return summed((tasks.weigh_words(state, ballot=ballot) for state in self.states), words=True)
         if self.candidates is None:
             settings = {"ballot": ballot, "length": self.length, "size": self.size}
@@ -93,9 +93,9 @@ class PlacedPools:
         self.states, self.secret, self.news = states, secret, messages.SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
-    def draw(self, released, size, occasion):
+    def draw(self, released, size, pass_name):
         """Give every user a pool of what is not among the released words."""
-        settings = {"size": size, "occasion": occasion, "secret": self.secret}
+        settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
         public = public_words(pa.array(released, pa.large_string()))
         drawn = []
@@ -111,9 +111,9 @@ class PlacedPools:
             place: pool_tasks.register(rows) for place, rows in grouped(told.filter(pc.invert(of_users))).items()
         }
 
-    def advance(self, shares, limit, step, occasion):
+    def advance(self, shares, limit, step, pass_name):
         """Run a round."""
-        ballot = tasks.Ballot(shares, limit, self.secret, occasion)
+        ballot = tasks.Ballot(shares, limit, self.secret, pass_name)
         weigh = partial(pool_tasks.weigh_pools, ballot=ballot, reducers=self.reducers)
         advance = partial(pool_tasks.advance_items, step=step, places=len(self.states))
         self.news = met(self.items, met(self.users, self.news, weigh), advance)

@@ -23,21 +23,21 @@ from voxpop.spark.messages import spread
 from voxpop.spark.pools import SparkPools
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 BITS = 30
 ROUNDS = 3
 
 
-def shares_of(sharing, limit):
-    return BoundShares(sharing, Setting(limit, 2, BITS, 2 << BITS if sharing.sequential else 0))
+def shares_of(weighting_rule, limit):
+    return CalibratedRule(weighting_rule, RuleSetting(limit, 2, BITS, 2 << BITS if weighting_rule.sequential else 0))
 
 
 def step_of(number, secret):
     """Return a step that releases some items and drops some."""
-    occasion = f"noise/{number}"
-    return EvidenceStep(0.7, 1 << BITS, 1 << 10, 1.0, 2.5, -0.8, secret, occasion)
+    pass_name = f"noise/{number}"
+    return EvidenceStep(0.7, 1 << BITS, 1 << 10, 1.0, 2.5, -0.8, secret, pass_name)
 
 
 @dataclass
@@ -59,19 +59,19 @@ class Recording:
 @given(
     users=written_users("abcdefgh", users=9),
     data=st.data(),
-    sharing=st.sampled_from([Weighted(), L2Descent()]),
+    weighting_rule=st.sampled_from([Weighted(), L2Descent()]),
     limit=st.integers(1, 3),
     size=st.integers(3, 6),
     released=st.sets(st.sampled_from("abc")),
     reducers=st.integers(1, 4),
 )
 @settings(max_examples=80, deadline=None)
-def test_rounds_are_those_of_the_local_engine(users, data, sharing, limit, size, released, reducers):
+def test_rounds_are_those_of_the_local_engine(users, data, weighting_rule, limit, size, released, reducers):
     """Weights, evidence so far and names of every item in every round; anywhere if additive, in one place if not."""
     keys = list(range(7, 7 + len(users)))
-    most = 0 if sharing.sequential else 3
+    most = 0 if weighting_rule.sequential else 3
     places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
-    secret, corpus, shares = Secret.from_seed(4), corpus_of(users, keys), shares_of(sharing, limit)
+    secret, corpus, shares = Secret.from_seed(4), corpus_of(users, keys), shares_of(weighting_rule, limit)
     local = Pools(corpus, secret)
     local.opening(shares, limit, Chosen(released), "opening")
     local.draw(size, "pool")
@@ -194,8 +194,8 @@ class DiesAtFirst:
     step: EvidenceStep
     dies: bool
 
-    def lent(self):
-        return DiesAtFirst(self.step.lent(), self.dies)
+    def restricted(self):
+        return DiesAtFirst(self.step.restricted(), self.dies)
 
     def __call__(self, weights, names, evidence):
         from pyspark import TaskContext

@@ -10,8 +10,8 @@ import voxpop as vp
 import voxpop.spark
 from voxpop.corpus.histogram import Histogram
 from voxpop.errors import InputError
-from voxpop.privacy.coins import Coins
 from voxpop.privacy.decide import TableRule
+from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.release_table import MOST_WEIGHTS, ReleaseTable
 from voxpop.privacy.secret import Secret
 from voxpop.spark import frames
@@ -48,7 +48,7 @@ def long_table():
 def test_the_longest_table_travels_beside_the_rows(spark, sent):
     """In a closure with its key it took two megabytes, which Spark writes to disk. Coins fall as on this machine."""
     frame = spark.range(0, 5000, 1, 4).selectExpr("id AS name", "0L AS high", "id * 50 + 3 AS low")
-    coins = Coins(TableRule(long_table()), Secret.from_seed(3), "noise/x")
+    coins = ReleaseDecisions(TableRule(long_table()), Secret.from_seed(3), "noise/x")
     ids = np.arange(5000)
     expected = Histogram(ids, ids * 50 + 3).chosen(coins)
     assert SparkHistogram(frame, words=False).chosen(coins).tolist() == expected.tolist()
@@ -70,7 +70,7 @@ def test_set_only_releases_are_the_same(read_both, talk, sent, monkeypatch, most
 def test_what_is_too_large_to_be_sent_with_keys_is_refused(pyspark):
     """By every task, whatever is large."""
     with pytest.raises(InputError, match="half a megabyte"):
-        closure(print, coins=Secret.from_seed(1).lend("noise/x"), rule=bytes(MOST_CLOSURE))
+        closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}
 
 

@@ -35,12 +35,13 @@ from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
 from voxpop.weighting.additive import Weighted
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 import numpy as np
 
 rows = pa.record_batch({"u": pa.array(range(5)), "c": pa.array([["a", "b", "c", "d", "a", "b"]] * 5)})
 reading = {"users": ["u"], "kind": "sequence", "columns": ["c"], "cut": {}}
-levels, shares = PlacedLevels([list(tasks.encode([rows], **reading))]), BoundShares(Weighted(), Setting(2, 2, 40, 0))
+levels = PlacedLevels([list(tasks.encode([rows], **reading))])
+shares = CalibratedRule(Weighted(), RuleSetting(2, 2, 40, 0))
 words = sorted(levels.weigh(shares, 2, Secret.from_seed(1), "length 1"))
 levels.keep(words)
 grams = Grams.of_tokens(len(words))

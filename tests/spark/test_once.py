@@ -9,8 +9,8 @@ import pytest
 from framed import framed
 
 import voxpop as vp
-from voxpop.privacy.coins import Coins, Grades
 from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret
 from voxpop.spark import holder
 from voxpop.spark.histogram import SparkHistogram
@@ -26,7 +26,7 @@ def weights(spark):
 
 
 def coins(secret):
-    return Coins(ThresholdRule("gaussian", 1.0, 1 << 20, 2.0**-20), secret, "noise/x")
+    return ReleaseDecisions(ThresholdRule("gaussian", 1.0, 1 << 20, 2.0**-20), secret, "noise/x")
 
 
 def redrawn(frame):
@@ -74,8 +74,11 @@ def test_a_second_action_sees_the_same_noise(spark):
     assert first == histogram.chosen(coins(secret)).tolist()
     assert first != histogram.chosen(coins(Secret.fresh())).tolist()
     none = np.empty(0, np.int64)
-    grades = Grades((coins(secret).rule,), secret, coins(secret).purpose)
-    assert [names.tolist() for names in (histogram.graded(grades, none, none)[0] for _ in range(2))] == [first, first]
+    levels = NoisyLevels((coins(secret).rule,), secret, coins(secret).purpose)
+    assert [names.tolist() for names in (histogram.noisy_levels(levels, none, none)[0] for _ in range(2))] == [
+        first,
+        first,
+    ]
 
 
 def test_lost_blocks_bring_the_same_noise(spark):

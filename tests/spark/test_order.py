@@ -10,14 +10,14 @@ from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.privacy.secret import Secret
 from voxpop.spark.histogram import _summed
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
-OCCASION = "round 1/length 1"
+PASS = "round 1/length 1"
 
 
 def l2_shares(limit, cutoff):
-    return BoundShares(L2Descent(), Setting(limit, 2, BITS, round(cutoff * 2**BITS)))
+    return CalibratedRule(L2Descent(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
 
 
 def collected(histogram):
@@ -110,7 +110,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
     secret, found = Secret.from_seed(2), []
     for number, parts in enumerate(([one, other], [other, one], [both.sample(fraction=1.0, shuffle=True, seed=5)])):
         corpus = in_files(written(tmp_path / str(number), parts), 2, text="what")
-        weights = collected(corpus.remaining().weigh(l2_shares(5, 50.0), 5, secret, OCCASION))
+        weights = collected(corpus.round_walk().weigh(l2_shares(5, 50.0), 5, secret, PASS))
         found.append((weights, tree_of(corpus, "sample")))
     assert found[0] == found[1] == found[2]
     assert len(found[0][0]) == 18
@@ -140,9 +140,9 @@ def same_on_three_paths(in_files, tmp_path, rows):
     """Weigh in memory, within a limit and on Spark in one partition, items far from any cutoff."""
     secret, shares = Secret.from_seed(1), l2_shares(4, 2.0**17)
     here = vp.read(rows, user="who", items="what")
-    expected = local(here.weigh(shares, 4, None, secret, OCCASION))
+    expected = local(here.weigh(shares, 4, None, secret, PASS))
     room = 1 << 24
     bounded = here.within(MemoryLimit(memory.FIXED + room, room, tmp_path))
-    assert local(bounded.weigh(shares, 4, None, secret, OCCASION)) == expected
+    assert local(bounded.weigh(shares, 4, None, secret, PASS)) == expected
     spread = in_files(written(tmp_path / "rows", [rows[::2], rows[1::2]]), 1, items="what")
-    assert collected(spread.remaining().weigh(shares, 4, secret, OCCASION)) == expected
+    assert collected(spread.round_walk().weigh(shares, 4, secret, PASS)) == expected

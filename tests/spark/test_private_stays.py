@@ -45,16 +45,16 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     assert not any("number" in word and word != "number" for word in words)
     sizes = {length: sum(len(gram) == length for gram in release.each_gram()) for length in (1, 2, 3)}
     answers = [(table.column_names, table.num_rows) for table in collected[1:]]
-    graded = [rows for names, rows in answers if names == ["name", "grade"]]
-    assert len(graded) == 2
-    assert all(rows >= sizes[length] for rows, length in zip(graded, (2, 3), strict=True))
+    noisy_levels = [rows for names, rows in answers if names == ["name", "grade"]]
+    assert len(noisy_levels) == 2
+    assert all(rows >= sizes[length] for rows, length in zip(noisy_levels, (2, 3), strict=True))
     measured = [answer for answer in answers if answer[0] != ["name", "grade"]]
     assert all(answer in [(["name", "cells"], size) for size in sizes.values()] for answer in measured)
 
 
 def test_noisy_measurements_cover_grams_that_nobody_holds(collected, spark):
     """Which grams have support is not told: every rank comes with a noisy weight."""
-    from voxpop.privacy.coins import CellNoise
+    from voxpop.privacy.decisions import CellNoise
     from voxpop.spark.histogram import SparkHistogram
 
     held = SparkHistogram(spark.range(2, 5).selectExpr("id AS name", "0L AS high", "7L AS low"), words=False)
@@ -78,14 +78,14 @@ def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, mo
 
     Executors may keep private words in blocks and shuffles, which hold what the source holds; keys nowhere.
     """
-    keys, lend = [], Secret.lend
+    keys, restrict = [], Secret.restrict
 
     def recording(secret, *purposes):
-        lent = lend(secret, *purposes)
-        keys.extend([secret._key, *lent._keys.values()])
-        return lent
+        restricted = restrict(secret, *purposes)
+        keys.extend([secret._key, *restricted._keys.values()])
+        return restricted
 
-    monkeypatch.setattr(Secret, "lend", recording)
+    monkeypatch.setattr(Secret, "restrict", recording)
     rows = pl.concat([talk, pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)])
     _, spread = read_both(rows)
     release = mechanism.release(spread, BUDGET)

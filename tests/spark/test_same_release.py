@@ -8,10 +8,10 @@ import voxpop as vp
 from voxpop.privacy.secret import Secret
 from voxpop.spark.histogram import _summed
 from voxpop.weighting.additive import Weighted
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
-SHARES = BoundShares(Weighted(), Setting(3, 2))
+SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
 
 
 def collected(histogram):
@@ -24,7 +24,7 @@ def collected(histogram):
 def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
     """Exact weights of words and of pairs, above the limit and with several rows per user."""
     local, spread = read_both(talk, partitions)
-    secret, levels, walk = Secret.from_seed(5), local.levels(), spread.levels()
+    secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()
     one, other = levels.weigh(SHARES, 3, secret, "length 1"), walk.weigh(SHARES, 3, secret, "length 1")
     words = local.vocabulary.take(one.ids.tolist()).to_pylist()
     assert collected(other) == dict(zip(words, one.weights.tolist(), strict=True))
@@ -120,7 +120,7 @@ def test_sequences_are_the_same(read_both, talk, cell):
 
 def test_a_large_alphabet_gets_the_same_sparse_noise(read_both, monkeypatch):
     """Children without support are drawn by their gaps, block by block of nodes."""
-    monkeypatch.setattr("voxpop.spark.counting.NODES_AT_ONCE", 3)
+    monkeypatch.setattr("voxpop.spark.tree_walk.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(1500)]
     table = pl.DataFrame({"who": range(1500), "what": pages})

@@ -13,37 +13,43 @@ from corpora import corpus_of
 from strategies import written_users
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
-from voxpop.privacy.coins import CellNoise, Coins, Grades
 from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
-from voxpop.spark.ballots import lent_ballot
+from voxpop.spark.ballots import restricted_ballot
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 
 
-def shares_of(sharing, limit, cutoff=2.0):
-    return BoundShares(sharing, Setting(limit, 2, BITS, round(cutoff * 2**BITS) if sharing.sequential else 0))
+def shares_of(weighting_rule, limit, cutoff=2.0):
+    return CalibratedRule(
+        weighting_rule, RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS) if weighting_rule.sequential else 0)
+    )
 
 
 @given(
     users=written_users(),
     data=st.data(),
-    sharing=st.sampled_from([Weighted(), L2Descent()]),
+    weighting_rule=st.sampled_from([Weighted(), L2Descent()]),
     limit=st.integers(1, 4),
     single=st.booleans(),
 )
 @settings(max_examples=120)
-def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, sharing, limit, single):
+def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, weighting_rule, limit, single):
     """Votes and measurements at lengths 1 to 4; anywhere if weights are additive, in one place if not."""
     keys = list(range(7, 7 + len(users)))
-    most = 0 if sharing.sequential else 3
+    most = 0 if weighting_rule.sequential else 3
     places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
     corpus, secret = corpus_of(users, keys), Secret.from_seed(4)
-    local, spread, shares = corpus.levels(), PlacedLevels(states_of(users, keys, places)), shares_of(sharing, limit)
+    local, spread, shares = (
+        corpus.length_walk(),
+        PlacedLevels(states_of(users, keys, places)),
+        shares_of(weighting_rule, limit),
+    )
     words = corpus.vocabulary.to_pylist()
     grams, listed = None, []
     for length in range(1, 5):
@@ -110,19 +116,19 @@ def by_row(rng, key):
     return rng.integers(0, 3, 3).tolist()
 
 
-@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
-def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(sharing):
+@pytest.mark.parametrize("weighting_rule", [Weighted(), L2Descent()])
+def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule):
     """A random search over neighbours on the real tasks; its worst case comes close to 1."""
     rng = np.random.default_rng(3)
-    worst = max(farthest(rng, shares_of(sharing, 4), 4, by_user) for _ in range(300))
+    worst = max(farthest(rng, shares_of(weighting_rule, 4), 4, by_user) for _ in range(300))
     assert 0.99 < worst <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
-def test_the_search_finds_users_split_over_partitions(sharing):
+@pytest.mark.parametrize("weighting_rule", [Weighted(), L2Descent()])
+def test_the_search_finds_users_split_over_partitions(weighting_rule):
     """Placing rows instead of users is what the proof forbids."""
     rng = np.random.default_rng(3)
-    assert max(farthest(rng, shares_of(sharing, 4), 4, by_row) for _ in range(100)) > 1.3
+    assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
 
 
 @given(st.lists(st.integers(0, 2**61), min_size=1, max_size=400), st.booleans())
@@ -138,12 +144,12 @@ def test_sums_of_many_partitions_do_not_overflow(weights, split):
 def test_coins_fall_alike_in_every_batch_and_order():
     """Splitting, shuffling and repeating rows changes nothing; names without weight keep the grade they came with."""
     rule = ThresholdRule("gaussian", 1.0, 2 << 20, 2.0**-20)
-    coins = Coins(rule, Secret.from_seed(2), "noise/x").lent()
+    coins = ReleaseDecisions(rule, Secret.from_seed(2), "noise/x").restricted()
     rng = np.random.default_rng(1)
     names, weights = np.arange(1000), rng.integers(0, 5 << 20, 1000)
     weights[:50] = 0
-    lucky = np.where(weights == 0, names % 3, 0)
-    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights, "lucky": lucky}
+    spurious_names = np.where(weights == 0, names % 3, 0)
+    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights, "lucky": spurious_names}
     whole = pa.RecordBatch.from_pydict({key: pa.array(column) for key, column in columns.items()})
     shuffled = whole.take(pa.array(rng.permutation(1000)))
     passed = [
@@ -152,19 +158,21 @@ def test_coins_fall_alike_in_every_batch_and_order():
     ]
     assert passed[0] == passed[1] == passed[2]
     assert set() < passed[0] < set(range(1000))
-    grades = Grades((rule, replace(rule, threshold_units=3 << 20)), Secret.from_seed(2), "noise/x")
-    graded = [
+    levels = NoisyLevels((rule, replace(rule, threshold_units=3 << 20)), Secret.from_seed(2), "noise/x")
+    noisy_levels = [
         {
             row["name"]: row["grade"]
-            for batch in tasks.grade(batches, grades=grades.lent(), words=False)
+            for batch in tasks.level(batches, levels=levels.restricted(), words=False)
             for row in batch.to_pylist()
         }
         for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)])
     ]
-    assert graded[0] == graded[1]
-    assert {name for name, grade in graded[0].items() if name >= 50} == {name for name in passed[0] if name >= 50}
-    assert {name: grade for name, grade in graded[0].items() if name < 50} == {n: n % 3 for n in range(50) if n % 3}
-    noise = CellNoise(1.0, 1 << 20, 1 << 15, Secret.from_seed(2), "noise/y").lent()
+    assert noisy_levels[0] == noisy_levels[1]
+    assert {name for name, level in noisy_levels[0].items() if name >= 50} == {name for name in passed[0] if name >= 50}
+    assert {name: level for name, level in noisy_levels[0].items() if name < 50} == {
+        n: n % 3 for n in range(50) if n % 3
+    }
+    noise = CellNoise(1.0, 1 << 20, 1 << 15, Secret.from_seed(2), "noise/y").restricted()
     cells = [
         {row["name"]: row["cells"] for batch in tasks.add_noise(batches, noise=noise) for row in batch.to_pylist()}
         for batches in ([whole], [shuffled])
@@ -175,7 +183,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
 def test_a_partition_without_users_answers_nothing():
     """Every task takes an empty partition."""
     secret = Secret.from_seed(1)
-    ballot = lent_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
+    ballot = restricted_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     settings_of = {"length": 1, "single": False}
     assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}))
     assert not list(tasks.weigh_remaining([], ballot=ballot))

@@ -10,8 +10,8 @@ import pytest
 import voxpop as vp
 from voxpop.privacy.budget import Budget
 from voxpop.union.set_only import CAP, LEAST_UNITS
-from voxpop.weighting.capped import CappedSharing
-from voxpop.weighting.sharing import Setting
+from voxpop.weighting.capped import CappedRule
+from voxpop.weighting.rule import RuleSetting
 
 
 def set_only(**fields):
@@ -100,12 +100,12 @@ def test_shares_are_capped_and_rounded_down():
     """Never above an even share or the cap, never below the least, and the grid is fine enough."""
     plan = set_only(limit=300, cap=0.3).plan(vp.Budget(3, 1e-6))
     setting = plan.rounds[0].shares.setting
-    table = plan.rounds[0].shares.sharing.table(setting) / setting.unit
+    table = plan.rounds[0].shares.weighting_rule.table(setting) / setting.unit
     even = np.arange(1, 301) ** -0.5
     assert (table[1:] <= np.minimum(even, 0.3)).all()
     assert (table[1:] > np.minimum(even, 0.3) * (1 - 1 / LEAST_UNITS)).all()
-    count = CappedSharing(1.0, own=False)
-    assert set(count.table(Setting(4, 2, 6))[1:].tolist()) == {32}
+    count = CappedRule(1.0, own=False)
+    assert set(count.table(RuleSetting(4, 2, 6))[1:].tolist()) == {32}
 
 
 def test_the_plan_can_be_read_and_saved(crowd, budget, tmp_path):

@@ -74,7 +74,7 @@ def count(
         columns,
         charge,
         place,
-        "Counting",
+        "MemoryTreeWalk",
     )
     if folder is not None:
         tally.save(folder, overwrite=overwrite)
@@ -90,7 +90,7 @@ def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -
             "counted": len(tally),
             "error": tally.error,
             **promised(tally.guarantee),
-            "with_release": promised(tally.together),
+            "with_release": promised(tally.with_release),
             "plan": tally.plan.to_dict(),
             "folder": None if folder is None else str(folder.resolve()),
             "first": [{"gram": gram, "users": users} for gram, users in rows],
@@ -101,6 +101,6 @@ def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -
     for gram, users in rows:
         typer.echo(f"  {users:>12,}  {printable(gram)}")
     typer.echo(promise(tally.guarantee))
-    typer.echo(f"\nTogether with the release itself, if from the same users: {tally.together}")
+    typer.echo(f"\nTogether with the release itself, if from the same users: {tally.with_release}")
     if folder is not None:
         typer.echo(f"\nSaved to {folder}")

@@ -39,7 +39,7 @@ def bounded_sets(
     limit: int,
     candidates: NDArray[np.uint8] | None,
     secret: Draws,
-    occasion: str,
+    pass_name: str,
     *,
     shuffle: bool,
 ) -> Iterator[BoundedSets]:
@@ -53,7 +53,7 @@ def bounded_sets(
     names = holdings.draw_names(secret) if crowded else None
 
     def bound(items: NDArray[np.int32], starts: NDArray[np.int64], keys: NDArray[np.uint64]) -> BoundedSets:
-        return cut_to_limit(names, items, starts, keys, limit, secret, occasion)
+        return cut_to_limit(names, items, starts, keys, limit, secret, pass_name)
 
     yield from distinct_sets(holdings, candidates, bound, shuffle=shuffle)
 
@@ -111,14 +111,14 @@ def cut_to_limit(
     keys: NDArray[np.uint64],
     limit: int,
     secret: Draws,
-    occasion: str,
+    pass_name: str,
 ) -> BoundedSets:
     """Draw `limit` items of each user who holds more."""
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
     first, second = pairs_over_limit(items, starts, keys, limit)
     named = second if names is None else names[second.view(np.int64)]
-    priorities = secret.draws(sample_of(occasion), first, named)[:, 0].copy()
+    priorities = secret.draws(sample_of(pass_name), first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
 

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from voxpop.keys import WORDS, Keys
 
 if TYPE_CHECKING:
-    from voxpop.corpus.counting import Counting
     from voxpop.corpus.draws import Draws
     from voxpop.corpus.engine import Combine, Engine, Shares
     from voxpop.corpus.histogram import Histogram
     from voxpop.corpus.holdings import Holdings
-    from voxpop.corpus.levels import Levels
+    from voxpop.corpus.length_walk import MemoryLengthWalk
     from voxpop.corpus.limited.memory import MemoryLimit
     from voxpop.corpus.pools import Pools
-    from voxpop.corpus.remaining import Remaining
+    from voxpop.corpus.round_walk import MemoryRoundWalk
+    from voxpop.corpus.tree_walk import MemoryTreeWalk
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -57,15 +57,15 @@ class Corpus:
         limit: int,
         candidates: NDArray[np.uint8] | None,
         secret: "Draws",
-        occasion: str = "length 1",
+        pass_name: str = "length 1",
     ) -> "Histogram":
         """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.corpus.weigh`."""
         from voxpop.corpus.weigh import weigh
 
-        holdings = self.holdings(secret, occasion, ordered=weighting.sequential)
-        return weigh(holdings, weighting, limit, candidates, secret, occasion)
+        holdings = self.holdings(secret, pass_name, ordered=weighting.sequential)
+        return weigh(holdings, weighting, limit, candidates, secret, pass_name)
 
-    def holdings(self, secret: "Draws", occasion: str, *, ordered: bool) -> "Holdings":
+    def holdings(self, secret: "Draws", pass_name: str, *, ordered: bool) -> "Holdings":
         """Return what users hold, in the order in which they weigh in a pass where that matters."""
         from voxpop.corpus.holdings import Holdings
 
@@ -74,26 +74,28 @@ class Corpus:
         if ordered and self.limit is not None:
             from voxpop.corpus.limited.ordering import in_weighing_order
 
-            users = in_weighing_order(*users, self.limit, secret, occasion)
+            users = in_weighing_order(*users, self.limit, secret, pass_name)
         elif ordered:
             from voxpop.corpus.weighing_order import weighing_order
 
-            order = weighing_order(self.user_key, secret, occasion)
+            order = weighing_order(self.user_key, secret, pass_name)
         return Holdings(*users, len(self.vocabulary), order, limit=self.limit, words=self.vocabulary)
 
-    def remaining(self) -> "Remaining":
+    def round_walk(self) -> "MemoryRoundWalk":
         """Return the items, to be released in one round or several."""
-        from voxpop.corpus.remaining import Remaining
+        from voxpop.corpus.round_walk import MemoryRoundWalk
 
-        return Remaining(self.weigh, self.vocabulary)
+        return MemoryRoundWalk(self.weigh, self.vocabulary)
 
-    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws") -> "Counting":
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws"
+    ) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
-        from voxpop.corpus.counting import Counting
         from voxpop.corpus.cutting import one_sequence_each
+        from voxpop.corpus.tree_walk import MemoryTreeWalk
 
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
-        return Counting(one_sequence_each(self, alphabet, max_length, combine, secret), len(alphabet))
+        return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, combine, secret), len(alphabet))
 
     def pools(self, secret: "Draws") -> "Pools":
         """Return every user's distinct items, to be released in adaptive rounds."""
@@ -121,11 +123,11 @@ class Corpus:
             size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
             self.limit.require(size, what)
 
-    def levels(self) -> "Levels":
+    def length_walk(self) -> "MemoryLengthWalk":
         """Return the walk from words to longer and longer grams."""
-        from voxpop.corpus.levels import Levels
+        from voxpop.corpus.length_walk import MemoryLengthWalk
 
-        return Levels(self, self.limit)
+        return MemoryLengthWalk(self, self.limit)
 
     def save(self, folder: str | Path) -> None:
         """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.

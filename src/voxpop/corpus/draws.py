@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALL_LENGTHS = "all lengths"
-"""The occasion of the one order that a walk through lengths has."""
+"""The name of the one order that a walk through lengths has."""
 WORDS = "words"
 """The purpose under which words get the 64 bits that samples name them by."""
 
@@ -25,11 +25,11 @@ class Draws(Protocol):
         """Return (n, 2) uniform 64-bit words, a function of the purpose and of the bytes of each text."""
 
 
-def sample_of(occasion: str) -> str:
+def sample_of(pass_name: str) -> str:
     """Return the purpose of the samples of one weighing."""
-    return f"sample/{occasion}"
+    return f"sample/{pass_name}"
 
 
-def order_of(occasion: str) -> str:
+def order_of(pass_name: str) -> str:
     """Return the purpose of one order of users."""
-    return f"order/{occasion}"
+    return f"order/{pass_name}"

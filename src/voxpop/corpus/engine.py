@@ -13,7 +13,7 @@ tells whether it does so rightly: with the same secret, every engine gives the s
 | `LengthWalk` | grams, length after length (n-grams, counts) |
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a histogram nobody may look at, only ask with noise |
-| `Lender`, `Decision`, `Grading`, `Noise`, `TreeNoise` | randomness that can be sent to where the weights are |
+| `RestrictableDraws`, `Decision`, `LevelRule`, `Noise`, `TreeNoise` | randomness that can be sent to the weights |
 | `Arrays` | all users in arrays on this machine, for what simulates people's devices (heavy hitters) |
 
 Names. What a draw is named by must be the same on every engine: an item or a token by its bytes; a gram of length k > 1
@@ -44,10 +44,10 @@ Texts = tuple[NDArray[np.uint8], Int64s]
 """The bytes of strings, one after the other, and where each begins (one more)."""
 
 
-class Lender(Draws, Protocol):
-    """A source of draws that can lend the keys of some purposes to the machines that do the work."""
+class RestrictableDraws(Draws, Protocol):
+    """A source of draws that can give away the keys of some purposes to the machines that do the work."""
 
-    def lend(self, *purposes: str) -> Draws:
+    def restrict(self, *purposes: str) -> Draws:
         """Return a source for these purposes alone; it can be pickled."""
 
 
@@ -75,17 +75,17 @@ class Decision(Protocol):
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
         """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
 
-    def lent(self) -> "Decision":
+    def restricted(self) -> "Decision":
         """Return the same decision, ready to be sent: it can draw for its own purpose alone."""
 
 
-class Grading(Protocol):
-    """How many marks items reach, given their weights."""
+class LevelRule(Protocol):
+    """How many cutpoints items reach, given their weights."""
 
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
-        """Return a grade for each: of weights, of names and of the items' bytes, the last two for draws."""
+        """Return a level for each: of weights, of names and of the items' bytes, the last two for draws."""
 
-    def lent(self) -> "Grading":
+    def restricted(self) -> "LevelRule":
         """Return the same grading, ready to be sent."""
 
 
@@ -95,7 +95,7 @@ class Noise(Protocol):
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
         """Return noisy weights, in whole cells."""
 
-    def lent(self) -> "Noise":
+    def restricted(self) -> "Noise":
         """Return the same noise, ready to be sent."""
 
 
@@ -112,17 +112,17 @@ class Weights(Protocol):
         Only items with weight are asked: an item nobody gave weight to never exists.
         """
 
-    def graded(self, grades: Grading, lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the names of a grade above 0, rising, and their grades.
+    def noisy_levels(self, levels: LevelRule, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the names of a level above 0, rising, and their levels.
 
         Args:
-            grades: how many marks each of the items with weight reaches.
-            lucky: names that have a grade where they have no weight, rising: simulated, so public.
-            theirs: int64 (lucky), which grade.
+            levels: how many cutpoints each of the items with weight reaches.
+            spurious_names: names that have a level where they have no weight, rising: simulated, so public.
+            theirs: int64 (spurious), which level.
         """
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words of numbers that `chosen` or `graded` gave, at length 1."""
+        """Return the words of numbers that `chosen` or `noisy_levels` gave, at length 1."""
 
     def measured(self, noise: Noise, size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`, whether anybody holds it or not."""
@@ -131,15 +131,15 @@ class Weights(Protocol):
 class RoundWalk(Protocol):
     """Items in rounds: `weigh` what is left, decide, `leave_out` what was released."""
 
-    def weigh(self, shares: Shares, limit: int, secret: Lender, occasion: str) -> Weights:
+    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
         """Let every user share its weight over at most `limit` distinct items that are left.
 
         Args:
             shares: how a user's weight is shared.
             limit: most items of one user; a user of more draws `limit` of them uniformly.
-            secret: of the sample ("sample/OCCASION" by the user's key and the item's 64 bits of "words") and, where the
-                weighting is sequential, of the order of users ("order/OCCASION" by the user's key).
-            occasion: which pass of the release this is; every pass draws afresh.
+            secret: of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, where the
+                weighting is sequential, of the order of users ("order/PASS" by the user's key).
+            pass_name: which pass of the release this is; every pass draws afresh.
         """
 
     def leave_out(self, ids: Int64s) -> None:
@@ -161,7 +161,7 @@ class EvidenceStep(Protocol):
             evidence: float64 (items), before the round.
         """
 
-    def lent(self) -> "EvidenceStep":
+    def restricted(self) -> "EvidenceStep":
         """Return the same step, ready to be sent: it can draw for its own purpose alone."""
 
 
@@ -172,13 +172,13 @@ class PoolWalk(Protocol):
     in all rounds.
     """
 
-    def opening(self, shares: Shares, limit: int, decision: Decision, occasion: str) -> None:
+    def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` distinct items of each user; release what passes, and forget it."""
 
-    def draw(self, size: int, occasion: str) -> None:
+    def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
 
-    def advance(self, shares: Shares, limit: int, step: EvidenceStep, occasion: str) -> None:
+    def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
         """Let every user weigh at most `limit` undecided items of its pool, drawn afresh; then decide.
 
         The step is asked about every undecided item of every pool, drawn or not: the proof needs its noise.
@@ -214,7 +214,7 @@ class LengthWalk(Protocol):
     def length(self) -> int:
         """Length of the grams that are weighed now."""
 
-    def weigh(self, shares: Shares, limit: int, secret: Lender, occasion: str) -> Weights:
+    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
         """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
 
         Where the weighting is sequential, users come in the order of "order/all lengths" at every length.
@@ -223,7 +223,7 @@ class LengthWalk(Protocol):
     def keep(self, names: Int64s) -> None:
         """Forget every gram but these: names, rising, of released grams, also of those that nobody holds.
 
-        At length 1 what the last weighing's `chosen` or `graded` gave.
+        At length 1 what the last weighing's `chosen` or `noisy_levels` gave.
         """
 
     def keep_words(self, words: pa.LargeStringArray) -> None:
@@ -268,7 +268,7 @@ class TreeNoise(Protocol[Rows]):
     def of_nodes(self, first: int, parents: Int64s, shares: Int64s, heights: Int64s) -> "TreeNoise[Rows]":
         """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
 
-    def lent(self) -> "TreeNoise[Rows]":
+    def restricted(self) -> "TreeNoise[Rows]":
         """Return the same noise without its nodes, ready to be sent."""
 
     def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
@@ -370,21 +370,23 @@ class Engine(Protocol):
     def keys(self) -> Keys:
         """The columns that items came from, which are public as the schema is; none for words."""
 
-    def remaining(self) -> RoundWalk:
+    def round_walk(self) -> RoundWalk:
         """Return the items, to be released in one round or several."""
 
-    def pools(self, secret: Lender) -> PoolWalk:
+    def pools(self, secret: RestrictableDraws) -> PoolWalk:
         """Return the items, to be released in adaptive rounds.
 
         Args:
-            secret: of the order, the pools and the draws of every round ("sample/OCCASION" by the user's key and the
+            secret: of the order, the pools and the draws of every round ("sample/PASS" by the user's key and the
                 item's 64 bits of "words").
         """
 
-    def levels(self) -> LengthWalk:
+    def length_walk(self) -> LengthWalk:
         """Return the walk from words to longer and longer grams."""
 
-    def counting(self, alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: Lender) -> TreeWalk:
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: RestrictableDraws
+    ) -> TreeWalk:
         """Return every user's one sequence, to be counted.
 
         Args:

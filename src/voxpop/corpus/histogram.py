@@ -11,14 +11,14 @@ from voxpop.arrow import int64_array, text_buffers
 from voxpop.errors import InternalError
 
 IDS_AT_ONCE = 1 << 17
-"""Items that coins are tossed for together: draws for their bytes take 42 MB then, and 147 for two million at once."""
+"""Items that are decided together: draws for their bytes take 42 MB then, and 147 for two million at once."""
 
 Int64s = NDArray[np.int64]
 Texts = tuple[NDArray[np.uint8], Int64s]
 Decision = Callable[[Int64s, Int64s, Texts | None], NDArray[np.bool_]]
 """Which items pass: of weights, of names and of the items' bytes, the last two for draws."""
-Grading = Callable[[Int64s, Int64s, Texts | None], Int64s]
-"""How many marks items reach: of the same."""
+LevelRule = Callable[[Int64s, Int64s, Texts | None], Int64s]
+"""How many cutpoints items reach: of the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,7 +26,7 @@ class Histogram:
     """Weight by item, for the items of the bounded sets and for no others.
 
     Attributes:
-        ids: int64 (support), which items: ids in rising order, or names of grams (see `Levels`) in any order.
+        ids: int64 (support), which items: ids in rising order, or names of grams (see `MemoryLengthWalk`) in any order.
         weights: int64 (support), positive, in units of the weighting's grid.
         words: large_string (support), the items themselves where draws name them by their bytes; else None.
     """
@@ -44,23 +44,23 @@ class Histogram:
         parts = [ids[decision(weights, ids, texts)] for weights, ids, texts in self._parts()]
         return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
-    def graded(self, grades: Grading, lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the ids of a grade above 0, rising, and their grades.
+    def noisy_levels(self, levels: LevelRule, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the ids of a level above 0, rising, and their levels.
 
         Args:
-            grades: how many marks each of the items with weight reaches.
-            lucky: ids that have a grade where they have no weight, rising.
-            theirs: int64 (lucky), which grade.
+            levels: how many cutpoints each of the items with weight reaches.
+            spurious_names: ids that have a level where they have no weight, rising.
+            theirs: int64 (spurious), which level.
         """
-        nobodys = ~np.isin(lucky, self.ids)
-        ids_of, grades_of = [lucky[nobodys]], [theirs[nobodys]]
+        nobodys = ~np.isin(spurious_names, self.ids)
+        ids_of, levels_of = [spurious_names[nobodys]], [theirs[nobodys]]
         for weights, ids, texts in self._parts():
-            each = grades(weights, ids, texts)
+            each = levels(weights, ids, texts)
             ids_of.append(ids[each > 0])
-            grades_of.append(each[each > 0])
+            levels_of.append(each[each > 0])
         names = np.concatenate(ids_of)
         order = np.argsort(names)
-        return names[order], np.concatenate(grades_of)[order]
+        return names[order], np.concatenate(levels_of)[order]
 
     def _parts(self) -> Iterator[tuple[Int64s, Int64s, Texts | None]]:
         """Yield weights, ids and texts, some at a time."""

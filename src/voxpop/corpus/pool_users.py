@@ -20,7 +20,7 @@ Words = NDArray[np.uint64]
 Result = TypeVar("Result")
 
 ORDER = "adaptive rounds/length 1"
-"""The occasion of the one order in which users weigh in all rounds."""
+"""The name of the one order in which users weigh in all rounds."""
 
 
 @final
@@ -64,20 +64,20 @@ class PoolUsers:
             first = stop
         return PoolUsers(batches, names, secret)
 
-    def draw(self, size: int, occasion: str) -> None:
+    def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         pooled = np.zeros_like(self.undecided)
-        for number, batch in self._each(lambda each: self._cut(each, size, occasion)):
+        for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
             pooled[batch.items] = 1
             self._batches.write(number, batch)
         self.undecided &= pooled
 
-    def weigh(self, shares: Shares, limit: int, occasion: str) -> Int64s:
+    def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
         """Return the weight of every item, each user sharing over at most `limit` undecided ones, drawn afresh."""
         histogram = np.zeros(self.undecided.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, BoundedSets]:
-            drawn = self._cut(batch, limit, occasion)
+            drawn = self._cut(batch, limit, pass_name)
             return batch, (drawn.items, drawn.starts)
 
         for number, (batch, sets) in self._each(prepare):
@@ -103,12 +103,12 @@ class PoolUsers:
 
         return in_order(prepare, range(len(self._batches)))
 
-    def _cut(self, batch: Batch, limit: int, occasion: str) -> Batch:
+    def _cut(self, batch: Batch, limit: int, pass_name: str) -> Batch:
         """Return a batch with at most `limit` items of each user."""
         if not batch.keys.size or int(np.diff(batch.starts).max()) <= limit:
             return batch
         items, starts = batch.items.copy(), batch.starts.copy()
-        items, starts = cut_to_limit(self._names, items, starts, batch.keys, limit, self._secret, occasion)
+        items, starts = cut_to_limit(self._names, items, starts, batch.keys, limit, self._secret, pass_name)
         return Batch(items, starts, batch.keys)
 
     def __repr__(self) -> str:

@@ -46,20 +46,20 @@ class Pools:
         self._evidence = np.zeros(size)
         self._users = PoolUsers.of(corpus, self._names[:, 0], secret)
 
-    def opening(self, shares: Shares, limit: int, decision: Decision, occasion: str) -> None:
+    def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release what passes."""
-        histogram = self._users.weigh(shares, limit, occasion)
+        histogram = self._users.weigh(shares, limit, pass_name)
         ids = np.flatnonzero(histogram)
         words = self._vocabulary.take(int64_array(ids))
         self._decide(Histogram(ids, histogram[ids], words).chosen(decision), released=True)
 
-    def draw(self, size: int, occasion: str) -> None:
+    def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
-        self._users.draw(size, occasion)
+        self._users.draw(size, pass_name)
 
-    def advance(self, shares: Shares, limit: int, step: EvidenceStep, occasion: str) -> None:
+    def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
         """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
-        histogram = self._users.weigh(shares, limit, occasion)
+        histogram = self._users.weigh(shares, limit, pass_name)
         ids = np.flatnonzero(self._users.undecided)
 
         def work(part: Int64s) -> Outcome:

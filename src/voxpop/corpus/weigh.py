@@ -20,7 +20,7 @@ def weigh(
     limit: int,
     candidates: NDArray[np.uint8] | None,
     secret: Draws,
-    occasion: str,
+    pass_name: str,
 ) -> Histogram:
     """Return the histogram of the bounded sets: one pass over the positions.
 
@@ -31,7 +31,7 @@ def weigh(
         candidates: uint8 (ids), nonzero where an item may be chosen, a function of public outputs only; None
             means every item.
         secret: source of the sample and of the order of users.
-        occasion: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
+        pass_name: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
 
     Returns:
         Weights of exactly those items that lie in some bounded set.
@@ -39,7 +39,7 @@ def weigh(
     if holdings.limit is not None:
         holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
     histogram = np.zeros(holdings.size, np.int64)
-    for items, starts in bounded_sets(holdings, limit, candidates, secret, occasion, shuffle=shares.sequential):
+    for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name, shuffle=shares.sequential):
         shares.add(histogram, items, starts)
     ids = np.flatnonzero(histogram)
     names = ids if holdings.names is None else holdings.names[ids]

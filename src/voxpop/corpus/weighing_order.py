@@ -15,12 +15,12 @@ Int64s = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 
-def order_hashes(keys: Keys, secret: Draws, occasion: str) -> Keys:
+def order_hashes(keys: Keys, secret: Draws, pass_name: str) -> Keys:
     """Return what users are ordered by first: uint64 by user, a keyed hash of its key."""
-    return secret.draws(order_of(occasion), keys, 0)[:, 0].copy()
+    return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 
-def weighing_order(keys: Keys, secret: Draws, occasion: str) -> Int64s:
+def weighing_order(keys: Keys, secret: Draws, pass_name: str) -> Int64s:
     """Return the places of users in the order in which they weigh: by (hash, key), both of 64 bits.
 
     Users of one key, whose ids are strings that a fixed 64-bit hash does not tell apart, come in the order of their
@@ -34,12 +34,12 @@ def weighing_order(keys: Keys, secret: Draws, occasion: str) -> Int64s:
     Args:
         keys: uint64 (users), a function of each user's id.
         secret: source of the hash.
-        occasion: which order this is.
+        pass_name: which order this is.
 
     Returns:
         int64 (users), a permutation.
     """
-    hashes = order_hashes(keys, secret, occasion)
+    hashes = order_hashes(keys, secret, pass_name)
     bits = np.uint64(max(keys.size - 1, 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
     packed = (hashes & ~low) | np.arange(keys.size, dtype=np.uint64)

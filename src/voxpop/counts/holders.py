@@ -11,14 +11,14 @@ from voxpop.counts.listed import ListedGrams, listed_grams
 from voxpop.counts.shares import HolderShares
 
 if TYPE_CHECKING:
-    from voxpop.corpus.engine import Engine, Lender, Weights
+    from voxpop.corpus.engine import Engine, RestrictableDraws, Weights
     from voxpop.release.release import Release
 
 Int64s = NDArray[np.int64]
 
 
 def weights_of_holders(
-    corpus: "Engine", release: "Release", limits: Sequence[int], secret: "Lender"
+    corpus: "Engine", release: "Release", limits: Sequence[int], secret: "RestrictableDraws"
 ) -> Iterator[tuple[ListedGrams, "Weights"]]:
     """Yield the grams of each length from 1 on, and their weights by rank.
 
@@ -28,7 +28,7 @@ def weights_of_holders(
         limits: for each length.
         secret: asked by the corpus; nothing is sampled, since nobody holds more grams than there are.
     """
-    levels = corpus.levels()
+    levels = corpus.length_walk()
     for listed, limit in zip(listed_grams(release, len(limits)), limits, strict=True):
         if listed.length == 1:
             levels.keep_words(listed.words)

@@ -11,7 +11,7 @@ from voxpop.corpus.engine import Engine, Noise, check_engine, check_ordered
 from voxpop.counts.holders import weights_of_holders
 from voxpop.counts.listed import ListedGrams
 from voxpop.counts.shares import UNIT
-from voxpop.privacy.coins import CellNoise
+from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.secret import Secret
 from voxpop.release.tally import Tally
 
@@ -60,6 +60,6 @@ class PlacedNoise:
         """Return noisy weights by rank."""
         return self.noise(weights, self.places[names])
 
-    def lent(self) -> "PlacedNoise":
+    def restricted(self) -> "PlacedNoise":
         """Return noise that can be sent away and knows no other purpose."""
-        return replace(self, noise=self.noise.lent())
+        return replace(self, noise=self.noise.restricted())

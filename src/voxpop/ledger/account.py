@@ -110,10 +110,10 @@ class LedgerAccount:
     @property
     def spent(self) -> Guarantee | None:
         """What all charges compose to, if no budget was chosen in view of an earlier release; None without any."""
-        from voxpop.privacy.together import together
+        from voxpop.privacy.composition import compose
 
         entries = self.entries
-        return together([each.guarantee for each in entries]) if entries else None
+        return compose([each.guarantee for each in entries]) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
         """Return, for each way of adding up, which part of each of its caps is used; see `voxpop.ledger.caps`."""

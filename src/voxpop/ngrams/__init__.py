@@ -11,10 +11,10 @@
 | `releasing.py`, `table.py` | from private weights to a public table |
 | `bands.py` | candidates in bands of likelihood |
 | `calibration.py` | estimates put right by the votes |
-| `electing.py` | from a vote to released grams |
 | `thresholds.py` | thresholds from noisy votes |
 | `later.py` | the rounds of lengths after the first |
 | `lengths.py` | what each length of an extraction gets, and what it ran with |
+| `threshold_vote.py` | from a vote to released grams |
 """
 
 from voxpop.ngrams.ngrams import NGrams

@@ -1,8 +1,8 @@
 """Estimates put right by the votes: a measurement is drawn to the mean of those grams that voted alike. All is public.
 
 Measurements are cheap and therefore coarse, often ten times coarser than the votes. Votes are fine but end at the
-cutoff, and sequential weightings share weight unlike the forecast. So grams are parted by their grade in the vote: the
-mean measurement of a hundred grams of one grade is ten times as exact as one, and where the measurements of a grade
+cutoff, and sequential weightings share weight unlike the forecast. So grams are parted by their level in the vote: the
+mean measurement of a hundred grams of one level is ten times as exact as one, and where the measurements of a level
 vary no more than their noise does, that mean is all there is to know. In between, each gram gets its best linear
 estimate (James and Stein 1961).
 """
@@ -13,38 +13,38 @@ from numpy.typing import NDArray
 Int64s = NDArray[np.int64]
 
 ALIKE = 100
-"""Grams whose measurements are averaged, at least; neighbouring grades are taken together."""
+"""Grams whose measurements are averaged, at least; neighbouring levels are taken together."""
 LEAST_OF_MEAN = 0.25
 LEAST_MEAN = 1 / 16
 """In sigma. Every released gram is held by somebody, most likely."""
 
 
-def calibrated(cells: Int64s, grades: Int64s, sigma: float) -> Int64s:
+def calibrated(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
     """Return the estimates of released grams.
 
     Args:
         cells: int64, measured, by rank.
-        grades: int64, marks reached in the vote, by rank.
+        levels: int64, cutpoints reached in the vote, by rank.
         sigma: standard deviation of the measurements, in cells.
 
     Returns:
         int64, positive.
     """
-    order = np.argsort(grades, kind="stable")
+    order = np.argsort(levels, kind="stable")
     found = np.empty(cells.size, np.int64)
-    for alike in _classes(grades[order]):
+    for alike in _classes(levels[order]):
         found[order[alike]] = _drawn_together(cells[order[alike]], sigma)
     return found
 
 
-def _classes(grades: Int64s) -> list[slice]:
-    """Part rising grades, no grade in two parts, into parts that are large enough."""
-    ends = [*np.flatnonzero(np.diff(grades)) + 1, grades.size]
+def _classes(levels: Int64s) -> list[slice]:
+    """Part rising levels, no level in two parts, into parts that are large enough."""
+    ends = [*np.flatnonzero(np.diff(levels)) + 1, levels.size]
     begins = [0]
     for end in ends[:-1]:
-        if end - begins[-1] >= ALIKE and grades.size - end >= ALIKE:
+        if end - begins[-1] >= ALIKE and levels.size - end >= ALIKE:
             begins.append(int(end))
-    return [slice(*each) for each in zip(begins, [*begins[1:], grades.size], strict=True)]
+    return [slice(*each) for each in zip(begins, [*begins[1:], levels.size], strict=True)]
 
 
 def _drawn_together(cells: Int64s, sigma: float) -> Int64s:

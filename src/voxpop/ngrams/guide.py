@@ -87,15 +87,15 @@ def breadth_after(length: int) -> int:
     return FIRST_BREADTH if length == 1 else BREADTH
 
 
-def worthless(sizes: Int64s, elected: Int64s) -> int:
+def worthless(sizes: Int64s, selected: Int64s) -> int:
     """Return how many bands, from the least likely one, gave too little for their votes.
 
     Args:
         sizes: int64 (bands), candidates.
-        elected: int64 (bands), how many of them were released.
+        selected: int64 (bands), how many of them were released.
     """
     poor = 0
-    for band, (size, chosen) in enumerate(zip(sizes, elected, strict=True)):
+    for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
         if size >= MANY and chosen >= YIELD * size:
             break
         if size >= MANY:

@@ -10,8 +10,8 @@ from voxpop.privacy.filter import noise_for
 from voxpop.privacy.threshold import NORMS
 from voxpop.rounds.charge import with_cutoff
 from voxpop.rounds.plan import RoundPlan
-from voxpop.weighting.cells import SHARINGS
-from voxpop.weighting.sharing import Setting, Sharing
+from voxpop.weighting.rule import RuleSetting, WeightingRule
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
@@ -21,7 +21,7 @@ MOST_WEIGHT = 2.0**29
 """Thresholds and cutoffs below it fit every grid; it takes as many users."""
 
 
-def later_setting(ngrams: "NGrams", length: int, square: float, released: int, candidates: int) -> Setting:
+def later_setting(ngrams: "NGrams", length: int, square: float, released: int, candidates: int) -> RuleSetting:
     """Return the grid of a length after the first: the finest that fits the noise that it asks for itself.
 
     A coarse grid is paid for by more noise, noise by a higher threshold and cutoff, and these may need a coarser grid
@@ -37,38 +37,40 @@ def later_setting(ngrams: "NGrams", length: int, square: float, released: int, c
     Raises:
         BudgetError: where no grid fits, or nobody could reach the threshold.
     """
-    sharing, limit = SHARINGS[ngrams.weighting], ngrams.limits[length - 1]
-    setting, sigma = Setting(limit, NORM, sharing.bits(1.0)), square**-0.5
+    weighting_rule, limit = WEIGHTING_RULES[ngrams.weighting], ngrams.limits[length - 1]
+    setting, sigma = RuleSetting(limit, NORM, weighting_rule.bits(1.0)), square**-0.5
     while sigma <= MOST_WEIGHT:
-        sigma = noise_for(square, sharing.sensitivity(setting))
+        sigma = noise_for(square, weighting_rule.sensitivity(setting))
         top = threshold_for(ngrams.eta, sigma, released, candidates) + ngrams.alpha * sigma
         if top > MOST_WEIGHT:
             break
-        bits = sharing.bits(top + 1.0)
+        bits = weighting_rule.bits(top + 1.0)
         if bits >= setting.bits:
             return setting
-        setting = Setting(limit, NORM, bits)
+        setting = RuleSetting(limit, NORM, bits)
     raise BudgetError(
         f"length {length} would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase "
         "could be released. Use fewer lengths, other budgets, a lower limit or `alpha`, or more epsilon."
     )
 
 
-def later_round(ngrams: "NGrams", setting: Setting, sigma: float, threshold: float) -> RoundPlan:
+def later_round(ngrams: "NGrams", setting: RuleSetting, sigma: float, threshold: float) -> RoundPlan:
     """Return weighting, noise and threshold of a length after the first, on the grid that was charged for."""
-    return grid_round(SHARINGS[ngrams.weighting], setting, sigma, threshold, ngrams.alpha)
+    return grid_round(WEIGHTING_RULES[ngrams.weighting], setting, sigma, threshold, ngrams.alpha)
 
 
 def finest_round(ngrams: "NGrams", length: int, sigma: float, threshold: float) -> RoundPlan:
     """Return a round of given noise and threshold on the finest grid: to forecast with, not to charge for."""
-    bits = SHARINGS[ngrams.weighting].bits(threshold + ngrams.alpha * sigma + 1.0)
-    return later_round(ngrams, Setting(ngrams.limits[length - 1], NORM, bits), sigma, threshold)
+    bits = WEIGHTING_RULES[ngrams.weighting].bits(threshold + ngrams.alpha * sigma + 1.0)
+    return later_round(ngrams, RuleSetting(ngrams.limits[length - 1], NORM, bits), sigma, threshold)
 
 
-def grid_round(sharing: Sharing, setting: Setting, sigma: float, threshold: float, alpha: float) -> RoundPlan:
+def grid_round(
+    weighting_rule: WeightingRule, setting: RuleSetting, sigma: float, threshold: float, alpha: float
+) -> RoundPlan:
     """Fill in one round, threshold rounded up to the grid."""
     on_grid = ceil(threshold * setting.unit) / setting.unit
-    return RoundPlan(with_cutoff(sharing, setting, threshold + alpha * sigma), "gaussian", sigma, on_grid)
+    return RoundPlan(with_cutoff(weighting_rule, setting, threshold + alpha * sigma), "gaussian", sigma, on_grid)
 
 
 def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> float:

@@ -8,7 +8,7 @@ from voxpop.arguments import check_budget, check_choice, check_whole, check_with
 from voxpop.errors import InputError, UnsoundError
 from voxpop.ngrams.budgets import Budgets, budgets_of
 from voxpop.privacy.budget import Budget
-from voxpop.weighting.cells import SHARINGS
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -162,12 +162,16 @@ class NGrams:
 
 
 def _check_weighting(weighting: object) -> None:
-    sound = " or ".join(f'"{name}"' for name, each in reversed(SHARINGS.items()) if each.refused_for_grams is None)
-    sharing = SHARINGS.get(weighting) if isinstance(weighting, str) else None
-    if sharing is None:
+    sound = " or ".join(
+        f'"{name}"' for name, each in reversed(WEIGHTING_RULES.items()) if each.refused_for_grams is None
+    )
+    weighting_rule = WEIGHTING_RULES.get(weighting) if isinstance(weighting, str) else None
+    if weighting_rule is None:
         raise InputError(f"`weighting` must be {sound}, got {weighting!r}.")
-    if sharing.refused_for_grams is not None:
-        raise UnsoundError(f"{weighting} weighting is refused for n-grams: {sharing.refused_for_grams}. Use {sound}.")
+    if weighting_rule.refused_for_grams is not None:
+        raise UnsoundError(
+            f"{weighting} weighting is refused for n-grams: {weighting_rule.refused_for_grams}. Use {sound}."
+        )
 
 
 def _checked_limit(limit: object, lengths: int) -> int | tuple[int, ...]:

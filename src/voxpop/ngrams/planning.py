@@ -14,8 +14,8 @@ from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.slack import walk_slack
 from voxpop.rounds.charge import check_charged, rounds_delta
 from voxpop.rounds.plan import RoundPlan
-from voxpop.weighting.cells import SHARINGS
-from voxpop.weighting.sharing import Setting
+from voxpop.weighting.rule import RuleSetting
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
@@ -43,33 +43,35 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
 
 def _first_round(ngrams: "NGrams", budget: Budget, share: float) -> RoundPlan:
     """Return the plan of length 1, which leaves the rest of mu^2 to later lengths."""
-    sharing = SHARINGS[ngrams.weighting]
-    rough = Setting(ngrams.limits[0], NORM, bits=48)
+    weighting_rule = WEIGHTING_RULES[ngrams.weighting]
+    rough = RuleSetting(ngrams.limits[0], NORM, bits=48)
     rest = sqrt(1 / share - 1)
-    (coarse,) = calibrate(budget, sharing.novelty(rough), accounting="published", rest=rest)
-    setting = Setting(ngrams.limits[0], NORM, sharing.bits(coarse.threshold + ngrams.alpha * coarse.scale + 1.0))
-    sensitivity = sharing.sensitivity(setting)
+    (coarse,) = calibrate(budget, weighting_rule.novelty(rough), accounting="published", rest=rest)
+    setting = RuleSetting(
+        ngrams.limits[0], NORM, weighting_rule.bits(coarse.threshold + ngrams.alpha * coarse.scale + 1.0)
+    )
+    sensitivity = weighting_rule.sensitivity(setting)
     (scale,) = calibrate(
         budget,
-        sharing.novelty(setting),
+        weighting_rule.novelty(setting),
         accounting=ngrams.accounting,
         sensitivity=sensitivity,
         grid=2.0**-setting.bits,
         rest=rest * sensitivity,
     )
-    return grid_round(sharing, setting, scale.scale, scale.threshold, ngrams.alpha)
+    return grid_round(weighting_rule, setting, scale.scale, scale.threshold, ngrams.alpha)
 
 
 def _lengths(ngrams: "NGrams", rule: Budgets, first: RoundPlan, later: float) -> tuple[LengthPlan, ...]:
     """Run the budgets without data: every length takes its usual share, and measures where it may."""
     lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
-    purse = GaussianFilter(later)
+    budget_filter = GaussianFilter(later)
     for length in range(2, ngrams.max_length + 1):
         share = rule.share(length, None)
-        measured = purse.spend(purse.left * share * ngrams.measurement) if ngrams.guide else None
-        square = purse.left * share if length < ngrams.max_length else purse.left
+        measured = budget_filter.spend(budget_filter.left * share * ngrams.measurement) if ngrams.guide else None
+        square = budget_filter.left * share if length < ngrams.max_length else budget_filter.left
         setting = later_setting(ngrams, length, square, 1, CROWDED)
-        sigma = purse.spend(square, SHARINGS[ngrams.weighting].sensitivity(setting))
+        sigma = budget_filter.spend(square, WEIGHTING_RULES[ngrams.weighting].sensitivity(setting))
         low, high = (threshold_for(ngrams.eta, sigma, 1, many) for many in (1, CROWDED))
         check_charged(later_round(ngrams, setting, sigma, high).shares, sigma, square)
         lengths.append(LengthPlan(length, sigma, measured, low, high))

@@ -18,16 +18,16 @@ from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
 from voxpop.ngrams.calibration import calibrated
 from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.electing import Ballots, Result
 from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.guide import FIRST_EDGE, Guide, breadth_after, worth_measuring, worthless
 from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.table import table_of_grams
-from voxpop.ngrams.thresholds import marks_above, marks_below
-from voxpop.privacy.coins import CellNoise
+from voxpop.ngrams.threshold_vote import Result, ThresholdVote
+from voxpop.ngrams.thresholds import cutpoints_above, cutpoints_below
 from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
@@ -35,8 +35,8 @@ from voxpop.release import Release
 from voxpop.rounds.charge import check_charged
 from voxpop.rounds.plan import RoundPlan
 from voxpop.weighting.additive import Weighted
-from voxpop.weighting.cells import SHARINGS
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 if TYPE_CHECKING:
     from voxpop.ngrams.plan import NGramsPlan
@@ -70,15 +70,15 @@ class _Walk:
     def __init__(self, plan: "NGramsPlan", corpus: Engine, secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
-        self._levels = corpus.levels()
+        self._walk = corpus.length_walk()
         self._secret = secret
-        self._purse = GaussianFilter(plan.later)
+        self._filter = GaussianFilter(plan.later)
         self._budgets = self._ngrams.shares
         self._guided = self._ngrams.guide
         self._single = self._ngrams.pruning == "single"
         self._estimates: list[Estimates] = []
         self._density = 0.0
-        self._grades = np.empty(0, np.int64)
+        self._levels = np.empty(0, np.int64)
         self._least = 0.0
         self._spurious = 0.0
         self.vocabulary: pa.LargeStringArray = pa.nulls(0, pa.large_string())
@@ -101,11 +101,11 @@ class _Walk:
             yield length
 
     def _release_words(self) -> None:
-        first, occasion = self._plan.first, "length 1"
-        histogram = self._levels.weigh(first.shares, first.shares.setting.limit, self._secret, occasion)
-        words, self._grades = self._ballots(first, None).grades(histogram, self._secret, occasion)
+        first, pass_name = self._plan.first, "length 1"
+        histogram = self._walk.weigh(first.shares, first.shares.setting.limit, self._secret, pass_name)
+        words, self._levels = self._vote(first, None).levels(histogram, self._secret, pass_name)
         self.vocabulary = histogram.texts(words)
-        self._levels.keep(words)
+        self._walk.keep(words)
         self.released.append(Grams.of_tokens(words.size))
         self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
         self._density = 1.0 if words.size <= FEW_TOKENS else 0.0
@@ -117,23 +117,23 @@ class _Walk:
         if not self._guided:
             return Prospect(valid, None, None)
         share = self._budgets.share(grams.length + 1, None)
-        square = self._purse.left * share * self._ngrams.measurement
-        sigma = self._purse.spend(square)
+        square = self._filter.left * share * self._ngrams.measurement
+        sigma = self._filter.spend(square)
         estimates = self._measure(grams, sigma, square)
         self._estimates.append(estimates)
         return Prospect(valid, self._forecast(valid, grams, estimates), sigma)
 
     def _measure(self, grams: Grams, sigma: float, square: float) -> Estimates:
         """Weigh all released grams again, with noise on every one, also on those that nobody holds."""
-        occasion = f"measurement {grams.length}"
+        pass_name = f"measurement {grams.length}"
         limit = self._ngrams.limits[grams.length - 1]
-        shares = BoundShares(Weighted(), Setting(limit, NORM))
+        shares = CalibratedRule(Weighted(), RuleSetting(limit, NORM))
         check_charged(shares, sigma, square)
-        histogram = self._levels.weigh(shares, limit, self._secret, occasion)
+        histogram = self._walk.weigh(shares, limit, self._secret, pass_name)
         unit, cell = shares.setting.unit, cell_below(sigma)
-        noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{occasion}")
+        noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{pass_name}")
         measured = histogram.measured(noise, len(grams))
-        return Estimates(calibrated(measured, self._grades, sigma / cell), cell)
+        return Estimates(calibrated(measured, self._levels, sigma / cell), cell)
 
     def _forecast(self, valid: Candidates, grams: Grams, estimates: Estimates) -> Forecast:
         first = self._estimates[0]
@@ -145,38 +145,38 @@ class _Walk:
     def _release_longer(self, prospect: Prospect) -> None:
         """Vote for the candidates of the next length, and release what reaches the threshold of its band."""
         length = len(self.released) + 1
-        occasion = f"length {length}"
+        pass_name = f"length {length}"
         round_plan, candidates = self._settle(prospect, length, len(self.released[-1]))
         sigma = round_plan.scale
-        self._levels.extend(candidates)
-        histogram = self._levels.weigh(round_plan.shares, round_plan.shares.setting.limit, self._secret, occasion)
-        ballots = self._ballots(round_plan, candidates)
-        names, grades = ballots.grades(histogram, self._secret, occasion)
-        result = self._elect(ballots, Bands.of(candidates, prospect.forecast, FIRST_EDGE * sigma), names, grades)
-        self._levels.keep(names[result.elected])
-        self._grades = grades[result.elected]
-        self.released.append(self.released[-1].longer(names[result.elected], single=self._single))
+        self._walk.extend(candidates)
+        histogram = self._walk.weigh(round_plan.shares, round_plan.shares.setting.limit, self._secret, pass_name)
+        vote = self._vote(round_plan, candidates)
+        names, levels = vote.levels(histogram, self._secret, pass_name)
+        result = self._select(vote, Bands.of(candidates, prospect.forecast, FIRST_EDGE * sigma), names, levels)
+        self._walk.keep(names[result.selected])
+        self._levels = levels[result.selected]
+        self.released.append(self.released[-1].longer(names[result.selected], single=self._single))
         mean, measured = result.threshold(round_plan.threshold), prospect.measurement_sigma
         self.ran.append(LengthRun(length, sigma, measured, candidates.count, mean, result.spurious, result.bands))
-        self._density = self._grades.size / prospect.valid.count
+        self._density = self._levels.size / prospect.valid.count
 
-    def _ballots(self, round_plan: RoundPlan, candidates: Candidates | None) -> Ballots:
-        """Put up the marks of a length: those that may decide, and some that tell how much a released gram weighs."""
+    def _vote(self, round_plan: RoundPlan, candidates: Candidates | None) -> ThresholdVote:
+        """Put up the cutpoints of a length: those that may decide, and some that tell how much a gram weighs."""
         usual = round_plan.threshold / round_plan.scale
-        marks = marks_above(usual, usual + self._ngrams.alpha)
+        cutpoints = cutpoints_above(usual, usual + self._ngrams.alpha)
         if candidates is not None and self._ngrams.thresholds == "votes":
-            marks = np.append(marks_below(usual, len(self.released[-1]), candidates.count), marks)
+            cutpoints = np.append(cutpoints_below(usual, len(self.released[-1]), candidates.count), cutpoints)
         rule = round_plan.rule(self._plan.budget)
         if not isinstance(rule, ThresholdRule):
             raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule.")
-        return Ballots.of(candidates, rule, marks)
+        return ThresholdVote.of(candidates, rule, cutpoints)
 
-    def _elect(self, ballots: Ballots, bands: Bands, names: Int64s, grades: Int64s) -> Result:
-        """Settle the mark of each band, and remember what the result says of the next length."""
+    def _select(self, vote: ThresholdVote, bands: Bands, names: Int64s, levels: Int64s) -> Result:
+        """Settle the cutpoint of each band, and remember what the result says of the next length."""
         held, spare = bands.of_names(names), None
         if self._ngrams.thresholds == "votes":
             spare = self._ngrams.eta * sum(map(len, self.released)) - self._spurious
-        result = ballots.elect(bands, held, grades, self._ngrams.eta, spare)
+        result = vote.select(bands, held, levels, self._ngrams.eta, spare)
         self._spurious += result.spurious
         poor = worthless(bands.sizes, result.released) if len(bands.sets) > 1 else 0
         self._least = FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0
@@ -186,10 +186,10 @@ class _Walk:
         """Return noise, threshold and candidates of a length, on the grid that its noise pays for."""
         last = length == self._ngrams.max_length
         usual = self._budgets.share(length, None)
-        outlook = Outlook(before, prospect.valid.count, self._expected(prospect, before, self._purse.left * usual))
-        square = self._purse.left if last else self._purse.left * self._budgets.share(length, outlook)
+        outlook = Outlook(before, prospect.valid.count, self._expected(prospect, before, self._filter.left * usual))
+        square = self._filter.left if last else self._filter.left * self._budgets.share(length, outlook)
         setting = later_setting(self._ngrams, length, square, before, prospect.valid.count)
-        sigma = self._purse.spend(square, SHARINGS[self._ngrams.weighting].sensitivity(setting))
+        sigma = self._filter.spend(square, WEIGHTING_RULES[self._ngrams.weighting].sensitivity(setting))
 
         def threshold_of(count: int) -> float:
             return threshold_for(self._ngrams.eta, sigma, before, max(count, 1))

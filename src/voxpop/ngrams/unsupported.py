@@ -22,7 +22,7 @@ Int64s = NDArray[np.int64]
 MOST_CANDIDATES = 2**46
 
 
-def lucky_candidates(candidates: Candidates, chance: Any, secret: Secret, occasion: str) -> Int64s:
+def spurious_hits(candidates: Candidates, chance: Any, secret: Secret, pass_name: str) -> Int64s:
     """Return the names of the candidates that noise alone lifts over the threshold, should nobody vote for them.
 
     Public, since votes play no part in it. Which of them have votes is for the histogram to say, so that this stays
@@ -32,7 +32,7 @@ def lucky_candidates(candidates: Candidates, chance: Any, secret: Secret, occasi
         candidates: all candidates of this length.
         chance: high-precision probability that a candidate of weight 0 is released; strictly between 0 and 1.
         secret: source of the gaps.
-        occasion: which pass of the release this is.
+        pass_name: which pass of the release this is.
 
     Returns:
         int64, rising names.
@@ -45,23 +45,23 @@ def lucky_candidates(candidates: Candidates, chance: Any, secret: Secret, occasi
             "there are more than 2^46 candidates at one length, too many to simulate those without votes; "
             "use guide=True, a smaller budget for length 1, or pruning='both'."
         )
-    return np.sort(candidates.names(hits_below(candidates.count, chance, secret, occasion)))
+    return np.sort(candidates.names(hits_below(candidates.count, chance, secret, pass_name)))
 
 
-def hits_below(count: int, chance: Any, secret: Secret, occasion: str, *, band: float = BAND) -> Int64s:
+def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = BAND) -> Int64s:
     """Return the rising numbers below `count`, each of which is hit independently with the chance.
 
     Args:
         count: how many numbers there are.
         chance: high-precision probability.
         secret: source of the gaps.
-        occasion: which pass of the release this is.
+        pass_name: which pass of the release this is.
         band: how far doubles are trusted; only tests widen it.
     """
     found: list[Int64s] = []
     expected = count * float(chance)
     at_once = int(expected + 6 * expected**0.5) + 16
-    gap, purpose = _gap_tail(chance), f"unsupported/{occasion}"
+    gap, purpose = _gap_tail(chance), f"unsupported/{pass_name}"
     last, drawn = -1, 0
     while last < count:
         numbers = np.arange(drawn, drawn + at_once)

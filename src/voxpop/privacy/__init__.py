@@ -8,8 +8,7 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `budget.py` | what may be spent |
 | `calibrate.py` | how much noise and how high a threshold a budget asks for |
 | `charging.py` | what a mechanism asks of an account before it touches data |
-| `coins.py` | randomised answers about weights, ready to be sent to where the weights are |
-| `composed.py` | several releases with unknown items, one after the other |
+| `round_composition.py` | several releases with unknown items, one after the other |
 | `decide.py` | which items are released |
 | `discrete_laplace.py` | integer noise |
 | `event.py` | guarantees as events of dp-accounting |
@@ -19,8 +18,7 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `guarantee.py` | what was spent, in words and as data |
 | `inversion.py` | whole numbers with exactly the wanted distribution, from uniform bits |
 | `joint.py` | the exact joint bound for one thresholded Gaussian release |
-| `measured.py` | noisy weights on a coarse grid, exact where doubles could err |
-| `novelty.py` | how much weight the items that only one user holds can have |
+| `rounded_noise.py` | noisy weights on a coarse grid, exact where doubles could err |
 | `precise.py` | the same functions in eighty digits, for the few values that must be beyond doubt |
 | `search.py` | one-dimensional searches with a bracket that is never lost |
 | `secret.py` | the one secret from which all randomness of a release follows |
@@ -28,12 +26,14 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `slack.py` | what finite arithmetic costs, charged to delta |
 | `spend.py` | what a Gaussian release spends, in the form in which several of them compose without loss |
 | `threshold.py` | how high a threshold must be for items that one user alone holds |
-| `together.py` | what several releases from one collection spend together |
+| `composition.py` | what several releases from one collection spend together |
 | `trie/` | accounting for tries grown by sampling and a threshold (TrieHH) |
 | `optimal.py` | the optimal release rule when each user holds one item |
 | `release_table.py` | the largest probabilities of release |
 | `evidence_step.py` | what one round adds to the evidence of items, and what becomes of them |
 | `survival.py` | how likely noise alone keeps evidence above the floors of all rounds so far |
+| `decisions.py` | randomised answers about weights, ready to be sent to where the weights are |
+| `unique_items.py` | how much weight the items that only one user holds can have |
 """
 
 from importlib import import_module
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from voxpop.privacy.calibrate import Scale, total_delta
     from voxpop.privacy.decide import Rule, SelectionRule, ThresholdRule
     from voxpop.privacy.guarantee import Guarantee
-    from voxpop.privacy.novelty import Novelty
     from voxpop.privacy.secret import Secret
     from voxpop.privacy.slack import numerical_slack
+    from voxpop.privacy.unique_items import UniqueItems
 
 _MODULES = {
     "Budget": "budget",
     "Guarantee": "guarantee",
-    "Novelty": "novelty",
+    "UniqueItems": "unique_items",
     "Rule": "decide",
     "Scale": "calibrate",
     "Secret": "secret",
@@ -64,12 +64,12 @@ _MODULES = {
 __all__ = [
     "Budget",
     "Guarantee",
-    "Novelty",
     "Rule",
     "Scale",
     "Secret",
     "SelectionRule",
     "ThresholdRule",
+    "UniqueItems",
     "numerical_slack",
     "total_delta",
 ]

@@ -14,12 +14,12 @@ import numpy as np
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import joint
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.composed import either, gaussian_rounds, laplace_rounds
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.novelty import Novelty
+from voxpop.privacy.round_composition import either, gaussian_rounds, laplace_rounds
 from voxpop.privacy.search import around, crossing, lowest
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.threshold import NORMS, Noise, lowest_threshold, release_probability
+from voxpop.privacy.unique_items import UniqueItems
 
 Accounting = Literal["joint", "published"]
 _NINE_IN_TEN = 1.2815515655446004  # Phi of it is 0.9
@@ -44,7 +44,7 @@ class Scale:
 
 def calibrate(
     budget: Budget,
-    novelty: Novelty,
+    novelty: UniqueItems,
     *,
     noise: Noise = "gaussian",
     accounting: Accounting = "joint",
@@ -56,10 +56,10 @@ def calibrate(
     """Noise and threshold of each round, such that all rounds together keep to the budget.
 
     `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is the exact bound
-    of `joint.py` for one Gaussian round of equal novel weights, and that of `composed.py` for several rounds or
-    unequal weights. It leaves one choice, and takes the sigma at which the weight that an item needs to be
+    of `joint.py` for one Gaussian round of equal novel weights, and that of `round_composition.py` for several rounds
+    or unequal weights. It leaves one choice, and takes the sigma at which the weight that an item needs to be
     released with probability 0.9, threshold + 1.28 sigma, is least (in the round with the largest fraction). For
-    Laplace noise both accountings are the same; `composed.py` says why.
+    Laplace noise both accountings are the same; `round_composition.py` says why.
 
     Args:
         budget: What may be spent.
@@ -79,7 +79,7 @@ def calibrate(
         BudgetError: The budget cannot be met, or the parameters do not fit together.
 
     Example:
-        >>> words = Novelty(limit=100, shape="symmetric", least=0.1, norm=2)
+        >>> words = UniqueItems(limit=100, shape="symmetric", least=0.1, norm=2)
         >>> (published,) = calibrate(Budget(3, math.exp(-10)), words, accounting="published")
         >>> round(published.scale, 5), round(published.threshold, 5)
         (1.33279, 6.82366)
@@ -107,7 +107,7 @@ def calibrate(
 def total_delta(
     scales: Sequence[Scale],
     epsilon: float,
-    novelty: Novelty,
+    novelty: UniqueItems,
     *,
     noise: Noise,
     sensitivity: float = 1.0,
@@ -146,7 +146,7 @@ def total_delta(
 
 
 def _laplace(
-    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float]
+    epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, fractions: Sequence[float]
 ) -> list[tuple[float, float]]:
     pairs = []
     for fraction in fractions:
@@ -157,7 +157,7 @@ def _laplace(
 
 
 def _published(
-    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float], rest: float
+    epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, fractions: Sequence[float], rest: float
 ) -> list[tuple[float, float]]:
     whole = gaussian_sigma(epsilon, target / 2, math.hypot(sensitivity, rest)) * (_UP if rest else 1.0)
     pairs = []
@@ -168,7 +168,7 @@ def _published(
     return pairs
 
 
-def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float, rest: float) -> tuple[float, float]:
+def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
     """The best pair by the sampled cases, then the threshold raised until every certified case holds."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
@@ -202,7 +202,7 @@ def _joint(epsilon: float, target: float, novelty: Novelty, sensitivity: float, 
 
 
 def _composed(
-    epsilon: float, target: float, novelty: Novelty, sensitivity: float, fractions: Sequence[float]
+    epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, fractions: Sequence[float]
 ) -> list[tuple[float, float]]:
     """The best split of delta between novel items and noise, both divided among the rounds by the fractions."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
@@ -239,7 +239,7 @@ def _sigma_beside(novel: float, goal: float, epsilon: float, sensitivity: float)
 def _settled(
     pairs: Sequence[tuple[float, float]],
     budget: Budget,
-    novelty: Novelty,
+    novelty: UniqueItems,
     noise: Noise,
     sensitivity: float,
     grid: float,
@@ -290,7 +290,7 @@ def _target(budget: Budget) -> float:
     return budget.delta - slack
 
 
-def _check(novelty: Novelty, noise: str, sensitivity: float, fractions: Sequence[float]) -> None:
+def _check(novelty: UniqueItems, noise: str, sensitivity: float, fractions: Sequence[float]) -> None:
     if noise not in NORMS:
         raise BudgetError(f"`noise` must be 'gaussian' or 'laplace', got {noise!r}.")
     if novelty.norm != NORMS[noise]:

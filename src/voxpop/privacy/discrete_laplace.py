@@ -76,9 +76,9 @@ def exceeding_zeros(
     turn = 0
     while active.size:
         names, turns = rows[active], np.full(active.size, turn, np.int64)
-        occasion = f"{purpose}/gap"
-        draws = secret.draws(occasion, names.astype(np.uint64), turns.astype(np.uint64))
-        gaps = invert(skips, draws, further_bits(secret, occasion, names, turns), most=most)
+        pass_name = f"{purpose}/gap"
+        draws = secret.draws(pass_name, names.astype(np.uint64), turns.astype(np.uint64))
+        gaps = invert(skips, draws, further_bits(secret, pass_name, names, turns), most=most)
         place = place + 1 + np.minimum(gaps, LARGEST >> 1)
         reached = place < zeros[active]
         active, place = active[reached], place[reached]
@@ -88,9 +88,9 @@ def exceeding_zeros(
     rank = np.concatenate([np.empty(0, np.int64), *(each for _, each in found)])
     order = np.lexsort((rank, row))
     row, rank = row[order], rank[order]
-    occasion = f"{purpose}/height"
-    draws = secret.draws(occasion, rows[row].astype(np.uint64), rank.astype(np.uint64))
-    above = invert(heights, draws, further_bits(secret, occasion, rows[row], rank))
+    pass_name = f"{purpose}/height"
+    draws = secret.draws(pass_name, rows[row].astype(np.uint64), rank.astype(np.uint64))
+    above = invert(heights, draws, further_bits(secret, pass_name, rows[row], rank))
     return row, rank, least + above
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.measured import noisy_cells
+from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import Source
 
 Int64s = NDArray[np.int64]
@@ -51,6 +51,6 @@ class EvidenceStep:
         evidence = evidence + self.part * (cells * (self.cell / (self.unit * self.sigma)))
         return evidence, evidence >= self.threshold, evidence < self.floor
 
-    def lent(self) -> "EvidenceStep":
+    def restricted(self) -> "EvidenceStep":
         """Return a step that can be sent away and knows no other purpose."""
-        return replace(self, secret=self.secret.lend(self.purpose))
+        return replace(self, secret=self.secret.restrict(self.purpose))

@@ -13,8 +13,8 @@ d; on the others compare (1 - d) times a Gaussian with e^epsilon times its shift
 expressions grow with d and with m, hence a cell of cases is covered by its largest d and its largest m.
 
 The bound needs novel items to weigh the same (unequal weights can cost more), a floor on their weight (the supremum
-starts at s = t least^2), and the release to be the only one with unknown items (`composed.py` is for several). Known
-items may be released before or after by Gaussian mechanisms, chosen adaptively, whose mu^2 add up to `mu_rest`^2.
+starts at s = t least^2), and the release to be the only one with unknown items (`round_composition.py` is for several).
+Known items may be released before or after by Gaussian mechanisms, chosen adaptively, whose mu^2 add up to `mu_rest`^2.
 """
 
 import math
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from voxpop.privacy.gaussian import Floats, log_delta
-from voxpop.privacy.novelty import Novelty
 from voxpop.privacy.threshold import cells
+from voxpop.privacy.unique_items import UniqueItems
 
 ROUNDING = 1 + 1e-10  # more than the relative error of the doubles below; delta_G alone is within 1e-11
 _EXACT_PAIRS = 512  # up to this limit the pairs (user's items, novel items) of even weights are enumerated
@@ -82,7 +82,7 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
 
 
 def joint_delta(
-    novelty: Novelty, epsilon: float, sigma: float, threshold: float, sensitivity: float, mu_rest: float = 0.0
+    novelty: UniqueItems, epsilon: float, sigma: float, threshold: float, sensitivity: float, mu_rest: float = 0.0
 ) -> float:
     """A certified upper bound of delta over all that the weighting allows.
 
@@ -103,7 +103,7 @@ def joint_delta(
 
 
 @lru_cache(maxsize=4)
-def certified_cases(novelty: Novelty, sensitivity: float) -> Cases:
+def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     """Cases that cover everything the weighting allows.
 
     Args:
@@ -123,7 +123,7 @@ def certified_cases(novelty: Novelty, sensitivity: float) -> Cases:
 
 
 @lru_cache(maxsize=4)
-def sampled_cases(novelty: Novelty, sensitivity: float) -> Cases:
+def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     """A few hundred cases near which the worst ones lie: to search with, not to promise with.
 
     Args:
@@ -147,7 +147,7 @@ def sampled_cases(novelty: Novelty, sensitivity: float) -> Cases:
     return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
 
 
-def _fixed_cases(novelty: Novelty) -> Cases:
+def _fixed_cases(novelty: UniqueItems) -> Cases:
     fewest, most = cells(novelty.limit)
     return Cases(most, np.full(len(most), novelty.least), (novelty.limit - fewest) * novelty.least**2)
 

@@ -36,7 +36,7 @@ class Source(ABC):
         """Return the key of one purpose."""
 
     @abstractmethod
-    def lend(self, *purposes: str) -> "Source":
+    def restrict(self, *purposes: str) -> "Source":
         """Return a source for these purposes alone, which may be sent to the machines that do the work."""
 
     def draws(self, purpose: str, first: Words, second: Words | int) -> Words:
@@ -158,8 +158,8 @@ class Secret(Source):
         """
         return cls.fresh() if seed is None else cls.from_seed(seed)
 
-    def lend(self, *purposes: str) -> "Source":
-        """Return a source for these purposes alone; see `Lent`.
+    def restrict(self, *purposes: str) -> "Source":
+        """Return a source for these purposes alone; see `ScopedSecret`.
 
         Args:
             purposes: As in `draws`; for texts with `TEXT` at the end.
@@ -167,7 +167,7 @@ class Secret(Source):
         Returns:
             A source that can be pickled, and from which the secret cannot be found.
         """
-        return Lent({purpose: self._subkey(purpose) for purpose in purposes})
+        return ScopedSecret({purpose: self._subkey(purpose) for purpose in purposes})
 
     def _subkey(self, purpose: str) -> bytes:
         return hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
@@ -183,8 +183,8 @@ class Secret(Source):
 
 
 @final
-class Lent(Source):
-    """What `Secret.lend` returns: it draws what the secret draws, for the purposes it was lent for and no others.
+class ScopedSecret(Source):
+    """What `Secret.restrict` returns: it draws what the secret draws, for the purposes it was given and no others.
 
     A machine that weighs one length gets the keys of that length's sample and nothing of any noise. It can be pickled,
     since it must travel; it never shows a key.
@@ -193,10 +193,10 @@ class Lent(Source):
         >>> import numpy as np
         >>> from voxpop.privacy import Secret
         >>> secret, one = Secret.from_seed(1), np.ones(1, np.uint64)
-        >>> bool((secret.lend("noise").draws("noise", one, 0) == secret.draws("noise", one, 0)).all())
+        >>> bool((secret.restrict("noise").draws("noise", one, 0) == secret.draws("noise", one, 0)).all())
         True
-        >>> secret.lend("noise")
-        Lent(noise)
+        >>> secret.restrict("noise")
+        Restricted(noise)
     """
 
     __slots__ = ("_keys",)
@@ -204,17 +204,17 @@ class Lent(Source):
     def __init__(self, keys: dict[str, bytes]) -> None:
         self._keys = keys
 
-    def lend(self, *purposes: str) -> "Lent":
+    def restrict(self, *purposes: str) -> "ScopedSecret":
         """Return a source for fewer purposes."""
-        return Lent({purpose: self._subkey(purpose) for purpose in purposes})
+        return ScopedSecret({purpose: self._subkey(purpose) for purpose in purposes})
 
     def _subkey(self, purpose: str) -> bytes:
         if purpose not in self._keys:
-            raise InternalError(f"bits for {purpose!r} are wanted where only those for {self} were lent.")
+            raise InternalError(f"bits for {purpose!r} are wanted where only those for {self} were given.")
         return self._keys[purpose]
 
     def __repr__(self) -> str:
-        return f"Lent({', '.join(sorted(self._keys))})"
+        return f"Restricted({', '.join(sorted(self._keys))})"
 
 
 def _blocks_of(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -47,9 +47,9 @@ def walk_slack(epsilon: float, lengths: int) -> float:
     """What finite arithmetic costs a walk through the lengths of grams beyond `numerical_slack`, charged to delta.
 
     At each length the law of a release is within 2^-74 in total variation of the exact one: up to 2^31 candidates, each
-    graded by fewer than 2^7 marks, and measured cells (2^-128 for each mark, and for each cell that is not almost
-    impossible, of which there are fewer than 2^20), and the gaps between unsupported candidates (2^-128 for each of up
-    to 2^46 candidates, and again 88 times as many beyond).
+    compared with fewer than 2^7 cutpoints, and measured cells (2^-128 for each cutpoint, and for each cell that is not
+    almost impossible, of which there are fewer than 2^20), and the gaps between unsupported candidates (2^-128 for each
+    of up to 2^46 candidates, and again 88 times as many beyond).
 
     Args:
         epsilon: The epsilon of the guarantee.

@@ -15,7 +15,7 @@ class Spend:
 
     With the user, something that nobody else holds is released with probability at most `novel`, whatever came before;
     otherwise the release is a Gaussian mechanism whose sensitivity is at most `mu` times its sigma. Without the user,
-    nothing novel is there. `composed.py` and `together.py` say how pairs compose.
+    nothing novel is there. `round_composition.py` and `composition.py` say how pairs compose.
 
     Args:
         novel: Probability, numerical slack included; 0 where all that can come out is known beforehand.
@@ -59,7 +59,7 @@ def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, res
     Returns:
         The spend of all together.
     """
-    from voxpop.privacy.composed import either
+    from voxpop.privacy.round_composition import either
 
     novel = either([novel for novel, _ in pairs])
     mu = math.sqrt(math.fsum([rest, *(mu * mu for _, mu in pairs)]))

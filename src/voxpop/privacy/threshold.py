@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
-from voxpop.privacy.novelty import Novelty
+from voxpop.privacy.unique_items import UniqueItems
 
 Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "laplace"]
@@ -71,7 +71,7 @@ def cells(limit: int) -> tuple[Floats, Floats]:
     return np.concatenate([[1.0], most[:-1] + 1]), most
 
 
-def heaviest(novelty: Novelty, sensitivity: float) -> tuple[Floats, Floats]:
+def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
     """The cases that decide the threshold: how many novel items, and the most that each can weigh.
 
     Args:
@@ -89,7 +89,7 @@ def heaviest(novelty: Novelty, sensitivity: float) -> tuple[Floats, Floats]:
     return most, sensitivity * fewest ** (-1 / novelty.norm)
 
 
-def lowest_threshold(novelty: Novelty, noise: Noise, scale: float, delta: float, sensitivity: float) -> float:
+def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: float, sensitivity: float) -> float:
     """The threshold that some novel item reaches with probability at most `delta`.
 
     Args:
@@ -103,7 +103,7 @@ def lowest_threshold(novelty: Novelty, noise: Noise, scale: float, delta: float,
         The threshold, in weight.
 
     Example:
-        >>> hundred = Novelty(limit=100, shape="symmetric", least=0.1, norm=2)
+        >>> hundred = UniqueItems(limit=100, shape="symmetric", least=0.1, norm=2)
         >>> round(lowest_threshold(hundred, "gaussian", 1.3327913, math.exp(-10) / 2, 1.0), 5)
         6.82366
     """
@@ -112,7 +112,9 @@ def lowest_threshold(novelty: Novelty, noise: Noise, scale: float, delta: float,
     return float(np.max(weights + scale * exceeded_with(noise, each)))
 
 
-def release_probability(novelty: Novelty, noise: Noise, scale: float, threshold: float, sensitivity: float) -> float:
+def release_probability(
+    novelty: UniqueItems, noise: Noise, scale: float, threshold: float, sensitivity: float
+) -> float:
     """The probability that some novel item reaches the threshold, at most.
 
     Args:

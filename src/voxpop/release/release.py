@@ -243,7 +243,7 @@ class Release:
         """Count about how many users hold each released gram, with a budget of its own: so that grams can be ranked.
 
         The counts say something more about the same users, so their budget comes on top of the release's own;
-        `tally.together` states the sum.
+        `tally.with_release` states the sum.
 
         Args:
             corpus: the private side, read as for the release.

@@ -49,11 +49,11 @@ class Tally:
         return Tally(grams, users, error, plan, guarantee)
 
     @property
-    def together(self) -> Guarantee:
+    def with_release(self) -> Guarantee:
         """What the release and its counts guarantee together: both say something about the same users."""
-        from voxpop.privacy.together import together
+        from voxpop.privacy.composition import compose
 
-        return together([self.grams.guarantee, self.guarantee])
+        return compose([self.grams.guarantee, self.guarantee])
 
     def to_arrow(self) -> pa.Table:
         """Return the release's table with a column users (int64), in the release's order.

@@ -88,7 +88,7 @@ def _record(tally: "Tally", files: dict[str, bytes]) -> bytes:
         "format_version": FORMAT_VERSION,
         "voxpop_version": installed_version(),
         "statement": str(tally.guarantee),
-        "statement_with_release": str(tally.together),
+        "statement_with_release": str(tally.with_release),
         "guarantee": tally.guarantee.to_dict(),
         "plan": tally.plan.to_dict(),
         "checksums": {name: checksum(files[name]) for name in (TABLE, COUNTS)},

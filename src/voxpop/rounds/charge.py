@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.calibrate import Scale, total_delta
-from voxpop.weighting.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.rounds.plan import RoundPlan
@@ -22,24 +22,24 @@ MOST_UNITS: Final = 2**62
 """Weights and cutoffs stay below it, so that a user's step on top of them still fits 64 bits."""
 
 
-def with_cutoff(sharing: Sharing, setting: Setting, cutoff: float) -> BoundShares:
+def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: float) -> CalibratedRule:
     """Return a weighting that stops raising items at a cutoff, if it has one; never below what one user can give.
 
     Args:
-        sharing: the weighting.
+        weighting_rule: the weighting.
         setting: limit, norm and grid, as charged.
         cutoff: in weight.
 
     Raises:
         BudgetError: where the cutoff is too high for integer weights on that grid.
     """
-    if sharing.sequential and not max(cutoff, 1.0) * setting.unit < MOST_UNITS:
+    if weighting_rule.sequential and not max(cutoff, 1.0) * setting.unit < MOST_UNITS:
         raise BudgetError(
             f"the cutoff, {cutoff:.3g}, is too high for integer weights on the grid that limit {setting.limit:,} was "
             "charged for: what rounding costs has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
         )
-    units = ceil(max(cutoff, 1.0) * setting.unit) if sharing.sequential else 0
-    return BoundShares(sharing, replace(setting, cutoff=units))
+    units = ceil(max(cutoff, 1.0) * setting.unit) if weighting_rule.sequential else 0
+    return CalibratedRule(weighting_rule, replace(setting, cutoff=units))
 
 
 def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0.0) -> float:
@@ -71,7 +71,7 @@ def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0
     )
 
 
-def check_charged(shares: BoundShares, sigma: float, square: float) -> None:
+def check_charged(shares: CalibratedRule, sigma: float, square: float) -> None:
     """Refuse to run a round of known items whose noise is less than was charged for it: by exact arithmetic.
 
     Args:
@@ -84,7 +84,7 @@ def check_charged(shares: BoundShares, sigma: float, square: float) -> None:
 
     Example:
         >>> from voxpop.weighting.additive import Weighted
-        >>> check_charged(BoundShares(Weighted(), Setting(limit=10, norm=2)), sigma=2.0, square=0.25)
+        >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for; please report the call.")

@@ -62,7 +62,7 @@ def _release_probability(round_plan: "RoundPlan", rule: "Rule", users: int, item
 def _probabilities(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> tuple[float, float]:
     """Average the chances to be released and not to be, over how many of the users choose the item."""
     setting = round_plan.shares.setting
-    share = round_plan.shares.sharing.share(min(items, setting.limit), setting)
+    share = round_plan.shares.weighting_rule.share(min(items, setting.limit), setting)
     choosing, chances = _binomial(users, min(1.0, setting.limit / items))
     weights = np.minimum(choosing * share * setting.unit, 2.0**62)
     if setting.cutoff:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.slack import optimal_delta
-from voxpop.weighting.sharing import BoundShares
+from voxpop.weighting.rule import CalibratedRule
 
 if TYPE_CHECKING:
     from voxpop.privacy.decide import Rule
@@ -28,7 +28,7 @@ class RoundPlan:
         set_only: the table, and what it may cost, where "set-only".
     """
 
-    shares: BoundShares
+    shares: CalibratedRule
     noise: Literal["gaussian", "laplace", "optimal", "set-only"]
     scale: float
     threshold: float

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.coins import Coins
+from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 def run_round(
-    round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, occasion: str
+    round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, pass_name: str
 ) -> NDArray[np.int64]:
     """Return the ids that one round releases; only items of bounded sets are ever asked about."""
-    histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, occasion)
-    return chosen(round_plan.rule(budget), histogram, secret, occasion)
+    histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
+    return chosen(round_plan.rule(budget), histogram, secret, pass_name)
 
 
-def chosen(rule: "Rule", histogram: "Weights", secret: Secret, occasion: str) -> NDArray[np.int64]:
-    """Return the ids that a rule releases, rising: one draw per id and occasion.
+def chosen(rule: "Rule", histogram: "Weights", secret: Secret, pass_name: str) -> NDArray[np.int64]:
+    """Return the ids that a rule releases, rising: one draw per id and pass.
 
     Args:
         rule: how likely an item is released, given its weight.
         histogram: only items of bounded sets are ever asked about.
         secret: source of the draws.
-        occasion: which pass of the release this is.
+        pass_name: which pass of the release this is.
     """
-    return histogram.chosen(Coins(rule, secret, f"noise/{occasion}"))
+    return histogram.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.counting import Counting
 from voxpop.corpus.engine import TreeWalk
+from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.errors import InternalError
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
 from voxpop.sequences.ledger import Ledger
@@ -78,11 +78,11 @@ class ChildNoise:
         """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
         return replace(self, candidates=Candidates(parents, shares, heights, self.candidates.first + first))
 
-    def lent(self) -> "ChildNoise":
+    def restricted(self) -> "ChildNoise":
         """Return noise that can be sent away: it knows no other purpose, and its nodes follow by `of_nodes`."""
         none = np.empty(0, np.int64)
         bare = Candidates(none, none, none, self.candidates.first)
-        return replace(self, secret=self.secret.lend(*NOISE_PURPOSES), candidates=bare)
+        return replace(self, secret=self.secret.restrict(*NOISE_PURPOSES), candidates=bare)
 
     def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
         """Return released children of all nodes that come in any order."""
@@ -103,7 +103,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source", release: Releas
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
     """
-    return explore_counts(limits, Counting(sequences, limits.alphabet), secret, release)
+    return explore_counts(limits, MemoryTreeWalk(sequences, limits.alphabet), secret, release)
 
 
 def explore_counts(

@@ -19,7 +19,7 @@ def release_sequences(plan: "SequencePlan", corpus: Engine, seed: int | None) ->
     check_order(corpus)
     secret = Secret.of(seed)
     mechanism = plan.mechanism
-    counting = corpus.counting(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
+    counting = corpus.tree_walk(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
     grow = split_contexts if plan.contexts else explore_counts
     tree = grow(plan.limits, counting, secret)
     guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)

@@ -4,7 +4,6 @@
 |---|---|
 | `read.py` | a DataFrame of who wrote what as a `SparkCorpus` |
 | `corpus.py` | `SparkCorpus`, which answers what `Corpus` answers |
-| `remaining.py`, `levels.py`, `counting.py` | the walks through rounds, lengths and trees |
 | `closures.py` | settings and keys as they are sent: small, or refused |
 | `histogram.py` | weights that stay on the executors, and the decisions sent to them |
 | `frames.py` | arrays as rows of a DataFrame, public arrays as a broadcast, answers as arrays |
@@ -18,6 +17,9 @@
 | `messages.py` | arrays that tasks send each other through a shuffle |
 | `pool_tasks.py` | what runs on the executors for adaptive rounds; see `voxpop.spark.pools` |
 | `pools.py` | adaptive rounds on a cluster |
+| `length_walk.py` | the walk through lengths on a cluster |
+| `round_walk.py` | items on a cluster, round after round |
+| `tree_walk.py` | sequences on a cluster |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """

@@ -11,15 +11,17 @@ from voxpop.spark.tasks import Ballot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.engine import Lender, Shares
+    from voxpop.corpus.engine import RestrictableDraws, Shares
 
 
-def lent_ballot(shares: "Shares", limit: int, secret: "Lender", occasion: str, *, order: str) -> Ballot:
+def restricted_ballot(
+    shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, *, order: str
+) -> Ballot:
     """Return a weighing with the keys of its own sample and order, and no others."""
-    purposes = [sample_of(occasion), f"{WORDS}{TEXT}"]
+    purposes = [sample_of(pass_name), f"{WORDS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
-    return Ballot(shares, limit, secret.lend(*purposes), occasion)
+    return Ballot(shares, limit, secret.restrict(*purposes), pass_name)
 
 
 def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, NoReturn
 
 from voxpop.errors import InputError
 from voxpop.keys import Keys
-from voxpop.spark.counting import SparkCounting
 from voxpop.spark.holder import Holder
-from voxpop.spark.levels import SparkLevels
+from voxpop.spark.length_walk import SparkLengthWalk
 from voxpop.spark.pools import SparkPools
-from voxpop.spark.remaining import SparkRemaining
+from voxpop.spark.round_walk import SparkRoundWalk
+from voxpop.spark.tree_walk import SparkTreeWalk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.engine import Arrays, Combine, Engine, Lender
+    from voxpop.corpus.engine import Arrays, Combine, Engine, RestrictableDraws
 
 
 class SparkCorpus:
@@ -37,23 +37,23 @@ class SparkCorpus:
         self._holder = Holder()
         self._state = self._holder.hold(state)
 
-    def remaining(self) -> SparkRemaining:
+    def round_walk(self) -> SparkRoundWalk:
         """Return the items, to be released in one round or several."""
-        return SparkRemaining(self._state)
+        return SparkRoundWalk(self._state)
 
-    def pools(self, secret: "Lender") -> SparkPools:
+    def pools(self, secret: "RestrictableDraws") -> SparkPools:
         """Return every user's distinct items, to be released in adaptive rounds."""
         return SparkPools(self._state, self._places, secret)
 
-    def levels(self) -> SparkLevels:
+    def length_walk(self) -> SparkLengthWalk:
         """Return the walk from words to longer and longer grams."""
-        return SparkLevels(self._state, ordered=self.kind != "items")
+        return SparkLengthWalk(self._state, ordered=self.kind != "items")
 
-    def counting(
-        self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Lender"
-    ) -> SparkCounting:
+    def tree_walk(
+        self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "RestrictableDraws"
+    ) -> SparkTreeWalk:
         """Return every user's one sequence, to be counted."""
-        return SparkCounting(self._state, alphabet, max_length, combine, secret)
+        return SparkTreeWalk(self._state, alphabet, max_length, combine, secret)
 
     def gathered(self) -> "Arrays":
         """Refuse: users stay on their executors.

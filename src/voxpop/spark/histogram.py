@@ -7,17 +7,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.errors import InternalError
-from voxpop.privacy.coins import Coins
 from voxpop.privacy.decide import TableRule
+from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import run_with_public
-from voxpop.spark.tasks import add_noise, decide, decide_by_table, grade
+from voxpop.spark.tasks import add_noise, decide, decide_by_table, level
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.engine import Decision, Grading, Noise
+    from voxpop.corpus.engine import Decision, LevelRule, Noise
 
 Int64s = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class SparkHistogram:
     def chosen(self, decision: "Decision") -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
         kind = "name binary" if self._words else "name bigint"
-        names = answer(self._passed(decision.lent(), kind).toArrow).column("name").combine_chunks()
+        names = answer(self._passed(decision.restricted(), kind).toArrow).column("name").combine_chunks()
         if not self._words:
             return np.sort(np.asarray(names).astype(np.int64))
         ordered = sorted(names.to_pylist())  # the order of bytes
@@ -52,30 +52,30 @@ class SparkHistogram:
     def _passed(self, coins: "Decision", schema: str) -> "DataFrame":
         """Send coins to the sums; a table of probabilities is public, large, and must not travel with their key."""
         sums = _summed(self._weights)
-        if not (isinstance(coins, Coins) and isinstance(coins.rule, TableRule)):
+        if not (isinstance(coins, ReleaseDecisions) and isinstance(coins.rule, TableRule)):
             return sums.mapInArrow(closure(decide, coins=coins, words=self._words), schema)
         table = coins.rule.table
         settings = {"secret": coins.secret, "purpose": coins.purpose, "words": self._words}
         work = closure(decide_by_table, least=table.least, turn=table.turn, **settings)
         return run_with_public(sums, work, {"tails": table.tails}, schema)
 
-    def graded(self, grades: "Grading", lucky: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the names of a grade above 0, rising, and their grades; words are numbered as by `chosen`.
+    def noisy_levels(self, levels: "LevelRule", spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the names of a level above 0, rising, and their levels; words are numbered as by `chosen`.
 
-        Who has votes stays on the executors: the grades of candidates that nobody may hold are sent there.
+        Who has votes stays on the executors: the levels of candidates that nobody may hold are sent there.
         """
         from pyspark.sql import functions as sql
 
         nothing = sql.lit(0).cast("bigint")
-        rows = self._weights.withColumn("lucky", nothing)
-        if lucky.size:
-            table = pa.table({"name": pa.array(lucky, pa.int64()), "lucky": pa.array(theirs, pa.int64())})
-            some = self._frame(table).select("name", nothing.alias("high"), nothing.alias("low"), "lucky")
+        rows = self._weights.withColumn("spurious", nothing)
+        if spurious_names.size:
+            table = pa.table({"name": pa.array(spurious_names, pa.int64()), "spurious": pa.array(theirs, pa.int64())})
+            some = self._frame(table).select("name", nothing.alias("high"), nothing.alias("low"), "spurious")
             rows = rows.unionByName(some)
-        kind = f"name {'binary' if self._words else 'bigint'}, grade bigint"
-        grading = closure(grade, grades=grades.lent(), words=self._words)
-        found = answer(_summed(rows, "lucky").mapInArrow(grading, kind).toArrow)
-        names, reached = found.column("name").combine_chunks(), np.asarray(found.column("grade")).astype(np.int64)
+        kind = f"name {'binary' if self._words else 'bigint'}, level bigint"
+        grading = closure(level, levels=levels.restricted(), words=self._words)
+        found = answer(_summed(rows, "spurious").mapInArrow(grading, kind).toArrow)
+        names, reached = found.column("name").combine_chunks(), np.asarray(found.column("level")).astype(np.int64)
         if self._words:
             order = np.array(sorted(range(len(names)), key=names.to_pylist().__getitem__), np.int64)
             self._texts = names.take(pa.array(order)).cast(pa.large_binary()).cast(pa.large_string())
@@ -93,7 +93,9 @@ class SparkHistogram:
     def measured(self, noise: "Noise", size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
         everything = self._with_nothing(self._weights.sparkSession.range(size).toDF("name"))
-        noisy = _summed(everything).mapInArrow(closure(add_noise, noise=noise.lent()), "name bigint, cells bigint")
+        noisy = _summed(everything).mapInArrow(
+            closure(add_noise, noise=noise.restricted()), "name bigint, cells bigint"
+        )
         found = answer(noisy.toArrow)
         cells = np.empty(size, np.int64)
         cells[np.asarray(found.column("name"))] = np.asarray(found.column("cells"))

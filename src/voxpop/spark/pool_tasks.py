@@ -42,7 +42,7 @@ def weigh_opening(batches: Batches, *, ballot: Ballot) -> Answer:
         return
     corpus = corpus_of(arrays)
     users = PoolUsers.of(corpus, item_names(corpus.vocabulary, ballot.secret)[:, 0], ballot.secret)
-    histogram = users.weigh(ballot.shares, ballot.limit, ballot.occasion)
+    histogram = users.weigh(ballot.shares, ballot.limit, ballot.pass_name)
     ids = np.flatnonzero(histogram)
     yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids], ballot)
 
@@ -52,7 +52,7 @@ def draw_pools(
     batches: Batches,
     *,
     size: int,
-    occasion: str,
+    pass_name: str,
     secret: "Source",
     places: int,
     reducers: int,
@@ -69,7 +69,7 @@ def draw_pools(
     users = PoolUsers.of(corpus, names[:, 0], secret)
     found = places_of(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary)
     users.undecided[found[found >= 0]] = 0
-    users.draw(size, occasion)
+    users.draw(size, pass_name)
     pooled, bounds = _by_reducer(np.flatnonzero(users.undecided), names, reducers)
     rank = np.full(len(corpus.vocabulary), -1, np.int32)
     rank[pooled] = np.arange(pooled.size, dtype=np.int32)
@@ -149,7 +149,7 @@ def _weights(arrays: Arrays, mine: int, sent: dict[int, Arrays], ballot: Ballot,
         if "decided" in each:
             part = parts[reducer]
             users.undecided[part] = 1 - np.unpackbits(each["decided"], count=part.stop - part.start)
-    histogram = users.weigh(ballot.shares, ballot.limit, ballot.occasion)
+    histogram = users.weigh(ballot.shares, ballot.limit, ballot.pass_name)
     for place, part in zip(places.tolist(), parts, strict=True):
         undecided = users.undecided[part] > 0
         if undecided.any():

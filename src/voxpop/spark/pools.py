@@ -30,13 +30,13 @@ from voxpop.spark.pool_tasks import (
     weigh_opening,
     weigh_pools,
 )
-from voxpop.spark.remaining import public_words
+from voxpop.spark.round_walk import public_words
 from voxpop.spark.tasks import Ballot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.engine import Decision, EvidenceStep, Lender, Shares
+    from voxpop.corpus.engine import Decision, EvidenceStep, RestrictableDraws, Shares
 
 MOST_REDUCERS = 1024
 """A round sends a message from every place to every reducer."""
@@ -46,13 +46,13 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
 class SparkPools:
     """What `Pools` answers: an `opening`, then `draw`, then `advance` for each round, then `released`."""
 
-    def __init__(self, state: "DataFrame", places: int, secret: "Lender") -> None:
+    def __init__(self, state: "DataFrame", places: int, secret: "RestrictableDraws") -> None:
         """Take the encoded partitions.
 
         Args:
             state: arrays of users, in so many partitions.
             places: their number.
-            secret: of the release; keys alone are lent to executors, those of each task.
+            secret: of the release; executors get keys alone, those of each task.
         """
         self._state = state
         self._places = places
@@ -64,20 +64,20 @@ class SparkPools:
         self._outcome: DataFrame | None = None
         self._holder = Holder(most=None)
 
-    def opening(self, shares: "Shares", limit: int, decision: "Decision", occasion: str) -> None:
+    def opening(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release what passes."""
-        lent = self._secret.lend(sample_of(occasion), order_of(ORDER), f"{WORDS}{TEXT}")
-        ballot = Ballot(shares, limit, lent, occasion)
+        restricted = self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
+        ballot = Ballot(shares, limit, restricted, pass_name)
         histogram = weigh_by(self._state, closure(weigh_opening, ballot=ballot), words=True)
         self._opened = histogram.texts(histogram.chosen(decision))
 
-    def draw(self, size: int, occasion: str) -> None:
+    def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         from pyspark.sql import functions as sql
 
-        lent = self._secret.lend(sample_of(occasion), order_of(ORDER), f"{WORDS}{TEXT}")
+        restricted = self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers}
-        work = closure(draw_pools, size=size, occasion=occasion, secret=lent, **settings)
+        work = closure(draw_pools, size=size, pass_name=pass_name, secret=restricted, **settings)
         numbered = self._state.withColumn("sender", sql.spark_partition_id())
         drawn = self._holder.hold(run_with_public(numbered, work, public_words(self._opened), MESSAGES))
         of_users = sql.col("name").isin(*OF_USERS)
@@ -86,16 +86,16 @@ class SparkPools:
         items = told.groupBy("place").applyInArrow(register, MESSAGES)
         self._items = self._placed(items, self._reducers)
 
-    def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", occasion: str) -> None:
+    def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", pass_name: str) -> None:
         """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
         from pyspark.sql import functions as sql
 
         if self._users is None or self._items is None:
             raise InternalError("a round was to run before pools were drawn.")
-        ballot = Ballot(shares, limit, self._secret.lend(sample_of(occasion)), occasion)
+        ballot = Ballot(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
         before = self._users.filter(sql.lit(False)) if self._outcome is None else self._outcome
         weights = _met(self._users, before, closure(weigh_pools, ballot=ballot, reducers=self._reducers))
-        self._outcome = _met(self._items, weights, closure(advance_items, step=step.lent(), places=self._places))
+        self._outcome = _met(self._items, weights, closure(advance_items, step=step.restricted(), places=self._places))
 
     def released(self) -> pa.LargeStringArray:
         """Return what was released, in order of bytes."""

@@ -11,9 +11,9 @@ from voxpop.spark.tasks import Answer, Batches, corpus_of
 from voxpop.spark.worker import safely, task
 
 if TYPE_CHECKING:
-    from voxpop.corpus.counting import Counting
     from voxpop.corpus.draws import Draws
     from voxpop.corpus.engine import Combine, Rows, TreeNoise
+    from voxpop.corpus.tree_walk import MemoryTreeWalk
 
 
 @task
@@ -25,7 +25,7 @@ def cut_sequences_of(
     if not arrays:
         return
     alphabet = tuple(texts_of(sent["word_data"], sent["word_starts"]).to_pylist())
-    yield from _rows_of(corpus_of(arrays).counting(alphabet, max_length, combine, secret))
+    yield from _rows_of(corpus_of(arrays).tree_walk(alphabet, max_length, combine, secret))
 
 
 @task
@@ -101,12 +101,12 @@ def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]
         return pa.table([pa.array(column) for column in columns], ["row", "symbol", "count"])
 
 
-def _rows_of(counting: "Counting") -> Iterator[pa.RecordBatch]:
+def _rows_of(counting: "MemoryTreeWalk") -> Iterator[pa.RecordBatch]:
     arrays: Arrays = {"symbols": counting.symbols, "places": counting.places}
     return pieces(arrays)
 
 
-def _counting_of(arrays: Arrays, alphabet: int) -> "Counting":
-    from voxpop.corpus.counting import Counting
+def _counting_of(arrays: Arrays, alphabet: int) -> "MemoryTreeWalk":
+    from voxpop.corpus.tree_walk import MemoryTreeWalk
 
-    return Counting.at(arrays["symbols"], arrays["places"], alphabet)
+    return MemoryTreeWalk.at(arrays["symbols"], arrays["places"], alphabet)

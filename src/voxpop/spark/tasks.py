@@ -21,8 +21,8 @@ from voxpop.spark.worker import set_up, task
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.draws import Draws
-    from voxpop.corpus.engine import Decision, Grading, Noise, Shares
-    from voxpop.corpus.levels import Levels
+    from voxpop.corpus.engine import Decision, LevelRule, Noise, Shares
+    from voxpop.corpus.length_walk import MemoryLengthWalk
     from voxpop.privacy.secret import Source
 
 set_up()  # in a worker of the daemon the package was there before there was a task
@@ -43,14 +43,14 @@ class Ballot:
     Attributes:
         shares: how a user's weight is shared.
         limit: most items of one user.
-        secret: lent for the sample and, for sequential weightings, the order of users.
-        occasion: which pass of the release this is.
+        secret: restricted to the sample and, for sequential weightings, the order of users.
+        pass_name: which pass of the release this is.
     """
 
     shares: "Shares"
     limit: int
     secret: "Draws"
-    occasion: str
+    pass_name: str
 
     @property
     def low_bits(self) -> int:
@@ -109,7 +109,7 @@ def weigh_remaining(batches: Batches, *, ballot: Ballot, public: bytes | None = 
     if sent:
         found = places_of(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary)
         left[found[found >= 0]] = 0
-    histogram = corpus.weigh(ballot.shares, ballot.limit, left, ballot.secret, ballot.occasion)
+    histogram = corpus.weigh(ballot.shares, ballot.limit, left, ballot.secret, ballot.pass_name)
     yield from word_rows(histogram.words, histogram.weights, ballot)
 
 
@@ -119,7 +119,7 @@ def weigh_words(batches: Batches, *, ballot: Ballot) -> Answer:
     arrays, _ = laid_together(batches)
     if not arrays:
         return
-    histogram = corpus_of(arrays).levels().weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
+    histogram = corpus_of(arrays).length_walk().weigh(ballot.shares, ballot.limit, ballot.secret, ballot.pass_name)
     yield from word_rows(histogram.words, histogram.weights, ballot)
 
 
@@ -135,7 +135,7 @@ def keep_words(batches: Batches, *, order: "Draws | None", public: bytes | None 
     if not arrays:
         return
     corpus = corpus_of(arrays)
-    levels = corpus.levels()
+    levels = corpus.length_walk()
     if order is not None:
         levels.put_in_order(order)
     levels.keep(places_of(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary))
@@ -148,7 +148,7 @@ def places_of(wanted: pa.Array, vocabulary: pa.Array) -> NDArray[np.int64]:
     return np.asarray(found).astype(np.int64)
 
 
-def _kept_rows(levels: "Levels", *, single: bool) -> Answer:
+def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> Answer:
     """Yield what is left of a partition, users who hold nothing any more left out."""
     ids, first, user_start, user_key = levels.compact(single=single)
     if user_key.size:
@@ -158,10 +158,12 @@ def _kept_rows(levels: "Levels", *, single: bool) -> Answer:
         yield from pieces(arrays)
 
 
-def _levels_of(arrays: Arrays, length: int, size: int) -> "Levels":
-    from voxpop.corpus.levels import Levels
+def _levels_of(arrays: Arrays, length: int, size: int) -> "MemoryLengthWalk":
+    from voxpop.corpus.length_walk import MemoryLengthWalk
 
-    return Levels.at(length, arrays["ids"], arrays.get("first"), arrays["user_start"], arrays["user_key"], size)
+    return MemoryLengthWalk.at(
+        length, arrays["ids"], arrays.get("first"), arrays["user_start"], arrays["user_key"], size
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ class _Candidates:
     single: bool
 
 
-def _extended(arrays: Arrays, public: Arrays, length: int, *, single: bool) -> "Levels":
+def _extended(arrays: Arrays, public: Arrays, length: int, *, single: bool) -> "MemoryLengthWalk":
     levels = _levels_of(arrays, length, public["need"].size)
     levels.extend(_Candidates(public["need"], public["estimates"], single))
     return levels
@@ -186,7 +188,7 @@ def weigh_next(batches: Batches, *, ballot: Ballot, length: int, single: bool, p
     if not arrays:
         return
     levels = _extended(arrays, sent, length, single=single)
-    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
+    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.pass_name)
     yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
 
 
@@ -208,7 +210,7 @@ def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> A
     if not arrays:
         return
     levels = _levels_of(arrays, length, size)
-    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.occasion)
+    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.pass_name)
     yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
 
 
@@ -231,13 +233,13 @@ def decide_by_table(
     public: bytes | None = None,
 ) -> Answer:
     """Yield the names that pass by their coin, where the chances are a public table."""
-    from voxpop.privacy.coins import Coins
     from voxpop.privacy.decide import TableRule
+    from voxpop.privacy.decisions import ReleaseDecisions
     from voxpop.privacy.release_table import ReleaseTable
 
     for batch, sent in with_public(batches, public):
         rule = TableRule(ReleaseTable(least, sent["tails"], turn))
-        yield _passed(batch, Coins(rule, secret, purpose), words=words)
+        yield _passed(batch, ReleaseDecisions(rule, secret, purpose), words=words)
 
 
 def _passed(batch: pa.RecordBatch, coins: "Decision", *, words: bool) -> pa.RecordBatch:
@@ -247,16 +249,16 @@ def _passed(batch: pa.RecordBatch, coins: "Decision", *, words: bool) -> pa.Reco
 
 
 @task
-def grade(batches: Batches, *, grades: "Grading", words: bool) -> Answer:
+def level(batches: Batches, *, levels: "LevelRule", words: bool) -> Answer:
     """Yield the names of a grade above 0: by their own noise where they have weight; without weight, as simulated."""
     for batch in batches:
         names, weights = batch.column("name"), _weights_of(batch)
         held, reached = weights > 0, np.array(batch.column("lucky"))
         mine = names.filter(pa.array(held))
         if words:
-            reached[held] = grades(weights[held], np.empty(0, np.int64), _texts(mine))
+            reached[held] = levels(weights[held], np.empty(0, np.int64), _texts(mine))
         else:
-            reached[held] = grades(weights[held], np.asarray(mine), None)
+            reached[held] = levels(weights[held], np.asarray(mine), None)
         kept = pa.array(reached > 0)
         yield pa.RecordBatch.from_arrays([names.filter(kept), pa.array(reached).filter(kept)], ["name", "grade"])
 

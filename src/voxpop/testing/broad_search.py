@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from voxpop.testing.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.testing.sensitivity import rule_of
 from voxpop.weighting.own import Weighting
-from voxpop.weighting.sharing import Sharing
+from voxpop.weighting.rule import WeightingRule
 
 CELLS_AT_ONCE = 1 << 21
 """Most entries of the table of who holds what in one batch."""
 CLIMBERS = 256
 TOLERANCE = 1e-12
 """Above 1 by more than this is a violation: rounding of the distance itself stays below it. What rounding of steps adds
-over all users is charged by `Sharing.sensitivity`, and is far smaller over the few users of a pair."""
+over all users is charged by `WeightingRule.sensitivity`, and is far smaller over the few users of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Searched:
 
 
 def search_broadly(
-    weighting: str | Weighting | Sharing,
+    weighting: str | Weighting | WeightingRule,
     *,
     norm: int,
     pairs: int = 1_000_000,
@@ -98,8 +98,10 @@ Measure = Callable[[Crowds], tuple[NDArray[np.float64], Crowds]]
 Top = tuple[float, Crowds]
 
 
-def _measured(sharing: Sharing, norm: int, limit: int, crowds: Crowds) -> tuple[NDArray[np.float64], Crowds]:
-    return crowds.distances(sharing, norm, limit), crowds
+def _measured(
+    weighting_rule: WeightingRule, norm: int, limit: int, crowds: Crowds
+) -> tuple[NDArray[np.float64], Crowds]:
+    return crowds.distances(weighting_rule, norm, limit), crowds
 
 
 def _sweep(measure: Measure, make: Callable[[int], Crowds], pairs: int) -> tuple[int, Top]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.weighting.sharing import Setting, Sharing
+from voxpop.weighting.rule import RuleSetting, WeightingRule
 
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
@@ -33,22 +33,24 @@ class Crowds:
     def __len__(self) -> int:
         return len(self.start)
 
-    def distances(self, sharing: Sharing, norm: int, limit: int) -> Floats:
+    def distances(self, weighting_rule: WeightingRule, norm: int, limit: int) -> Floats:
         """Return how far apart the two histograms of each pair end, by the real kernel."""
-        setting = Setting(limit, norm, sharing.bits(self.cutoff))
+        setting = RuleSetting(limit, norm, weighting_rule.bits(self.cutoff))
         setting = replace(setting, cutoff=round(self.cutoff * setting.unit))
-        larger = self._weighed(sharing, setting, self.sets)
-        smaller = self._weighed(sharing, setting, self.sets[:, 1:])
+        larger = self._weighed(weighting_rule, setting, self.sets)
+        smaller = self._weighed(weighting_rule, setting, self.sets[:, 1:])
         apart: Floats = np.linalg.norm((larger - smaller) / setting.unit, norm, axis=1)
         return apart
 
-    def _weighed(self, sharing: Sharing, setting: Setting, sets: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _weighed(
+        self, weighting_rule: WeightingRule, setting: RuleSetting, sets: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
         width = self.start.shape[1]
         pair, _, item = np.nonzero(sets)
         starts = np.concatenate([[0], np.cumsum(sets.sum(axis=2).ravel())]).astype(np.int64)
         units = np.floor(self.start * setting.unit).astype(np.int64)
         histogram = np.minimum(units, setting.cutoff).ravel()
-        sharing.add(histogram, (pair * width + item).astype(np.int32), starts, setting)
+        weighting_rule.add(histogram, (pair * width + item).astype(np.int32), starts, setting)
         return histogram.reshape(self.start.shape)
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Crowds":

@@ -10,14 +10,16 @@ from time import perf_counter
 
 from voxpop.testing.broad_search import TOLERANCE, search_broadly
 from voxpop.testing.weighed_search import search_weighing
-from voxpop.weighting.cells import NORMS, SHARINGS
+from voxpop.weighting.soundness import NORMS, WEIGHTING_RULES
 
 LIMITS = (3, 6, 100)
 
 
 def sound_cells() -> list[tuple[str, int]]:
     """Return every weighting with the norm of a noise it is sound with."""
-    return [(name, norm) for name, rule in SHARINGS.items() for norm in NORMS.values() if rule.refusal(norm) is None]
+    return [
+        (name, norm) for name, rule in WEIGHTING_RULES.items() for norm in NORMS.values() if rule.refusal(norm) is None
+    ]
 
 
 def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:

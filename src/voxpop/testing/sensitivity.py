@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.weighting.cells import SHARINGS
-from voxpop.weighting.own import OwnSharing, Weighting
-from voxpop.weighting.sharing import Setting, Sharing
+from voxpop.weighting.own import CustomRule, Weighting
+from voxpop.weighting.rule import RuleSetting, WeightingRule
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Violation:
 
 
 def search_sensitivity(
-    weighting: str | Weighting | Sharing,
+    weighting: str | Weighting | WeightingRule,
     *,
     norm: int | None = None,
     pairs: int = 20_000,
@@ -66,38 +66,43 @@ def search_sensitivity(
         >>> worst.distance <= 1 + 1e-9
         True
     """
-    sharing = rule_of(weighting)
-    norm = norm or _own_norm(sharing)
+    weighting_rule = rule_of(weighting)
+    norm = norm or _own_norm(weighting_rule)
     rng = np.random.default_rng(seed)
     worst = Violation(0.0, (), 0, 0.0)
     for number in range(pairs):
         cutoff = float(rng.uniform(1.0, 4.0))
         users, extra = _wild(rng, limit) if number % 2 else _crowded(rng, limit, cutoff)
-        distance = neighbour_distance(sharing, users, extra, cutoff, norm, limit)
+        distance = neighbour_distance(weighting_rule, users, extra, cutoff, norm, limit)
         if distance > worst.distance:
             worst = Violation(distance, tuple(tuple(map(int, user)) for user in users), extra, cutoff)
     return worst
 
 
 def neighbour_distance(
-    sharing: Sharing, users: "Sequence[NDArray[np.int32]]", extra: int, cutoff: float, norm: int, limit: int
+    weighting_rule: WeightingRule,
+    users: "Sequence[NDArray[np.int32]]",
+    extra: int,
+    cutoff: float,
+    norm: int,
+    limit: int,
 ) -> float:
     """Return the distance of the histograms with and without user `extra`, in the norm."""
-    setting = Setting(limit, norm, sharing.bits(cutoff))
+    setting = RuleSetting(limit, norm, weighting_rule.bits(cutoff))
     setting = replace(setting, cutoff=round(cutoff * setting.unit))
     size = 1 + max((int(user.max()) for user in users if user.size), default=0)
-    larger = _histogram(sharing, users, setting, size)
-    smaller = _histogram(sharing, [user for i, user in enumerate(users) if i != extra], setting, size)
+    larger = _histogram(weighting_rule, users, setting, size)
+    smaller = _histogram(weighting_rule, [user for i, user in enumerate(users) if i != extra], setting, size)
     return float(np.linalg.norm((larger - smaller) / setting.unit, norm))
 
 
 def _histogram(
-    sharing: Sharing, users: "Sequence[NDArray[np.int32]]", setting: Setting, size: int
+    weighting_rule: WeightingRule, users: "Sequence[NDArray[np.int32]]", setting: RuleSetting, size: int
 ) -> NDArray[np.int64]:
     histogram = np.zeros(size, np.int64)
     items = np.concatenate([np.empty(0, np.int32), *users])
     starts = np.cumsum([0, *(user.size for user in users)])
-    sharing.add(histogram, items, starts, setting)
+    weighting_rule.add(histogram, items, starts, setting)
     return histogram
 
 
@@ -137,12 +142,12 @@ def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit
     return np.array([item, *(next(fresh) for _ in range(size - 1))], np.int32)
 
 
-def rule_of(weighting: str | Weighting | Sharing) -> Sharing:
+def rule_of(weighting: str | Weighting | WeightingRule) -> WeightingRule:
     """Return the rule that a name or an object of one's own stands for."""
     if isinstance(weighting, Weighting):
-        return OwnSharing(weighting)
-    return SHARINGS[weighting] if isinstance(weighting, str) else weighting
+        return CustomRule(weighting)
+    return WEIGHTING_RULES[weighting] if isinstance(weighting, str) else weighting
 
 
-def _own_norm(sharing: Sharing) -> int:
-    return next(norm for norm in (2, 1) if sharing.refusal(norm) is None)
+def _own_norm(weighting_rule: WeightingRule) -> int:
+    return next(norm for norm in (2, 1) if weighting_rule.refusal(norm) is None)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.counting import Counting
+from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.privacy.secret import Secret, Source
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.exploring import Limits, ReleaseRule, explore
@@ -105,7 +105,7 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret) -> Fract
 def _grow(limits: Limits, users: Words, secret: Secret, release: ReleaseRule) -> None:
     """Run the real code, on whichever tree the limits ask for."""
     if limits.contexts:
-        split_contexts(limits, Counting(_laid_out(users, limits), limits.alphabet), secret, release)
+        split_contexts(limits, MemoryTreeWalk(_laid_out(users, limits), limits.alphabet), secret, release)
     else:
         explore(limits, _laid_out(users, limits), secret, release)
 

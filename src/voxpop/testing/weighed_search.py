@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from voxpop.corpus.corpus import Corpus
 from voxpop.privacy.secret import Secret
 from voxpop.testing.sensitivity import rule_of
-from voxpop.weighting.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.rule import CalibratedRule, RuleSetting, WeightingRule
 
 PAIRS_AT_ONCE = 20_000
 ITEMS, USERS = 6, 5
@@ -33,7 +33,7 @@ class Weighed:
     distance: float
 
 
-def search_weighing(weighting: str | Sharing, *, norm: int, pairs: int, limit: int = 3, seed: int = 0) -> Weighed:
+def search_weighing(weighting: str | WeightingRule, *, norm: int, pairs: int, limit: int = 3, seed: int = 0) -> Weighed:
     """Search neighbouring pairs for the largest distance after `Corpus.weigh`.
 
     Args:
@@ -50,19 +50,19 @@ def search_weighing(weighting: str | Sharing, *, norm: int, pairs: int, limit: i
         >>> search_weighing("weighted", norm=2, pairs=1000).distance <= 1 + 1e-12
         True
     """
-    sharing, rng = rule_of(weighting), np.random.default_rng(seed)
+    weighting_rule, rng = rule_of(weighting), np.random.default_rng(seed)
     done, worst = 0, 0.0
     while done < pairs:
         size = min(PAIRS_AT_ONCE, pairs)
         cutoff = float(rng.uniform(1.0, 3.0))
-        setting = Setting(limit, norm, sharing.bits(cutoff))
-        setting = replace(setting, cutoff=round(cutoff * setting.unit) if sharing.sequential else 0)
-        worst = max(worst, _farthest(rng, size, BoundShares(sharing, setting), limit))
+        setting = RuleSetting(limit, norm, weighting_rule.bits(cutoff))
+        setting = replace(setting, cutoff=round(cutoff * setting.unit) if weighting_rule.sequential else 0)
+        worst = max(worst, _farthest(rng, size, CalibratedRule(weighting_rule, setting), limit))
         done += size
     return Weighed(done, worst)
 
 
-def _farthest(rng: np.random.Generator, pairs: int, shares: BoundShares, limit: int) -> float:
+def _farthest(rng: np.random.Generator, pairs: int, shares: CalibratedRule, limit: int) -> float:
     """Weigh one batch with and without the extra users, and return the largest distance of a pair."""
     sizes = rng.integers(0, 2 * ITEMS, pairs * USERS)
     block = np.repeat(np.repeat(np.arange(pairs), USERS), sizes)
@@ -82,7 +82,7 @@ def _weights(
     tokens: NDArray[np.int32],
     sizes: NDArray[np.int64],
     keys: NDArray[np.uint64],
-    shares: BoundShares,
+    shares: CalibratedRule,
     limit: int,
     secret: Secret,
     pairs: int,

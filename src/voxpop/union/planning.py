@@ -12,8 +12,8 @@ from voxpop.rounds.fractions import round_fractions
 from voxpop.rounds.plan import RoundPlan
 from voxpop.union.plan import UnionPlan
 from voxpop.weighting.additive import Count
-from voxpop.weighting.cells import sound_sharing
-from voxpop.weighting.sharing import BoundShares, Setting, Sharing
+from voxpop.weighting.rule import CalibratedRule, RuleSetting, WeightingRule
+from voxpop.weighting.soundness import sound_rule
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
@@ -38,20 +38,20 @@ def _optimal_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
             f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below that, "
             "deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
         )
-    shares = BoundShares(Count(), Setting(limit=1, norm=1, bits=0))
+    shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
     rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)
     return UnionPlan(union, budget, rounds, delta=budget.delta)
 
 
 def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Plan noise and thresholds, round by round."""
-    sharing = sound_sharing(union.weighting, union.noise)
+    weighting_rule = sound_rule(union.weighting, union.noise)
     fractions = round_fractions(union.rounds)
     accounting: Literal["joint", "published"] = "published" if union.accounting == "published" else "joint"
     norm = NORMS[union.noise]
-    bits = sharing.bits(_rough_cutoff(union, budget, sharing, fractions))
-    setting = Setting(union.limit_used, norm, bits)
-    novelty, sensitivity = sharing.novelty(setting), sharing.sensitivity(setting)
+    bits = weighting_rule.bits(_rough_cutoff(union, budget, weighting_rule, fractions))
+    setting = RuleSetting(union.limit_used, norm, bits)
+    novelty, sensitivity = weighting_rule.novelty(setting), weighting_rule.sensitivity(setting)
     if novelty.least <= 0.0:
         raise BudgetError(
             f"limit {union.limit_used:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above "
@@ -66,23 +66,27 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
         fractions=fractions,
         grid=2.0**-bits,
     )
-    rounds = tuple(_round(union, sharing, scale, setting) for scale in scales)
+    rounds = tuple(_round(union, weighting_rule, scale, setting) for scale in scales)
     delta = rounds_delta(rounds, budget.epsilon)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     return UnionPlan(union, budget, rounds, delta=delta)
 
 
-def _round(union: "SetUnion", sharing: Sharing, scale: Scale, setting: Setting) -> RoundPlan:
+def _round(union: "SetUnion", weighting_rule: WeightingRule, scale: Scale, setting: RuleSetting) -> RoundPlan:
     """Fill in one round."""
-    bound = with_cutoff(sharing, setting, scale.threshold + union.alpha_used * scale.scale)
+    bound = with_cutoff(weighting_rule, setting, scale.threshold + union.alpha_used * scale.scale)
     return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
 
 
-def _rough_cutoff(union: "SetUnion", budget: Budget, sharing: Sharing, fractions: tuple[float, ...]) -> float:
+def _rough_cutoff(
+    union: "SetUnion", budget: Budget, weighting_rule: WeightingRule, fractions: tuple[float, ...]
+) -> float:
     """Find about where weights stop rising, on a coarse grid, to choose the fine one."""
-    if not sharing.sequential:
+    if not weighting_rule.sequential:
         return 1.0
-    coarse = Setting(union.limit_used, NORMS[union.noise], bits=48)
-    scales = calibrate(budget, sharing.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions)
+    coarse = RuleSetting(union.limit_used, NORMS[union.noise], bits=48)
+    scales = calibrate(
+        budget, weighting_rule.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions
+    )
     return max(scale.threshold + union.alpha_used * scale.scale + 1.0 for scale in scales)

@@ -16,7 +16,7 @@ def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Releas
     """Weigh, decide and name the items, round after round; see `SetUnion.release`."""
     check_engine(corpus)
     secret = Secret.of(seed)
-    remaining = corpus.remaining()
+    remaining = corpus.round_walk()
     for number, round_plan in enumerate(plan.rounds):
         remaining.leave_out(run_round(round_plan, plan.budget, remaining, secret, f"round {number}/length 1"))
     guarantee = replace(plan.guarantee, private=secret.private)

@@ -8,8 +8,8 @@ from voxpop.privacy.set_only import plan_set_only, spent_delta, total_allowance
 from voxpop.rounds.fractions import round_fractions
 from voxpop.rounds.plan import RoundPlan
 from voxpop.union.plan import UnionPlan
-from voxpop.weighting.capped import CappedSharing
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.capped import CappedRule
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
@@ -22,12 +22,12 @@ LEAST_UNITS: Final = 40
 
 def plan_union_set_only(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Fill in the tables of a set union under set-only accounting; see `SetUnion.plan`."""
-    sharing = CappedSharing(CAP if union.cap is None else union.cap, own=union.weighting == "weighted")
+    weighting_rule = CappedRule(CAP if union.cap is None else union.cap, own=union.weighting == "weighted")
     bits = 1
-    while sharing.table(Setting(union.limit_used, 2, bits))[-1] < LEAST_UNITS:
+    while weighting_rule.table(RuleSetting(union.limit_used, 2, bits))[-1] < LEAST_UNITS:
         bits += 1
-    shares = BoundShares(sharing, Setting(union.limit_used, 2, bits))
-    tables = plan_set_only(budget, sharing.table(shares.setting), round_fractions(union.rounds))
+    shares = CalibratedRule(weighting_rule, RuleSetting(union.limit_used, 2, bits))
+    tables = plan_set_only(budget, weighting_rule.table(shares.setting), round_fractions(union.rounds))
     delta = spent_delta(total_allowance(tables), budget.epsilon, union.limit_used, several=union.rounds > 1)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")

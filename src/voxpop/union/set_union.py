@@ -7,8 +7,8 @@ from voxpop.arguments import check_budget, check_choice, check_whole, check_with
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 from voxpop.union.adaptive.schedule import USUAL_LIMIT
-from voxpop.weighting.cells import sound_sharing
 from voxpop.weighting.own import Weighting
+from voxpop.weighting.soundness import sound_rule
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -137,7 +137,7 @@ class SetUnion:
         """Refuse what a weighting has no proof for."""
         if self.pool is not None:
             raise InputError("`pool` belongs to adaptive rounds: leave it out, or leave `weighting` out.")
-        sound_sharing(self.weighting, self.noise)
+        sound_rule(self.weighting, self.noise)
         if self.accounting == "set-only" or self.cap is not None:
             self._check_set_only()
 

@@ -2,10 +2,10 @@
 
 | file | holds |
 |---|---|
-| `sharing.py` | what every weighting answers |
+| `rule.py` | what every weighting answers |
 | `additive.py`, `descent.py`, `capped.py` | those that are built in |
 | `own.py` | weightings of your own |
-| `cells.py` | which weighting goes with which noise |
+| `soundness.py` | the two axes of set union, weighting and noise, and which of their cells are sound |
 """
 
 from voxpop.weighting.own import Weighting

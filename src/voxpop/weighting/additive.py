@@ -6,11 +6,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.novelty import Novelty
-from voxpop.weighting.sharing import Integers, Setting, Sharing, even_share
+from voxpop.privacy.unique_items import UniqueItems
+from voxpop.weighting.rule import Integers, RuleSetting, WeightingRule, even_share
 
 
-def floored_share(held: int, setting: Setting) -> int:
+def floored_share(held: int, setting: RuleSetting) -> int:
     """Return `unit * held^(-1/norm)`, rounded down exactly, in units."""
     if setting.norm == 1:
         return setting.unit // held
@@ -18,7 +18,7 @@ def floored_share(held: int, setting: Setting) -> int:
 
 
 @final
-class Count(Sharing):
+class Count(WeightingRule):
     """Every item of every user gets the same weight, that of one of `limit` items (DPSU, Section 1.1)."""
 
     __slots__ = ()
@@ -35,16 +35,16 @@ class Count(Sharing):
         """Sound with both noises."""
         return None
 
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items weigh what all items weigh."""
         least = floored_share(setting.limit, setting) / setting.unit
-        return Novelty(setting.limit, "fixed", least, setting.norm)
+        return UniqueItems(setting.limit, "fixed", least, setting.norm)
 
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Return the fixed weight."""
         return even_share(setting.limit, setting.norm)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Add the fixed weight to every item."""
         from voxpop.kernels.weigh import add_even
 
@@ -53,7 +53,7 @@ class Count(Sharing):
 
 
 @final
-class Weighted(Sharing):
+class Weighted(WeightingRule):
     """A user shares its weight evenly over the items it holds (DPSU, Section 1.1)."""
 
     __slots__ = ()
@@ -67,22 +67,22 @@ class Weighted(Sharing):
         """Sound with both noises."""
         return None
 
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items weigh an even share, rounded down."""
         least = floored_share(setting.limit, setting) / setting.unit
-        return Novelty(setting.limit, "even", least, setting.norm)
+        return UniqueItems(setting.limit, "even", least, setting.norm)
 
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Return the even share."""
         return even_share(held, setting.norm)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Add an even share to every item."""
         from voxpop.kernels.weigh import add_even
 
         add_even(histogram, items, starts, share_table(setting))
 
 
-def share_table(setting: Setting) -> Integers:
+def share_table(setting: RuleSetting) -> Integers:
     """Return the even share, in units, by the number of items held (0 to limit)."""
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)

@@ -6,12 +6,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.novelty import Novelty
-from voxpop.weighting.sharing import Integers, Setting, Sharing
+from voxpop.privacy.unique_items import UniqueItems
+from voxpop.weighting.rule import Integers, RuleSetting, WeightingRule
 
 
 @final
-class CappedSharing(Sharing):
+class CappedRule(WeightingRule):
     """Even l2 shares of at most a cap: of the user's own number of items, or of the limit for everybody."""
 
     __slots__ = ("cap", "own")
@@ -29,24 +29,24 @@ class CappedSharing(Sharing):
         """Sound in l2, under set-only accounting."""
         return None if norm == 2 else "set-only accounting is proved in l2 alone"
 
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items weigh what all items of the user weigh."""
-        return Novelty(setting.limit, "even", self._units(setting.limit, setting) / setting.unit, setting.norm)
+        return UniqueItems(setting.limit, "even", self._units(setting.limit, setting) / setting.unit, setting.norm)
 
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Return the share, rounded down as it is when weighing."""
         return self._units(held, setting) / setting.unit
 
-    def table(self, setting: Setting) -> Integers:
+    def table(self, setting: RuleSetting) -> Integers:
         """Return the share in units, by the number of items held; 0 comes first."""
         return np.array([0, *(self._units(held, setting) for held in range(1, setting.limit + 1))], np.int64)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Add the share to every item."""
         from voxpop.kernels.weigh import add_even
 
         add_even(histogram, items, starts, self.table(setting))
 
-    def _units(self, held: int, setting: Setting) -> int:
-        sharing = held if self.own else setting.limit
-        return min(isqrt(setting.unit * setting.unit // sharing), floor(self.cap * setting.unit))
+    def _units(self, held: int, setting: RuleSetting) -> int:
+        weighting_rule = held if self.own else setting.limit
+        return min(isqrt(setting.unit * setting.unit // weighting_rule), floor(self.cap * setting.unit))

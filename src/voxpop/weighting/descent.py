@@ -6,12 +6,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.privacy.novelty import Novelty
-from voxpop.weighting.sharing import ROUNDING, Integers, Setting, Sharing, even_share
+from voxpop.privacy.unique_items import UniqueItems
+from voxpop.weighting.rule import ROUNDING, Integers, RuleSetting, WeightingRule, even_share
 
 
 @final
-class L1Descent(Sharing):
+class L1Descent(WeightingRule):
     """A user raises its items together, those at the cutoff standing still (DPSU, Algorithm 4).
 
     Proof: docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8) the published proof is wrong and one user
@@ -36,20 +36,20 @@ class L1Descent(Sharing):
             "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
         )
 
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items of a user all weigh the level poured, at least an even share of `limit`."""
         least = (setting.unit // setting.limit) / setting.unit
-        return Novelty(setting.limit, "symmetric", least, setting.norm)
+        return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Return the even share: what equally rare items get."""
         return even_share(held, setting.norm)
 
-    def step_error(self, setting: Setting) -> float:
+    def step_error(self, setting: RuleSetting) -> float:
         """Whole levels leave less than one unit per item unpoured."""
         return setting.limit / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Pour each user's unit evenly over the items below the cutoff."""
         from voxpop.kernels.weigh import l1_descent
 
@@ -57,7 +57,7 @@ class L1Descent(Sharing):
 
 
 @final
-class L2Descent(Sharing):
+class L2Descent(WeightingRule):
     """A user moves its items towards the cutoff by an l2 distance of 1 (DPSU, Algorithm 7).
 
     Proof: docs/privacy/set-union.md: the step is a proximal map, so it brings no two histograms further apart.
@@ -80,21 +80,21 @@ class L2Descent(Sharing):
             "proof is about l2"
         )
 
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items have the widest gap of the user's items, so at least an even share of `limit`."""
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
-        return Novelty(setting.limit, "symmetric", least, setting.norm)
+        return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Return the even share: what equally rare items get."""
         return even_share(held, setting.norm)
 
-    def step_error(self, setting: Setting) -> float:
+    def step_error(self, setting: RuleSetting) -> float:
         """One user's step in float64, rounded down to the grid."""
         return ROUNDING + sqrt(setting.limit) / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff."""
         from voxpop.kernels.weigh import l2_descent
 

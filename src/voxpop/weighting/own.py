@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.errors import InputError
-from voxpop.privacy.novelty import Novelty, Shape
-from voxpop.weighting.sharing import ROUNDING, Integers, Setting, Sharing, even_share
+from voxpop.privacy.unique_items import Shape, UniqueItems
+from voxpop.weighting.rule import ROUNDING, Integers, RuleSetting, WeightingRule, even_share
 
 
 class Weighting(ABC):
@@ -66,7 +66,7 @@ class Weighting(ABC):
 
 @final
 @dataclass(frozen=True, slots=True)
-class OwnSharing(Sharing):
+class CustomRule(WeightingRule):
     """A `Weighting` from outside, run user by user on the integer grid."""
 
     weighting: Weighting
@@ -83,7 +83,7 @@ class OwnSharing(Sharing):
             return None
         return f"its author claims a sensitivity in the l{self.weighting.norm} norm only"
 
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Use the author's least weight; unsymmetric weightings get the worst case."""
         least = self.weighting.least(setting.limit)
         if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + ROUNDING):
@@ -91,18 +91,18 @@ class OwnSharing(Sharing):
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
             )
         shape: Shape = "symmetric" if self.weighting.symmetric else "any"
-        return Novelty(setting.limit, shape, least - self.step_error(setting), setting.norm)
+        return UniqueItems(setting.limit, shape, least - self.step_error(setting), setting.norm)
 
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Ask the weighting about equally rare items."""
         return float(self.weighting.share(np.zeros(held), setting.cutoff / setting.unit)[0])
 
-    def step_error(self, setting: Setting) -> float:
+    def step_error(self, setting: RuleSetting) -> float:
         """The author's error, and rounding down to the grid."""
         grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
         return self.weighting.error + grid / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Run the weighting user by user, checking every answer."""
         cutoff = setting.cutoff / setting.unit
         least = self.weighting.least(setting.limit) - self.step_error(setting)

@@ -21,7 +21,7 @@ def in_weighing_order(
     user_key: Keys,
     limit: MemoryLimit,
     secret: Draws,
-    occasion: str,
+    pass_name: str,
 ) -> Mapped:
     """Return the same users in the order that `weighing_order` gives, mapped."""
     most = limit.room // SHARE_OF_SORTER
@@ -29,7 +29,7 @@ def in_weighing_order(
     for first, last, begin, end in user_blocks(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
-        heads["key"] = order_hashes(heads["user"], secret, occasion)
+        heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
         heads["size"] = np.diff(user_start[first : last + 1]) if last - first > 1 else end - begin
         sorter.add(heads, np.asarray(tokens[begin:end]))

@@ -25,7 +25,7 @@ from voxpop.release import Release
 from voxpop.release.stored_plan import StoredPlan
 from voxpop.rounds.running import chosen
 from voxpop.weighting.additive import Weighted
-from voxpop.weighting.sharing import BoundShares, Setting
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
@@ -51,7 +51,7 @@ class AllGrams:
     @staticmethod
     def of(corpus: "Corpus", max_length: int) -> "AllGrams":
         """Number the grams of lengths 1 to `max_length`."""
-        levels = corpus.levels()
+        levels = corpus.length_walk()
         ids, names = [corpus.tokens], []
         size = len(corpus.vocabulary)
         levels.keep_all()
@@ -125,16 +125,16 @@ def dpsu_single(grams: AllGrams, budget: Budget, length: int, limit: int, seed: 
 def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], limit: int, seed: int | None) -> Release:
     """Run weighted set unions with Gaussian noise and the paper's accounting over parts of the lengths."""
     secret = Secret.of(seed)
-    setting = Setting(limit, 2)
+    setting = RuleSetting(limit, 2)
     scales = calibrate(
         budget, Weighted().novelty(setting), accounting="published", fractions=[1 / len(parts)] * len(parts)
     )
     rows: list[Int32s] = []
     for part, scale in zip(parts, scales, strict=True):
         rule = ThresholdRule("gaussian", scale.scale, round(scale.threshold * setting.unit), 1 / setting.unit)
-        occasion = f"{name}/{part[0]}"
-        histogram = weigh(grams.holdings(part), BoundShares(Weighted(), setting), limit, None, secret, occasion)
-        ids = chosen(rule, histogram, secret, occasion)
+        pass_name = f"{name}/{part[0]}"
+        histogram = weigh(grams.holdings(part), CalibratedRule(Weighted(), setting), limit, None, secret, pass_name)
+        ids = chosen(rule, histogram, secret, pass_name)
         edges = np.cumsum([0, *(grams.size(length) for length in part)])
         for length, low, high in zip(part, edges[:-1], edges[1:], strict=True):
             rows.append(grams.tokens(length, ids[(ids >= low) & (ids < high)] - low))

@@ -30,8 +30,8 @@ from voxpop.evaluate.baselines.noise import gaussian
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.gaussian import sigma
-from voxpop.privacy.novelty import Novelty
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.unique_items import UniqueItems
 
 SIPS_RATIO: Final = 0.3
 SIPS_ROUNDS: Final = 3
@@ -48,7 +48,7 @@ def published_scales(
         fractions: share of each round, of 1 / sigma^2 and of delta.
         sensitivity: how far one user moves the weights of a round, in l2.
     """
-    novelty = Novelty(limit, "even", limit**-0.5, 2)
+    novelty = UniqueItems(limit, "even", limit**-0.5, 2)
     return calibrate(budget, novelty, accounting="published", fractions=fractions, sensitivity=sensitivity)
 
 

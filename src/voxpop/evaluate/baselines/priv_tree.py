@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.corpus.counting import Counting
+from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.context_tree import ROOT, ContextTree
@@ -75,7 +75,7 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
     scale = 2.0 * max_length / float(epsilon)
     spread = (2 * width - 1) / (width - 1) * scale
     step = spread * np.log(width)
-    counting = Counting(sequences, alphabet)
+    counting = MemoryTreeWalk(sequences, alphabet)
     counting.open_steps(max_length)
     parents, before = np.array([-1], np.int32), np.array([ROOT], np.int32)
     tree = ContextTree(width, max_length, *(np.empty(0, np.int32),) * 2, np.empty(0), np.empty((0, width), np.int64))

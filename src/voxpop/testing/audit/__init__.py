@@ -2,7 +2,6 @@
 
 | file | holds |
 |---|---|
-| `shown.py` | from counts to certain lower bounds of epsilon and delta, and how sure they are to catch a fault |
 | `case.py` | two neighbouring collections, copied side by side, an event, and its exact probabilities |
 | `audit.py` | run the cases of a mechanism |
 | `union_cases.py`, `ngrams_cases.py`, `hitters_cases.py`, `sequences_cases.py` | the worst cases of each |
@@ -12,11 +11,12 @@
 | `contexts_cases.py` | sequences by contexts |
 | `tails.py` | exact tails of integer Laplace noise |
 | `adaptive_cases.py` | the worst cases of adaptive rounds, the default set union |
+| `lower_bounds.py` | from counts to certain lower bounds of epsilon and delta |
 """
 
 from voxpop.testing.audit.audit import MECHANISMS, audit
 from voxpop.testing.audit.case import Case, Finding, examine
-from voxpop.testing.audit.shown import Counts, delta_shown, epsilon_shown, surely_refuted
+from voxpop.testing.audit.lower_bounds import Counts, delta_shown, epsilon_shown, surely_refuted
 
 __all__ = [
     "MECHANISMS",

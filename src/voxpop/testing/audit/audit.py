@@ -7,8 +7,8 @@ from voxpop import mechanisms
 from voxpop.errors import InputError
 from voxpop.mechanisms import load
 from voxpop.testing.audit.case import Case, Finding, examine
+from voxpop.testing.audit.lower_bounds import ERROR
 from voxpop.testing.audit.memory_cases import memory_cases
-from voxpop.testing.audit.shown import ERROR
 
 MECHANISMS: Final[dict[str, Callable[[], Iterator[Case]]]] = {
     **{each.command: load(each.audit) for each in mechanisms.MECHANISMS if each.audit is not None},

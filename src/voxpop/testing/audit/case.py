@@ -16,7 +16,7 @@ from math import ceil, exp
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from voxpop.testing.audit.shown import ERROR, Counts, delta_shown, epsilon_shown, ratio, strays
+from voxpop.testing.audit.lower_bounds import ERROR, Counts, delta_shown, epsilon_shown, ratio, strays
 
 if TYPE_CHECKING:
     from voxpop.privacy.budget import Budget

@@ -16,7 +16,7 @@ from voxpop.hitters.plan import HittersPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_documents, released_numbers
-from voxpop.testing.audit.shown import Counts, epsilon_shown
+from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 
 BUDGET = Budget(1.0, 0.02)
 COPIES = 20_000

@@ -30,7 +30,7 @@ from voxpop.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import corpus_of, released_numbers
-from voxpop.testing.audit.shown import Counts, epsilon_shown
+from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 
 BUDGET = Budget(1.0, 0.02)
 SHARES = (0.03, 0.97)

@@ -22,11 +22,11 @@ from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_items, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
-from voxpop.testing.audit.shown import Counts, epsilon_shown
+from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.plan import UnionPlan
 from voxpop.union.set_union import SetUnion
-from voxpop.weighting.capped import CappedSharing
+from voxpop.weighting.capped import CappedRule
 
 BUDGET = Budget(1.0, 0.02)
 LIMIT = 4
@@ -122,8 +122,8 @@ def _in_one_round(plan: UnionPlan, number: int, holders: int, items: int) -> flo
         return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), holders))
     if not holders:
         return 0.0
-    if isinstance(one.shares.sharing, CappedSharing):
-        share = one.shares.sharing.table(one.shares.setting)[items]
+    if isinstance(one.shares.weighting_rule, CappedRule):
+        share = one.shares.weighting_rule.table(one.shares.setting)[items]
         return float(one.rule(budget).exact(holders * int(share)))
     norm = 1 if one.noise == "laplace" else 2
     sharers = plan.mechanism.limit_used if plan.mechanism.weighting == "count" else items

@@ -29,8 +29,8 @@ from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import corpus_of, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
+from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
-from voxpop.testing.audit.shown import Counts, epsilon_shown
 
 BUDGET = Budget(1.0, 0.02)
 SURE = 7.0

@@ -49,7 +49,7 @@ def released(plan: "AdaptivePlan", users: int, items: int) -> float:
 def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
     """Return how likely an item of so many users is released in no round."""
     setting, opening = plan.opening.shares.setting, plan.opening
-    share = opening.shares.sharing.share(min(items, setting.limit), setting)
+    share = opening.shares.weighting_rule.share(min(items, setting.limit), setting)
     weight = users * min(1.0, setting.limit / items) * share
     not_first = float(ndtr((opening.threshold - min(weight, opening.cutoff or weight)) / opening.scale))
     means = np.array([min(weight, each.cutoff or weight) / each.sigma for each in plan.rounds])

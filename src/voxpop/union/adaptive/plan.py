@@ -8,7 +8,7 @@ from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
 from voxpop.rounds.plan import RoundPlan
-from voxpop.weighting.sharing import BoundShares
+from voxpop.weighting.rule import CalibratedRule
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -27,7 +27,7 @@ class AdaptiveRound:
         cell: noisy weights are rounded to whole multiples of it, a power of two.
     """
 
-    shares: BoundShares
+    shares: CalibratedRule
     sigma: float
     cell: float
 

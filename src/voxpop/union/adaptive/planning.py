@@ -17,7 +17,7 @@ from voxpop.rounds.plan import RoundPlan
 from voxpop.union.adaptive.plan import AdaptivePlan, AdaptiveRound
 from voxpop.union.adaptive.schedule import LEAST_POOL, Schedule, schedule_for
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.sharing import Setting, Sharing
+from voxpop.weighting.rule import RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
@@ -40,12 +40,12 @@ def plan_adaptive(union: "SetUnion", budget: Budget, schedule: Schedule | None =
             f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
     target = (budget.delta - slack) * (1 - 1e-6) / ROUNDING
-    sharing = L2Descent()
+    weighting_rule = L2Descent()
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
-    setting = Setting(limit, 2, sharing.bits(_rough_cutoff(budget, target, schedule)))
-    sigmas = _sigmas(budget, target, sharing.sensitivity(setting), schedule)
-    opening = _opening(sharing, setting, sigmas[0], schedule, target)
-    later = tuple(_round(sharing, setting, sigma, schedule) for sigma in sigmas[1:])
+    setting = RuleSetting(limit, 2, weighting_rule.bits(_rough_cutoff(budget, target, schedule)))
+    sigmas = _sigmas(budget, target, weighting_rule.sensitivity(setting), schedule)
+    opening = _opening(weighting_rule, setting, sigmas[0], schedule, target)
+    later = tuple(_round(weighting_rule, setting, sigma, schedule) for sigma in sigmas[1:])
     evidence = _evidence(later, schedule, limit, pool, target)
     spent = total_delta(opening, later, evidence, budget, pool) + slack
     if not spent <= budget.delta:
@@ -88,18 +88,22 @@ def _rough_cutoff(budget: Budget, target: float, schedule: Schedule) -> float:
     return (12.0 + schedule.alpha) * 2 * max(_sigmas(budget, target, 1.0, schedule)) + 1.0 + sqrt(-log(target))
 
 
-def _opening(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedule, target: float) -> RoundPlan:
+def _opening(
+    weighting_rule: WeightingRule, setting: RuleSetting, sigma: float, schedule: Schedule, target: float
+) -> RoundPlan:
     """Return the first round, an ordinary one."""
     novel = target * schedule.novelty * schedule.opening_novelty
-    sensitivity = sharing.sensitivity(setting)
-    lowest = lowest_threshold(sharing.novelty(setting), "gaussian", sigma, novel, sensitivity)
+    sensitivity = weighting_rule.sensitivity(setting)
+    lowest = lowest_threshold(weighting_rule.novelty(setting), "gaussian", sigma, novel, sensitivity)
     threshold = (ceil(lowest * setting.unit) + 1) / setting.unit
-    return RoundPlan(with_cutoff(sharing, setting, threshold + schedule.alpha * sigma), "gaussian", sigma, threshold)
+    return RoundPlan(
+        with_cutoff(weighting_rule, setting, threshold + schedule.alpha * sigma), "gaussian", sigma, threshold
+    )
 
 
-def _round(sharing: Sharing, setting: Setting, sigma: float, schedule: Schedule) -> AdaptiveRound:
+def _round(weighting_rule: WeightingRule, setting: RuleSetting, sigma: float, schedule: Schedule) -> AdaptiveRound:
     """Return a later round, its cutoff above what the usual threshold asks for."""
-    bound = with_cutoff(sharing, setting, (USUAL_THRESHOLD + schedule.alpha) * sigma)
+    bound = with_cutoff(weighting_rule, setting, (USUAL_THRESHOLD + schedule.alpha) * sigma)
     cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
     return AdaptiveRound(bound, sigma, max(cell, 1.0 / setting.unit))
 

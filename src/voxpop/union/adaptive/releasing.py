@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpop.corpus.engine import Engine, check_engine
-from voxpop.privacy.coins import Coins
+from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
@@ -28,16 +28,18 @@ def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> 
     check_engine(corpus)
     limit, opening = plan.limit, plan.opening
     pools = corpus.pools(secret)
-    pools.opening(opening.shares, limit, Coins(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING)
+    pools.opening(
+        opening.shares, limit, ReleaseDecisions(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING
+    )
     pools.draw(plan.pool, POOL)
     for number, each in enumerate(plan.rounds):
-        occasion = f"round {number + 1}/length 1"
-        pools.advance(each.shares, limit, evidence_step(plan, number, secret, occasion), occasion)
+        pass_name = f"round {number + 1}/length 1"
+        pools.advance(each.shares, limit, evidence_step(plan, number, secret, pass_name), pass_name)
     guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(pools.released(), plan, guarantee, corpus.reading, corpus.keys)
 
 
-def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, occasion: str) -> EvidenceStep:
+def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, pass_name: str) -> EvidenceStep:
     """Return what a round makes of weights."""
     each, rules = plan.rounds[number], plan.evidence
     unit, spread = each.shares.setting.unit, float(rules.spreads[number])
@@ -49,5 +51,5 @@ def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, occasion: s
         threshold=rules.thresholds[number] * spread,
         floor=rules.floors[number] * spread if number < len(rules.floors) else -np.inf,
         secret=secret,
-        purpose=f"noise/{occasion}",
+        purpose=f"noise/{pass_name}",
     )

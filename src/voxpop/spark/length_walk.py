@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 from voxpop.corpus.draws import ALL_LENGTHS, order_of
 from voxpop.corpus.engine import no_order
 from voxpop.errors import InternalError
-from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.ballots import restricted_ballot, weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.frames import STATE, Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.holder import Holder
-from voxpop.spark.remaining import public_words
+from voxpop.spark.round_walk import public_words
 from voxpop.spark.tasks import keep_next, keep_words, weigh_kept, weigh_next, weigh_words
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.corpus.draws import Draws
-    from voxpop.corpus.engine import Candidates, Lender, Shares
+    from voxpop.corpus.engine import Candidates, RestrictableDraws, Shares
 
 Int64s = NDArray[np.int64]
 
 
-class SparkLevels:
-    """What `Levels` answers: `weigh`, `keep` what was released, `extend` by the next candidates.
+class SparkLengthWalk:
+    """What `MemoryLengthWalk` answers: `weigh`, `keep` what was released, `extend` by the next candidates.
 
     The state of a length is a DataFrame of arrays, made from that of the length before and from public sets, and kept
     on the executors while the next length needs it. What is lost is made again: from the length before, or from the
@@ -50,12 +50,12 @@ class SparkLevels:
         """Length of the grams that are weighed now."""
         return self._length
 
-    def weigh(self, shares: "Shares", limit: int, secret: "Lender", occasion: str) -> SparkHistogram:
+    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length."""
-        ballot = lent_ballot(shares, limit, secret, occasion, order=ALL_LENGTHS)
+        ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self._size is None:
             if shares.sequential:
-                self._order = secret.lend(order_of(ALL_LENGTHS))
+                self._order = secret.restrict(order_of(ALL_LENGTHS))
             self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words
         if shares.sequential and self._order is None:

@@ -15,7 +15,7 @@ Weigh = Callable[[Shares, int, NDArray[np.uint8] | None, Draws, str], Histogram]
 """`Corpus.weigh`."""
 
 
-class Remaining:
+class MemoryRoundWalk:
     """A walk through rounds: `weigh` what is left, `leave_out` what was released."""
 
     def __init__(self, weigh: Weigh, vocabulary: pa.LargeStringArray) -> None:
@@ -24,10 +24,10 @@ class Remaining:
         self._vocabulary = vocabulary
         self._left = np.ones(len(vocabulary), np.uint8)
 
-    def weigh(self, shares: Shares, limit: int, secret: Draws, occasion: str) -> Histogram:
+    def weigh(self, shares: Shares, limit: int, secret: Draws, pass_name: str) -> Histogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         candidates = None if self._left.all() else self._left
-        return self._weigh(shares, limit, candidates, secret, occasion)
+        return self._weigh(shares, limit, candidates, secret, pass_name)
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:
         """Forget the ids that the last weighing released."""

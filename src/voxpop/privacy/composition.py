@@ -23,10 +23,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from voxpop.errors import InputError
-from voxpop.privacy.composed import either
 from voxpop.privacy.gaussian import Floats, log_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.round_composition import either
 from voxpop.privacy.search import crossing
 from voxpop.privacy.slack import walk_slack
 
@@ -35,7 +35,7 @@ MOST_LOSSES = 4096
 LOSS_SLACK = 1e-12
 
 
-def together(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guarantee:
+def compose(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guarantee:
     """State what releases about the same users spend in all: a delta, and the least epsilon for it.
 
     Args:
@@ -51,7 +51,7 @@ def together(guarantees: Sequence[Guarantee], delta: float | None = None) -> Gua
 
     Example:
         >>> once = Guarantee(1, 1e-7)
-        >>> print(together([once, once]))
+        >>> print(compose([once, once]))
         (2, 2e-07)-DP, one user added or removed
     """
     neighbours = {each.neighbours for each in guarantees}
@@ -70,7 +70,7 @@ def together(guarantees: Sequence[Guarantee], delta: float | None = None) -> Gua
     return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)
 
 
-def together_delta(epsilon: float, guarantees: Sequence[Guarantee]) -> float:
+def composed_delta(epsilon: float, guarantees: Sequence[Guarantee]) -> float:
     """The delta of all releases at some epsilon.
 
     Args:
@@ -108,7 +108,7 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
         return most
 
     def excess(epsilon: float) -> float:
-        value = together_delta(epsilon, guarantees)
+        value = composed_delta(epsilon, guarantees)
         return math.log(value / delta) if value > 0 else -math.inf
 
     return crossing(excess, 0.0, most, 1e-12) if excess(most) <= 0 else most

@@ -10,7 +10,7 @@ _SHAPES: tuple[str, ...] = get_args(Shape)
 
 
 @dataclass(frozen=True, slots=True)
-class Novelty:
+class UniqueItems:
     """How much weight items that only one user holds can have.
 
     An item held by one user alone must stay below the threshold, or its release betrays that user. How much room that
@@ -30,7 +30,7 @@ class Novelty:
         BudgetError: A value is out of range.
 
     Example:
-        >>> Novelty(limit=100, shape="symmetric", least=0.0999, norm=2).limit
+        >>> UniqueItems(limit=100, shape="symmetric", least=0.0999, norm=2).limit
         100
     """
 

@@ -11,7 +11,7 @@ from voxpop.spark.closures import closure
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.holder import Holder
-from voxpop.spark.remaining import public_words
+from voxpop.spark.round_walk import public_words
 from voxpop.spark.sequence_tasks import (
     count_below,
     count_steps_of,
@@ -25,7 +25,7 @@ from voxpop.spark.sequence_tasks import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.engine import Combine, Lender, Rows, TreeNoise
+    from voxpop.corpus.engine import Combine, RestrictableDraws, Rows, TreeNoise
     from voxpop.spark.tasks import Answer
 
 Int32s = NDArray[np.int32]
@@ -34,17 +34,22 @@ NODES_AT_ONCE = 1 << 10
 """Nodes whose children get their noise on one executor."""
 
 
-class SparkCounting:
-    """What `Counting` answers: `released` children of the nodes, `enter` those that are continued."""
+class SparkTreeWalk:
+    """What `MemoryTreeWalk` answers: `released` children of the nodes, `enter` those that are continued."""
 
     def __init__(
-        self, state: "DataFrame", alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Lender"
+        self,
+        state: "DataFrame",
+        alphabet: tuple[str, ...],
+        max_length: int,
+        combine: "Combine",
+        secret: "RestrictableDraws",
     ) -> None:
         """Cut every user's one sequence."""
         self._holder = Holder()
         self._alphabet = len(alphabet)
         public = public_words(pa.array(alphabet, pa.large_string()))
-        mine = secret.lend("sequences/sample")
+        mine = secret.restrict("sequences/sample")
         work = closure(cut_sequences_of, max_length=max_length, combine=combine, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public, STATE))
 
@@ -59,7 +64,7 @@ class SparkCounting:
         width = self._alphabet + 1
         counts_of = closure(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE, **fields)
         counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint").groupBy("block")
-        bare = noise.lent()
+        bare = noise.restricted()
         nodes = self._state.sparkSession.createDataFrame(_nodes(noise)).groupBy("block")
         add = closure(noisy_children, noise=bare, width=width)
         found = answer(counts.cogroup(nodes).applyInArrow(add, "row bigint, symbol int, count bigint").toArrow)

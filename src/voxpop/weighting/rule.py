@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.errors import BudgetError
-from voxpop.privacy.novelty import Novelty
+from voxpop.privacy.unique_items import UniqueItems
 
 USERS_BOUND: Final = 2**33
 """A public bound on the number of users: more than there are people."""
@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RuleSetting:
     """The public numbers under which a weighting runs.
 
     Attributes:
@@ -43,7 +43,7 @@ class Setting:
         return int(1 << self.bits)
 
 
-class Sharing(ABC):
+class WeightingRule(ABC):
     """How a user's unit of weight is shared over the user's items, with what its proof needs."""
 
     __slots__ = ()
@@ -62,55 +62,55 @@ class Sharing(ABC):
         """Say why there is no guarantee under noise of this norm, or None where there is a proof."""
 
     @abstractmethod
-    def novelty(self, setting: Setting) -> Novelty:
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return which weights items can have that one user alone holds."""
 
     @abstractmethod
-    def share(self, held: int, setting: Setting) -> float:
+    def share(self, held: int, setting: RuleSetting) -> float:
         """Return the weight that each of `held` equally rare items gets from one user."""
 
     @abstractmethod
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: Setting) -> None:
+    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Add bounded sets to the histogram in place, users in order."""
 
     def bits(self, cutoff: float) -> int:
         """Return the grid for weights up to `cutoff`."""
         return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
 
-    def sensitivity(self, setting: Setting) -> float:
+    def sensitivity(self, setting: RuleSetting) -> float:
         """Bound how far one user moves the histogram, rounding of all later users included."""
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
-    def step_error(self, setting: Setting) -> float:
+    def step_error(self, setting: RuleSetting) -> float:
         """Bound how far one user's implemented step lies from the exact one, in the norm of the noise."""
         return 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class BoundShares:
+class CalibratedRule:
     """A weighting with its setting: what a corpus weighs with."""
 
-    sharing: Sharing
-    setting: Setting
+    weighting_rule: WeightingRule
+    setting: RuleSetting
 
     @property
     def sequential(self) -> bool:
         """Whether a user's shares depend on the weights that earlier users left."""
-        return self.sharing.sequential
+        return self.weighting_rule.sequential
 
     @property
     def sensitivity(self) -> float:
         """How far one user moves the histogram at most, on this grid."""
-        return self.sharing.sensitivity(self.setting)
+        return self.weighting_rule.sensitivity(self.setting)
 
     @property
-    def novelty(self) -> Novelty:
+    def novelty(self) -> UniqueItems:
         """Which weights items can have that one user alone holds, on this grid."""
-        return self.sharing.novelty(self.setting)
+        return self.weighting_rule.novelty(self.setting)
 
     def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers) -> None:
         """Add bounded sets to the histogram in place."""
-        self.sharing.add(histogram, items, starts, self.setting)
+        self.weighting_rule.add(histogram, items, starts, self.setting)
 
 
 def bits_below(cutoff: float) -> int:

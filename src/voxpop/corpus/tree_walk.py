@@ -14,7 +14,7 @@ Int64s = NDArray[np.int64]
 Rows = TypeVar("Rows")
 
 
-class Counting:
+class MemoryTreeWalk:
     """A walk down a tree: `count` what continues its nodes, let noise be added, `enter` those that are continued.
 
     What continues node `n` with symbol `s` has the key `n * width + s`.
@@ -34,7 +34,7 @@ class Counting:
         open_root(sequences, alphabet, self._places)
 
     @classmethod
-    def at(cls, symbols: Int32s, places: Int32s, alphabet: int) -> "Counting":
+    def at(cls, symbols: Int32s, places: Int32s, alphabet: int) -> "MemoryTreeWalk":
         """Go on from where another one was."""
         counting = cls(symbols[:0], alphabet)
         counting._symbols, counting._places = symbols, places

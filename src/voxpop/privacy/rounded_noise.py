@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 BORDER = 2.0**-36
 """Distance to a border, relative to the size of the value in cells, within which doubles are not trusted. Their error
-is below 2^-42 of that size outside the tails: `tests/privacy/test_measured.py`."""
+is below 2^-42 of that size outside the tails: `tests/privacy/test_rounded_noise.py`."""
 TAIL = 2.0**36
 """First words nearer than this to either end have too few bits left to invert; one draw in 2^27."""
 

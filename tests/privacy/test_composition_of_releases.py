@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.privacy.composed import gaussian_rounds, pure_delta
+from voxpop.privacy.composition import MOST_LENGTHS, compose, composed_delta
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.round_composition import gaussian_rounds, pure_delta
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import Spend
-from voxpop.privacy.together import MOST_LENGTHS, together, together_delta
 
 INTERVAL = 1e-2
 
@@ -31,17 +31,17 @@ def by_dp_accounting(epsilon, guarantees):
 
 @given(st.floats(0.1, 5), st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.05, 1)), min_size=1, max_size=4))
 def test_gaussian_releases_compose_as_rounds(epsilon, pairs):
-    """Where all have a spend, the formula is that of `composed.py`."""
+    """Where all have a spend, the formula is that of `round_composition.py`."""
     novel = -math.expm1(sum(math.log1p(-d) for d, _ in pairs))
     expected = min(1.0, gaussian_rounds(epsilon, novel, math.hypot(*(mu for _, mu in pairs))))
     slack = walk_slack(epsilon, MOST_LENGTHS) * len(pairs)
-    assert together_delta(epsilon, [gaussian(*pair) for pair in pairs]) == pytest.approx(expected + slack, rel=1e-9)
+    assert composed_delta(epsilon, [gaussian(*pair) for pair in pairs]) == pytest.approx(expected + slack, rel=1e-9)
 
 
 @given(st.floats(0.01, 3), st.floats(0.1, 3))
 def test_one_pure_release_is_randomised_response(epsilon, own):
     """The worst release of an epsilon, at any other."""
-    assert together_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(
+    assert composed_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(
         pure_delta(epsilon, own), rel=1e-8, abs=1e-11
     )
 
@@ -58,7 +58,7 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
             losses.from_randomized_response(2 / (1 + math.exp(epsilon)), 2, value_discretization_interval=1e-4)
         )
     expected = whole.get_delta_for_epsilon(at)
-    assert expected - 1e-3 < together_delta(at, [Guarantee(each, 0.0) for each in epsilons]) <= expected + 1e-9
+    assert expected - 1e-3 < composed_delta(at, [Guarantee(each, 0.0) for each in epsilons]) <= expected + 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
@@ -70,7 +70,7 @@ def test_events_agree_with_our_own_composition(epsilon):
         vp.NGrams(max_length=3, limit=10).plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
-    found, ours = by_dp_accounting(epsilon, guarantees), together_delta(epsilon, guarantees)
+    found, ours = by_dp_accounting(epsilon, guarantees), composed_delta(epsilon, guarantees)
     assert ours == pytest.approx(found, rel=2e-3)
 
 
@@ -87,7 +87,7 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_together_never_exceeds_sums(count):
     """Epsilon at most the sum, delta the sum; one release is itself."""
-    whole = together([vp.SetUnion(limit=10, weighting="l2-descent").plan(vp.Budget(1, 1e-9)).guarantee] * count)
+    whole = compose([vp.SetUnion(limit=10, weighting="l2-descent").plan(vp.Budget(1, 1e-9)).guarantee] * count)
     assert whole.delta == pytest.approx(count * 1e-9)
     assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count
 
@@ -97,22 +97,22 @@ def test_many_gaussian_releases_grow_with_the_root():
     once = (
         vp.Counts(4).plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9))).guarantee
     )
-    assert together([once] * 100).epsilon < 2
+    assert compose([once] * 100).epsilon < 2
 
 
 def test_many_different_epsilons_stay_an_upper_bound():
     """Losses are put on a grid, never rounded down: more of them never make the whole cheaper."""
     epsilons = [0.01 * math.sqrt(1 + number) for number in range(60)]
-    deltas = [together_delta(1.0, [Guarantee(each, 0.0) for each in epsilons[:count]]) for count in (10, 20, 40, 60)]
+    deltas = [composed_delta(1.0, [Guarantee(each, 0.0) for each in epsilons[:count]]) for count in (10, 20, 40, 60)]
     assert deltas == sorted(deltas)
-    assert together_delta(sum(epsilons), [Guarantee(each, 0.0) for each in epsilons]) < 1e-6
+    assert composed_delta(sum(epsilons), [Guarantee(each, 0.0) for each in epsilons]) < 1e-6
 
 
 def test_what_is_not_private_stays_so():
     """A seeded release makes the whole not private; an unproved one leaves nothing."""
-    assert not together([Guarantee(1, 1e-9), Guarantee(1, 1e-9, private=False)]).private
+    assert not compose([Guarantee(1, 1e-9), Guarantee(1, 1e-9, private=False)]).private
     unproved = Guarantee(1, 1.0, private=False, unproved="no proof")
-    assert together([Guarantee(1, 1e-9), unproved]).unproved == "no proof"
+    assert compose([Guarantee(1, 1e-9), unproved]).unproved == "no proof"
     assert type(unproved.to_dp_event()).__name__ == "NonPrivateDpEvent"
 
 
@@ -121,9 +121,9 @@ def test_bad_calls_are_refused():
     once = Guarantee(1, 1e-9)
     for guarantees in ([], [once, Guarantee(1, 1e-9, "one user replaced")]):
         with pytest.raises(vp.errors.InputError, match="neighbours"):
-            together(guarantees)
+            compose(guarantees)
     with pytest.raises(vp.errors.InputError, match="sum of all deltas"):
-        together([once, once], delta=1e-9)
+        compose([once, once], delta=1e-9)
     with pytest.raises(vp.errors.InputError, match="no event"):
         once.to_dp_event()
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from voxpop.privacy import measured
-from voxpop.privacy.measured import noisy_cells
+from voxpop.privacy import rounded_noise as measured
+from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import Secret
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxpop.arrow import text_buffers
 from voxpop.errors import InternalError
-from voxpop.spark.ballots import lent_ballot, weigh_by
+from voxpop.spark.ballots import restricted_ballot, weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.frames import Arrays
 from voxpop.spark.histogram import SparkHistogram
@@ -18,21 +18,21 @@ from voxpop.spark.tasks import weigh_remaining
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.corpus.engine import Lender, Shares
+    from voxpop.corpus.engine import RestrictableDraws, Shares
 
 
-class SparkRemaining:
-    """What `Remaining` answers: `weigh` what is left, `leave_out` what was released."""
+class SparkRoundWalk:
+    """What `MemoryRoundWalk` answers: `weigh` what is left, `leave_out` what was released."""
 
     def __init__(self, state: "DataFrame") -> None:
         self._state = state
         self._released: list[pa.LargeStringArray] = []
         self._last: SparkHistogram | None = None
 
-    def weigh(self, shares: "Shares", limit: int, secret: "Lender", occasion: str) -> SparkHistogram:
+    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         public = public_words(self.released()) if self._released else None
-        ballot = lent_ballot(shares, limit, secret, occasion, order=occasion)
+        ballot = restricted_ballot(shares, limit, secret, pass_name, order=pass_name)
         self._last = weigh_by(self._state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
         return self._last
 

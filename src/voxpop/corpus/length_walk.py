@@ -34,7 +34,7 @@ POSITIONS_AT_ONCE = 1 << 22
 PHRASES = "distinct phrases of one length"
 
 
-class Levels:
+class MemoryLengthWalk:
     """A walk through the lengths, one int32 per position, overwritten from length to length.
 
     At each length: `weigh` what users hold, `keep` what was released, `extend` by the candidates of the next length. A
@@ -68,7 +68,7 @@ class Levels:
     @classmethod
     def at(
         cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: NDArray[np.uint64], size: int
-    ) -> "Levels":
+    ) -> "MemoryLengthWalk":
         """Go on from where another walk was after `keep`.
 
         Args:
@@ -94,7 +94,7 @@ class Levels:
         """Length of the grams that are weighed now."""
         return self._length
 
-    def weigh(self, shares: Shares, limit: int, secret: Draws, occasion: str) -> Histogram:
+    def weigh(self, shares: Shares, limit: int, secret: Draws, pass_name: str) -> Histogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length.
 
         Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
@@ -107,7 +107,7 @@ class Levels:
         words = self._words if self._ids is None else None
         users = self._user_start, self._user_key
         holdings = Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
-        histogram = weigh(holdings, shares, limit, None, secret, occasion)
+        histogram = weigh(holdings, shares, limit, None, secret, pass_name)
         forget_pages(self._tokens)
         return histogram
 

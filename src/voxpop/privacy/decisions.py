@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.privacy.decide import Rule, decide
-from voxpop.privacy.measured import noisy_cells
+from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import TEXT, Source
 
 Int64s = NDArray[np.int64]
@@ -15,7 +15,7 @@ Texts = tuple[NDArray[np.uint8], Int64s]
 
 
 @dataclass(frozen=True, slots=True)
-class Coins:
+class ReleaseDecisions:
     """One biased coin per item: is it released?
 
     Attributes:
@@ -38,13 +38,13 @@ class Coins:
         """
         return decide(self.rule, weights, _draws(self.secret, self.purpose, names, texts))
 
-    def lent(self) -> "Coins":
-        """Return coins that can be sent away and know no other purpose."""
-        return replace(self, secret=self.secret.lend(self.purpose, f"{self.purpose}{TEXT}"))
+    def restricted(self) -> "ReleaseDecisions":
+        """Return decisions that can be sent away and know no other purpose."""
+        return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
-class Grades:
+class NoisyLevels:
     """How many of some coins an item wins, all by one toss: each coin is at most as likely as the one before.
 
     With rules of rising thresholds and the same noise, the number of thresholds that a noisy weight reaches.
@@ -60,7 +60,7 @@ class Grades:
     purpose: str
 
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
-        """Return the grade of each item, from 0 to the number of rules.
+        """Return the level of each item, from 0 to the number of rules.
 
         Args:
             weights: in units of the grid.
@@ -68,15 +68,15 @@ class Grades:
             texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
         """
         draws = _draws(self.secret, self.purpose, names, texts)
-        grades, still = np.zeros(weights.size, np.int64), np.arange(weights.size)
+        levels, still = np.zeros(weights.size, np.int64), np.arange(weights.size)
         for rule in self.rules:
             still = still[decide(rule, weights[still], draws[still])]
-            grades[still] += 1
-        return grades
+            levels[still] += 1
+        return levels
 
-    def lent(self) -> "Grades":
-        """Return grades that can be given elsewhere and know no other purpose."""
-        return replace(self, secret=self.secret.lend(self.purpose, f"{self.purpose}{TEXT}"))
+    def restricted(self) -> "NoisyLevels":
+        """Return levels that can be given elsewhere and know no other purpose."""
+        return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class CellNoise:
         draws: Any = self.secret.draws(self.purpose, names.astype(np.uint64), 0)
         return noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
 
-    def lent(self) -> "CellNoise":
+    def restricted(self) -> "CellNoise":
         """Return noise that can be sent away and knows no other purpose."""
-        return replace(self, secret=self.secret.lend(self.purpose))
+        return replace(self, secret=self.secret.restrict(self.purpose))
 
 
 def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> NDArray[np.uint64]:

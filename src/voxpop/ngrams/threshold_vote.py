@@ -1,0 +1,126 @@
+"""From a vote to released grams: every candidate gets a level, then every band its cutpoint."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.ngrams.thresholds import Votes
+from voxpop.ngrams.unsupported import spurious_hits
+from voxpop.privacy.decide import FixedRule, ThresholdRule
+from voxpop.privacy.decisions import NoisyLevels
+from voxpop.rounds.charge import MOST_UNITS
+
+if TYPE_CHECKING:
+    from voxpop.corpus.engine import Weights
+    from voxpop.ngrams.bands import Bands
+    from voxpop.ngrams.candidates import Candidates
+    from voxpop.privacy.secret import Secret
+
+Int64s = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdVote:
+    """Who may be elected, and by which cutpoints.
+
+    Attributes:
+        candidates: all of them; None at length 1, where only what somebody holds can be elected.
+        rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
+    """
+
+    candidates: "Candidates | None"
+    rules: tuple[ThresholdRule, ...]
+
+    @staticmethod
+    def of(candidates: "Candidates | None", rule: ThresholdRule, cutpoints: Floats) -> "ThresholdVote":
+        """Put cutpoints, in sigma, on the grid of a rule, beside its own; those that fall together are one."""
+        steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
+        units = sorted({rule.threshold_units, *map(int, steps)})
+        return ThresholdVote(candidates, tuple(replace(rule, threshold_units=each) for each in units))
+
+    def levels(self, histogram: "Weights", secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
+        """Return the names of all candidates that reach the lowest cutpoint, rising, and how many each reaches.
+
+        Args:
+            histogram: the votes; private.
+            secret: source of the noise.
+            pass_name: which pass of the release this is.
+        """
+        spurious_names, theirs = self._spurious_names(secret, pass_name)
+        return histogram.noisy_levels(NoisyLevels(self.rules, secret, f"noise/{pass_name}"), spurious_names, theirs)
+
+    def _spurious_names(self, secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
+        """Grade the candidates without votes: who reaches the lowest cutpoint, and how they go on from there."""
+        if self.candidates is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        lowest, *higher = (each.exact(0) for each in self.rules)
+        spurious_names = spurious_hits(self.candidates, lowest, secret, pass_name)
+        further = tuple(FixedRule(each / lowest) for each in higher)
+        levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
+        return spurious_names, 1 + levels(np.zeros(spurious_names.size, np.int64), spurious_names)
+
+    def select(self, bands: "Bands", held: Int64s, levels: Int64s, eta: float, spare: float | None) -> "Result":
+        """Give each band its cutpoint.
+
+        Args:
+            bands: of the candidates.
+            held: int64, the band of each given levels candidate.
+            levels: int64, how many cutpoints each reaches.
+            eta: spurious grams allowed for each gram released.
+            spare: spurious grams allowed beyond; None for the lowest cutpoint everywhere.
+        """
+        votes = self._votes(bands, held, levels)
+        if spare is None:
+            cutpoints, spurious = np.zeros(bands.sizes.size, np.int64), float(votes.chances[0] * bands.sizes.sum())
+        else:
+            cutpoints, spurious = votes.choose(eta, spare)
+        selected = levels > cutpoints[held]
+        released = np.bincount(held[selected], minlength=bands.sizes.size)
+        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one elects nobody
+        used = [thresholds[cutpoint] for cutpoint in cutpoints]
+        return Result(selected, tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True)), spurious)
+
+    def _votes(self, bands: "Bands", held: Int64s, levels: Int64s) -> Votes:
+        counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
+        np.add.at(counts, (held, levels - 1), 1)
+        reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        return Votes(
+            reached,
+            bands.sizes,
+            np.array([float(each.probability(np.zeros(1, np.int64))[0][0]) for each in self.rules]),
+        )
+
+    @property
+    def thresholds(self) -> Floats:
+        """What a noisy weight must reach, for each cutpoint."""
+        return np.array([each.threshold_units * each.unit for each in self.rules])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a vote came to: public.
+
+    Attributes:
+        selected: bool, for each given levels candidate.
+        bands: (candidates, threshold or None where none was elected, released) of each band.
+        spurious: how many of the elected are expected to be held by nobody, at most.
+    """
+
+    selected: NDArray[np.bool_]
+    bands: tuple[tuple[int, float | None, int], ...]
+    spurious: float
+
+    @property
+    def released(self) -> Int64s:
+        """How many were elected in each band."""
+        return np.array([released for _, _, released in self.bands], np.int64)
+
+    def threshold(self, usual: float) -> float:
+        """Return the mean threshold over what was elected, or the usual one where nothing was."""
+        used = [(each, released) for _, each, released in self.bands if each is not None and released]
+        if len({each for each, _ in used}) <= 1:
+            return used[0][0] if used else usual
+        return sum(each * released for each, released in used) / sum(released for _, released in used)
