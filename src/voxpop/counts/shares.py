@@ -6,6 +6,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.errors import InternalError
+
 Int64s = NDArray[np.int64]
 
 BITS = 24
@@ -27,10 +29,12 @@ class HolderShares:
     counted: NDArray[np.bool_] | None = None
     sequential = False
 
-    def add(self, histogram: Int64s, items: NDArray[np.int32], starts: Int64s) -> None:
+    def add(self, histogram: Int64s, items: NDArray[np.int32], starts: Int64s, reaches: Int64s | None = None) -> None:
         """Add the shares of bounded sets in place."""
         from voxpop.kernels.weigh import add_even
 
+        if reaches is not None:
+            raise InternalError("counts have no proof for users of unequal reach; please report the call.")
         if self.counted is not None:
             chosen = self.counted[items]
             before = np.concatenate([[0], np.cumsum(chosen)])

@@ -19,5 +19,6 @@
 | `pouring.py` | kernels of the baselines |
 | `quotes.py` | the kernel that follows the quotes of a CSV file |
 | `sessions.py` | kernels over drawn sessions |
+| `runs.py` | how many candidates in a row users hold |
 | `shrinking.py` | kernels for noisy counts whose expected values are known roughly |
 """

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LONGEST = 32
 LARGEST_LIMIT = 10**7
 MOST_VALUE = 1e6
+SIDE_VOTES = 5
+"""Under individual spending: four wide votes at most, and the last one."""
 
 
 @final
@@ -52,6 +54,10 @@ class NGrams:
         thresholds: "votes" gives likely candidates a lower threshold than unlikely ones, by how the vote of their
             length came out; "published" gives all the same, by the number of candidates.
         measurement: guided only: share of a length's budget that its forecast costs.
+        spending: "individual" gives every user a budget of its own, which it spends only at lengths where it holds a
+            candidate, and what is left in a last vote on what came close (docs/privacy/individual.md); "shared" charges
+            every length to all. Individual spending asks for the defaults of `guide`, `pruning`, `budgets`, `values`
+            and `thresholds`.
 
     Raises:
         InputError: for a field out of range.
@@ -79,6 +85,7 @@ class NGrams:
     alpha: float = 5.0
     thresholds: Literal["votes", "published"] = "votes"
     measurement: float = 0.02
+    spending: Literal["shared", "individual"] = "shared"
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
@@ -94,12 +101,19 @@ class NGrams:
         check_choice("pruning", self.pruning, ("both", "single"))
         check_choice("thresholds", self.thresholds, ("votes", "published"))
         check_choice("accounting", self.accounting, ("joint", "published"))
+        check_choice("spending", self.spending, ("shared", "individual"))
+        _check_spending(self)
         _check_weighting(self.weighting)
 
     @property
     def limits(self) -> tuple[int, ...]:
         """The limit of each length."""
         return (self.limit,) * self.max_length if isinstance(self.limit, int) else tuple(self.limit)
+
+    @property
+    def passes(self) -> int:
+        """The most votes that there may be."""
+        return self.max_length + (SIDE_VOTES if self.spending == "individual" else 0)
 
     @property
     def shares(self) -> Budgets:
@@ -158,7 +172,21 @@ class NGrams:
             "alpha": self.alpha,
             "thresholds": self.thresholds,
             "measurement": self.measurement,
+            "spending": self.spending,
         }
+
+
+def _check_spending(ngrams: NGrams) -> None:
+    """Refuse what has no proof, or no meaning, where users pay for themselves."""
+    if ngrams.spending != "individual":
+        return
+    needed = {"guide": True, "pruning": "both", "budgets": "auto", "values": None, "thresholds": "votes"}
+    for name, value in needed.items():
+        if getattr(ngrams, name) != value:
+            raise InputError(
+                f'spending="individual" asks for {name}={value!r}, got {getattr(ngrams, name)!r}. Leave `{name}` out, '
+                'or use spending="shared".'
+            )
 
 
 def _check_weighting(weighting: object) -> None:

@@ -91,11 +91,24 @@ class L2Descent(WeightingRule):
         return even_share(held, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
-        """One user's step in float64, rounded down to the grid."""
-        return ROUNDING + sqrt(setting.limit) / setting.unit
+        """One user's step in float64, rounded down to the grid; the first grows with the step, the second does not."""
+        return setting.reach * ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
-        """Move each user's items towards the cutoff."""
+        """Move each user's items towards the cutoff by 1."""
+        from voxpop.kernels.weigh import ONE_REACH
+
+        self.add_within(histogram, items, starts, setting, np.array([ONE_REACH]))
+
+    def add_within(
+        self,
+        histogram: Integers,
+        items: NDArray[np.int32],
+        starts: Integers,
+        setting: RuleSetting,
+        reaches: Integers,
+    ) -> None:
+        """Move each user's items towards the cutoff by the user's own reach: a proximal map whatever it is."""
         from voxpop.kernels.weigh import l2_descent
 
-        l2_descent(histogram, items, starts, setting.cutoff, setting.unit)
+        l2_descent(histogram, items, starts, setting.cutoff, setting.unit, reaches)
