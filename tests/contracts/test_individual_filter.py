@@ -1,8 +1,8 @@
 """The individual filter on the real walk: every pass of two neighbouring collections, users paying each for itself.
 
-Two claims are searched for violations. *Pass by pass*: given the public results, the weights of two neighbours differ by
-at most what the extra user's payment bought. *All together*: the squares of these distances over those of the noise add
-up to at most the cap. Broken twins must violate one of them.
+Given the public results, the weights of two neighbours differ in each pass by at most what the extra user paid for. So
+the squares of these distances, over those of the noise, add up to at most the cap: the search looks for a pair that is
+above it, and must find one in every broken twin.
 """
 
 from dataclasses import replace
@@ -127,7 +127,7 @@ def worst_total(sharing, pairs=PAIRS, seed=3):
 
 @pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
 def test_no_neighbours_show_more_than_the_cap(sharing):
-    """Measurements, wide votes, votes and the sweep of hundreds of pairs together; the worst comes close to all of it."""
+    """Measurements, wide votes, votes and the sweep of hundreds of pairs together; the worst comes close to it."""
     assert 0.99 < worst_total(sharing) <= 1 + TOLERANCE
 
 

@@ -1,4 +1,4 @@
-"""The individual filter: costs in whole numbers, reaches and noise rounded to the safe side, against exact fractions."""
+"""The individual filter: costs in whole numbers, reach and noise rounded to the safe side, by exact fractions."""
 
 from fractions import Fraction
 from math import isqrt

@@ -127,8 +127,7 @@ class _Walk:
         self.released.append(Grams.of_tokens(words.size))
         self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
         self._density = 1.0 if words.size <= FEW_TOKENS else 0.0
-        if isinstance(self._spending, IndividualSpending):
-            self._spending.dense = words.size <= FEW_TOKENS
+        self._spending.dense = words.size <= FEW_TOKENS
 
     def _prospect(self, valid: Candidates) -> Prospect:
         """Measure the grams just released, unless there is nothing to prune."""

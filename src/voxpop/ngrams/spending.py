@@ -48,6 +48,8 @@ class Spending(ABC):
 
     reach: int = 1
     """The most by which one user moves the weights."""
+    dense: bool = False
+    """Whether tokens are few; public, known after length 1."""
 
     @abstractmethod
     def measurement(self, length: int, share: float) -> Charge:
@@ -122,8 +124,6 @@ class IndividualSpending(Spending):
         self._left = 1.0
         self._ratio = FALL
         self._paces: tuple[int, ...] | None = None
-        self.dense = False
-        """Whether tokens are few."""
 
     def measurement(self, length: int, share: float) -> Charge:
         """Ask a part of the price of the vote."""
