@@ -117,7 +117,7 @@ class NGramsPlan:
 
         return release_ngrams(self, corpus, seed)
 
-    def after(self, ran: tuple[LengthRun, ...], swept: SweepRun | None) -> "NGramsPlan":
+    def after(self, ran: tuple[LengthRun, ...], swept: SweepRun | None = None) -> "NGramsPlan":
         """Return the plan with what each length and the last vote really ran with."""
         return replace(self, ran=ran, swept=swept)
 

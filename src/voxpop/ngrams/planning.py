@@ -7,7 +7,8 @@ from voxpop.errors import BudgetError, InternalError
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
-from voxpop.ngrams.spending import spending_of
+from voxpop.ngrams.spending import IndividualSpending, spending_of
+from voxpop.ngrams.sweep import sweeping
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.slack import walk_slack
@@ -73,4 +74,9 @@ def _lengths(ngrams: "NGrams", first: RoundPlan, later: float) -> tuple[LengthPl
         low, high = (threshold_for(ngrams.eta, charge.sigma, 1, many) for many in (1, CROWDED))
         check_charged(later_round(ngrams, setting, charge.sigma, high).shares, charge.sigma, charge.square)
         lengths.append(LengthPlan(length, charge.sigma, measured, low, high))
+        asked = spending.prevote(length)
+        if asked is not None:
+            later_setting(ngrams, length, asked, 1, CROWDED, spending.reach)
+    if isinstance(spending, IndividualSpending) and ngrams.max_length > 1:
+        later_setting(sweeping(ngrams), 2, spending.sweep(), 1, CROWDED, spending.reach)
     return tuple(lengths)

@@ -26,7 +26,7 @@ from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import LengthRun, SweepRun
 from voxpop.ngrams.prevote import STEPS, Joined, JoinedBands, hits_for
 from voxpop.ngrams.spending import Charge, IndividualSpending, spending_of
-from voxpop.ngrams.sweep import ALPHA, Listed, Missed, near_misses, sweep_cutpoints
+from voxpop.ngrams.sweep import ALPHA, Listed, Missed, near_misses, sweep_cutpoints, sweeping
 from voxpop.ngrams.table import table_of_grams
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
 from voxpop.ngrams.thresholds import HITS, SWEPT_HITS, cutpoints_above, cutpoints_below
@@ -271,10 +271,10 @@ class _Walk:
     def _sweep(self, spending: IndividualSpending) -> None:
         """Vote once more, with what every user has left, on what came close at any length."""
         listed, released, square = Listed(tuple(self._missed)), sum(map(len, self.released)), spending.sweep()
-        sweeping, eta = replace(self._ngrams, limit=max(self._ngrams.limits[1:]), alpha=ALPHA), self._ngrams.eta
-        setting = later_setting(sweeping, 2, square, released, listed.count, spending.reach)
+        ngrams, eta = sweeping(self._ngrams), self._ngrams.eta
+        setting = later_setting(ngrams, 2, square, released, listed.count, spending.reach)
         charge, round_plan = self._charged(
-            sweeping, setting, square, lambda sigma: threshold_for(eta, sigma, released, listed.count)
+            ngrams, setting, square, lambda sigma: threshold_for(eta, sigma, released, listed.count)
         )
         if charge.price is None:
             raise InternalError("a sweep has no price; please report the call.")

@@ -114,8 +114,9 @@ class IndividualSpending(Spending):
 
     reach = MOST_REACH
 
-    def __init__(self, cap: float, budgets: Budgets, max_length: int) -> None:
+    def __init__(self, cap: float, budgets: Budgets, max_length: int, *, prevote: bool = True) -> None:
         """Begin with the mu^2 that every user may spend after length 1."""
+        self._prevotes = PRICES if prevote else ()
         self._filter = IndividualFilter(cap)
         self._cap = cap
         self._budgets = budgets
@@ -149,7 +150,7 @@ class IndividualSpending(Spending):
     def prevote(self, length: int) -> float | None:
         """Return a little of the cap at short lengths, None where tokens are few; nobody pays more than the price."""
         self._paces = None
-        return None if self.dense or length > 1 + len(PRICES) else PRICES[length - 2] * self._cap
+        return None if self.dense or length > 1 + len(self._prevotes) else self._prevotes[length - 2] * self._cap
 
     def pay(self, square: float, sensitivity: float) -> Charge:
         """Put the price on the vote."""
@@ -185,12 +186,19 @@ class IndividualSpending(Spending):
 
 def spending_of(ngrams: "NGrams", cap: float) -> Spending:
     """Return the rule of an extraction."""
-    kind = IndividualSpending if ngrams.spending == "individual" else SharedSpending
-    return kind(cap, ngrams.shares, ngrams.max_length)
+    if ngrams.spending == "individual":
+        return IndividualSpending(cap, ngrams.shares, ngrams.max_length, prevote=ngrams.prevote)
+    return SharedSpending(cap, ngrams.shares, ngrams.max_length)
 
 
 def prices(max_length: int) -> tuple[float, ...]:
-    """Return the prices of lengths from 2 on, as shares of what follows length 1."""
+    """Return the prices of lengths from 2 on, as shares of what follows length 1.
+
+    Of walks that end before the prices become even, the last length costs twice as much: it need not leave anything for
+    longer ones.
+    """
     first = FIRST_PRICES[: max_length - 1]
     rest = max_length - 1 - len(first)
-    return (*first, *([(1.0 - fsum(FIRST_PRICES)) / rest] * rest if rest else ()))
+    if rest:
+        return (*first, *([(1.0 - fsum(FIRST_PRICES)) / rest] * rest))
+    return (*first[:-1], *(2.0 * last for last in first[-1:]))

@@ -6,8 +6,9 @@ the levels that earlier votes gave them: public.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
 from voxpop.ngrams.thresholds import Votes
+
+if TYPE_CHECKING:
+    from voxpop.ngrams.ngrams import NGrams
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -109,6 +113,11 @@ class Listed:
                 none = np.zeros(len(tokens), np.int32)
                 released[number + 1] = Grams(tokens, none, none)
         return added
+
+
+def sweeping(ngrams: "NGrams") -> "NGrams":
+    """Return what the sweep runs as: a user's limit over all lengths, and weight that stops rising earlier."""
+    return replace(ngrams, limit=max(ngrams.limits[1:]), alpha=ALPHA)
 
 
 def near_misses(
