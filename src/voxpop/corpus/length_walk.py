@@ -136,8 +136,10 @@ class MemoryLengthWalk:
             if self._ids is not None:
                 raise InternalError("a walk that began without an order of users cannot have one at a later length.")
             self.put_in_order(secret)
-        holdings, wanted = self._holdings(), self._wanted(among)
-        reaches = None if price is None else self._budgets.pay(price, holdings, wanted)
+        holdings, wanted, reaches = self._holdings(), self._wanted(among), None
+        if price is not None:
+            self._kept()  # before, users have no place of their own
+            reaches = self._budgets.pay(price, holdings, wanted)
         histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, reaches)
         forget_pages(self._tokens)
         return histogram

@@ -7,8 +7,8 @@ for thousands of copies has a probability below 1e-5 a release; a release that d
 
 Given that mark, a pair or a triple comes out where its own noisy weight reaches it, and these are independent.
 
-- *individual pairs*: two lengths as they run by default, where every user pays for itself. Words are few, so there is no
-  wide vote, and nearly all is spent on pairs. All that reach the lowest cutpoint come out: nothing is left to sweep.
+- *individual pairs*: two lengths as they run by default, where every user pays for itself. Words are few, so there is
+  no wide vote, and nearly all is spent on pairs. All that reach the lowest cutpoint come out: nothing is left to sweep.
 - *pairs*: two lengths, the budget divided by what was released, words measured and unlikely pairs pruned.
 - *triples*: three lengths, words and pairs measured; all pairs are surely released. Each triple of words is a copy.
 """
