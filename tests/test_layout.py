@@ -15,6 +15,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS = {
     "errors": 0,
     "mechanisms": 0,
+    "arrays": -1,
     "arrow": 0,
     "objects": 1,
     "spelling": 1,

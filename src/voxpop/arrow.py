@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Texts = tuple[NDArray[np.uint8], NDArray[np.int64]]
+from voxpop.arrays import Int32s, Texts
 
 
 def text_buffers(texts: pa.Array) -> Texts:
@@ -26,7 +26,7 @@ def text_buffers(texts: pa.Array) -> Texts:
     return bytes_, starts if starts.size else np.zeros(1, np.int64)
 
 
-def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
+def int_codes(dictionary: pa.DictionaryArray) -> Int32s:
     """Return the codes of a dictionary array, -1 for null."""
     indices = dictionary.indices
     return numbers_of(indices, missing=-1).astype(np.int32, copy=False)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s, Uint64s
 from voxpop.arrow import int64_array, text_buffers
 from voxpop.corpus.draws import WORDS, Draws
 from voxpop.corpus.engine import Decision, EvidenceStep, Outcome, Shares
@@ -18,9 +18,6 @@ from voxpop.threads import in_order
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 ITEMS_AT_ONCE = 1 << 15
 """Items whose noise is drawn together, each such part by a thread."""
@@ -83,7 +80,7 @@ class Pools:
         return "Pools(private)"
 
 
-def item_names(words: pa.LargeStringArray, secret: Draws) -> Words:
+def item_names(words: pa.LargeStringArray, secret: Draws) -> Uint64s:
     """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held."""
     letters, starts = text_buffers(words)
     names = np.empty((len(words), 2), np.uint64)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.corpus.engine import Engine, Noise, check_engine, check_ordered
 from voxpop.counts.holders import weights_of_holders
 from voxpop.counts.listed import ListedGrams
@@ -17,8 +17,6 @@ from voxpop.release.tally import Tally
 
 if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
-
-Int64s = NDArray[np.int64]
 
 
 def release_counts(plan: "CountsPlan", corpus: Engine, seed: int | None) -> Tally:

@@ -1,4 +1,4 @@
-"""Kernels: arrays in, arrays out, compiled by numba; they import nothing of voxpop but each other's shared parts.
+"""Kernels: arrays in, arrays out, compiled by numba; of voxpop they import `arrays` alone.
 
 | file | holds |
 |---|---|

@@ -9,14 +9,10 @@ longest proper suffix of v's gram.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 Back = tuple[Int32s, Floats, Floats]  # neighbour, rest, factor by node
 
 SIGNIFICANT = 16.0  # squared standard deviations of noise up to which a difference is taken for noise
@@ -207,9 +203,7 @@ def settle_balanced(
 
 
 @jit
-def likeliest(
-    wanted: NDArray[np.bool_], width: int, starts: Int64s, symbols: Int32s, chances: Floats, back: Back
-) -> Floats:
+def likeliest(wanted: Bools, width: int, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Floats:
     """Return the largest chance of any symbol at each wanted node, 0 elsewhere."""
     neighbour, rest, factor = back
     largest = np.zeros(wanted.size, np.float64)
@@ -238,7 +232,7 @@ def likeliest(
 
 
 @jit
-def _uniform(state: Words) -> Any:
+def _uniform(state: Uint64s) -> Any:
     """Return a number in [0, 1) and move the generator (splitmix64) on."""
     state[0] += STEP
     mixed = state[0]
@@ -265,7 +259,14 @@ def _pick(node: Any, place: Any, starts: Int64s, sums: Floats) -> Any:
 
 @jit
 def _draw(
-    node: Any, width: int, starts: Int64s, symbols: Int32s, sums: Floats, neighbour: Int32s, rest: Floats, state: Words
+    node: Any,
+    width: int,
+    starts: Int64s,
+    symbols: Int32s,
+    sums: Floats,
+    neighbour: Int32s,
+    rest: Floats,
+    state: Uint64s,
 ) -> Any:
     """Draw a symbol at a node, falling back to its neighbours for symbols without an entry."""
     at = node
@@ -295,7 +296,7 @@ def _draw(
 
 @jit
 def sample_sequences(
-    seeds: Words,
+    seeds: Uint64s,
     most: int,
     width: int,
     tree: tuple[Int64s, Int32s, Int32s, Floats, Int32s, Floats],

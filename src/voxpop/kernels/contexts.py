@@ -7,14 +7,9 @@ context of length d is the d symbols before it. What lies before a sequence's fi
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(32)
@@ -144,9 +139,7 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
 
 
 @jit
-def nodes_of(
-    rows: Int32s, lengths: Int64s, begun: NDArray[np.bool_], width: int, tree: tuple[Int32s, Int32s]
-) -> Int32s:
+def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tuple[Int32s, Int32s]) -> Int32s:
     """Return the node of each history.
 
     Args:
@@ -167,7 +160,7 @@ def nodes_of(
 
 
 @jit
-def _uniform(state: Words) -> Any:
+def _uniform(state: Uint64s) -> Any:
     """Return a number in [0, 1) and move the generator (splitmix64) on."""
     state[0] += STEP
     mixed = state[0]
@@ -179,7 +172,7 @@ def _uniform(state: Words) -> Any:
 
 @jit
 def draw_contexts(
-    seeds: Words, most: int, width: int, sums: Floats, tree: tuple[Int32s, Int32s], symbols_out: Int32s, sizes: Int64s
+    seeds: Uint64s, most: int, width: int, sums: Floats, tree: tuple[Int32s, Int32s], symbols_out: Int32s, sizes: Int64s
 ) -> int:
     """Draw whole sequences, without end marks.
 

@@ -3,13 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(32)
@@ -134,7 +130,7 @@ def lay_documents(codes: Int32s, list_start: Int64s, target: Int32s, ends: Int64
 
 
 @jit
-def mark_used(ids: Int32s, used: NDArray[np.uint8]) -> None:
+def mark_used(ids: Int32s, used: Bytes) -> None:
     """Set `used[id]` for every id that occurs."""
     for position in range(ids.size):
         if ids[position] >= 0:

@@ -7,12 +7,9 @@ each of some cells, whose weights are fitted to all counts together: nonparametr
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.kernels._jit import jit
-
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 NARROW = 1e-3
 LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good

@@ -22,8 +22,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from voxpop.arrays import Floats
 from voxpop.errors import InputError
-from voxpop.privacy.gaussian import Floats, log_delta
+from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.round_composition import either

@@ -14,17 +14,16 @@ from math import exp, log1p
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InternalError
 from voxpop.privacy.inversion import LARGEST, Tail, further_bits, invert
 from voxpop.privacy.secret import Source
 
-Integers = NDArray[np.int64]
 _SIGN = np.uint64(1 << 63)
 
 
-def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers, second: Integers) -> Integers:
+def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, second: Int64s) -> Int64s:
     """Noise for each pair of numbers.
 
     Args:
@@ -51,8 +50,8 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers,
 
 
 def exceeding_zeros(
-    rate: Fraction, least: int, zeros: Integers, secret: Source, purpose: str, rows: Integers
-) -> tuple[Integers, Integers, Integers]:
+    rate: Fraction, least: int, zeros: Int64s, secret: Source, purpose: str, rows: Int64s
+) -> tuple[Int64s, Int64s, Int64s]:
     """The noisy values of at least `least` among counts that are all 0, without drawing the others.
 
     Args:
@@ -70,7 +69,7 @@ def exceeding_zeros(
     if least < 1:
         raise InternalError(f"zeros can only be left out below a threshold of at least 1, got {least}.")
     skips, heights = _skip_tail(rate, least), Tail(float(rate), 0.0, _exact_rate(rate))
-    found: list[tuple[Integers, Integers]] = []
+    found: list[tuple[Int64s, Int64s]] = []
     most = int(zeros.max(initial=0))
     active, place = np.arange(zeros.size), np.full(zeros.size, -1, np.int64)
     turn = 0

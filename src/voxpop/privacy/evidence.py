@@ -28,13 +28,10 @@ from math import ceil, pi, sqrt
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.privacy.survival import passing
-
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 FINENESS = 1 / 40
 """Step of the grid of evidence, in standard deviations of the round that adds most noise; any step gives a bound."""

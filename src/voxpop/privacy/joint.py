@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from voxpop.privacy.gaussian import Floats, log_delta
+from voxpop.arrays import Bools, Floats
+from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.threshold import cells
 from voxpop.privacy.unique_items import UniqueItems
 
@@ -49,7 +49,7 @@ class Cases:
     weight: Floats
     shared: Floats
 
-    def where(self, chosen: NDArray[np.bool_]) -> "Cases":
+    def where(self, chosen: Bools) -> "Cases":
         """Some of the cases.
 
         Args:

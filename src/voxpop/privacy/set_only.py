@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.precise import context, number
-from voxpop.privacy.release_table import Floats, Integers, ReleaseTable, Steps, log_odds, solve
+from voxpop.privacy.release_table import ReleaseTable, Steps, log_odds, solve
 from voxpop.privacy.search import lowest
 from voxpop.privacy.slack import numerical_slack
 
@@ -63,7 +64,7 @@ class SetOnlyRound:
         }
 
 
-def plan_set_only(budget: Budget, shares: Integers, fractions: tuple[float, ...] = (1.0,)) -> tuple[SetOnlyRound, ...]:
+def plan_set_only(budget: Budget, shares: Int64s, fractions: tuple[float, ...] = (1.0,)) -> tuple[SetOnlyRound, ...]:
     """Choose the order and fill in every round's table: a public search, no data.
 
     Args:

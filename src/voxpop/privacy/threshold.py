@@ -10,12 +10,11 @@ from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
+from voxpop.arrays import Floats
 from voxpop.privacy.unique_items import UniqueItems
 
-Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm in which a user's weights must be bounded, by the noise that hides them."""

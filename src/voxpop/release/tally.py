@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
@@ -34,13 +34,13 @@ class Tally:
     """
 
     grams: Release
-    users: NDArray[np.int64]
+    users: Int64s
     error: float
     plan: Plan
     guarantee: Guarantee
 
     @staticmethod
-    def of(grams: Release, users: NDArray[np.int64], error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
+    def of(grams: Release, users: Int64s, error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
         """Return the tally of a release; one number per gram."""
         from voxpop.errors import InternalError
 

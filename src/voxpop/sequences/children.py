@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.privacy.discrete_laplace import exceeding_zeros, laplace_noise
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
     from voxpop.sequences.exploring import Limits
 
-Int64s = NDArray[np.int64]
 Found = tuple[Int64s, Int64s, Int64s]
 
 DENSE = 1024

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.sequences.tree import Tree
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SIGNIFICANT = 3.0
 """Standard deviations of noise below which a deviation is taken for noise."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
 from voxpop.sequences.context_tree import OTHERS, ContextTree
 from voxpop.sequences.redrawing import laplace, uniforms
@@ -18,9 +18,6 @@ from voxpop.sequences.redrawing import laplace, uniforms
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
 """Of the cells of ratios of counts to what was expected."""
@@ -83,7 +80,7 @@ def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
     return Settled(chances, totals, ends)
 
 
-def gram_totals(tree: ContextTree, settled: Settled, rows: Int32s, lengths: Int64s, begun: NDArray[np.bool_]) -> Floats:
+def gram_totals(tree: ContextTree, settled: Settled, rows: Int32s, lengths: Int64s, begun: Bools) -> Floats:
     """Return how often grams occur, by the chain rule along the longest contexts whose chances are known.
 
     Args:

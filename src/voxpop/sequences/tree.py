@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.backoff import follow, likeliest, look_up, settle, settle_balanced
 from voxpop.sequences.ledger import threshold_factor
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

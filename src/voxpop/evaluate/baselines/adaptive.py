@@ -23,8 +23,8 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats
 from voxpop.evaluate.baselines.gaussian import published_scales
 from voxpop.evaluate.baselines.held import Mask, PrivatePairs
 from voxpop.evaluate.baselines.noise import gaussian
@@ -32,7 +32,6 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale
 from voxpop.privacy.secret import Secret
 
-Floats = NDArray[np.float64]
 FIRST: Final = 0.1
 """The first round's share of MAD2R."""
 
