@@ -20,4 +20,6 @@
 | `quotes.py` | the kernel that follows the quotes of a CSV file |
 | `sessions.py` | kernels over drawn sessions |
 | `shrinking.py` | kernels for noisy counts whose expected values are known roughly |
+| `numbering.py` | a table that gives distinct keys their numbers, by first appearance |
+| `uniform.py` | uniform numbers inside of kernels, by splitmix64 |
 """

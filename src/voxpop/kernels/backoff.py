@@ -12,15 +12,12 @@ import numpy as np
 
 from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.uniform import uniform
 
 Back = tuple[Int32s, Floats, Floats]  # neighbour, rest, factor by node
 
 SIGNIFICANT = 16.0  # squared standard deviations of noise up to which a difference is taken for noise
 LEAST_OUTSIDE = 1e-3  # expected mass of symbols without an entry below which they are ruled out; bounds redraws
-
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @jit
@@ -232,17 +229,6 @@ def likeliest(wanted: Bools, width: int, starts: Int64s, symbols: Int32s, chance
 
 
 @jit
-def _uniform(state: Uint64s) -> Any:
-    """Return a number in [0, 1) and move the generator (splitmix64) on."""
-    state[0] += STEP
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
-
-
-@jit
 def _pick(node: Any, place: Any, starts: Int64s, sums: Floats) -> Any:
     """Return the first entry of a node whose running sum exceeds `place`, or -1."""
     low, high = starts[node], starts[node + 1]
@@ -271,14 +257,14 @@ def _draw(
     """Draw a symbol at a node, falling back to its neighbours for symbols without an entry."""
     at = node
     for _ in range(100_000):
-        entry = _pick(at, _uniform(state), starts, sums)
+        entry = _pick(at, uniform(state), starts, sums)
         if entry < 0 and rest[at] < 0.0:
             at = neighbour[at]
             continue
         if entry >= 0:
             symbol = symbols[entry]
         else:
-            symbol = np.int32(_uniform(state) * width)
+            symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or _entry(at, symbol, starts, symbols) >= 0:
                 continue
         # A draw at `at` becomes one at the node before it where that has no entry for it; else it is drawn again.
@@ -329,7 +315,7 @@ def sample_sequences(
         while size - begin < most:
             entry = np.int64(-1)
             if opened >= 0:
-                entry = _pick(opened, _uniform(state), first_starts, first_sums)
+                entry = _pick(opened, uniform(state), first_starts, first_sums)
             if entry >= 0:
                 symbol = first_symbols[entry]
             else:

@@ -3,16 +3,9 @@
 Symbols are 0 to width - 2; `width - 1` is the end mark in what follows, and in contexts what lies before a beginning.
 """
 
-from typing import Any
-
-import numpy as np
-
 from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
+from voxpop.kernels.uniform import uniform
 
 
 @jit
@@ -30,17 +23,6 @@ def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> N
         symbol = symbols[position]
         counts[context * width + symbol] += 1
         context = contexts - 1 if symbol == width - 1 else (context * width + symbol) % contexts
-
-
-@jit
-def _uniform(state: Uint64s) -> Any:
-    """Return a number in [0, 1) and move the generator (splitmix64) on."""
-    state[0] += STEP
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
 
 
 @jit
@@ -68,7 +50,7 @@ def draw_chains(
         begin = size
         while size - begin < most:
             row = context * width
-            place = _uniform(state)
+            place = uniform(state)
             symbol = 0
             while symbol < width - 1 and sums[row + symbol] <= place:
                 symbol += 1
