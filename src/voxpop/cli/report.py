@@ -13,6 +13,7 @@ from voxpop.mechanisms import mechanism_called
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.release import Release
+    from voxpop.sequences.model import SequenceModel
 
 SAMPLE = 20
 WIDTH = 96
@@ -42,8 +43,8 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
     typer.echo(f"\nSaved to {folder}; report.html there is for whoever signs it off.")
 
 
-def summary(release: "Release", folder: Path) -> dict[str, Any]:
-    """Return what a machine wants to know about a saved release."""
+def summary(release: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
+    """Return what a machine wants to know about a saved release or model."""
     return {
         "released": len(release),
         **promised(release.guarantee),

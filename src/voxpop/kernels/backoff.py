@@ -157,17 +157,8 @@ def settle_balanced(
     which is shared in proportion to the neighbour's chances. Where the neighbour is the root, which knows little of
     what follows what, every count is trusted. The root keeps one part in `width` for what has no entry there.
 
-    Args:
-        first: the first node to settle; those before are settled.
-        width: number of symbols and the end mark.
-        counts: int64 by entry, noisy, at least 0, with a positive sum at every node but the root.
-        totals: float64 by node, the consistent count of its gram.
-        starts: int64 (nodes + 1).
-        symbols: int32 by entry.
-        chances: float64 by entry, written from `first` on.
-        back: neighbour (int32), rest and factor (float64, written from `first` on) by node.
-        scales: float64 by node, the scale of the noise on its entries.
-        thresholds: float64 by node, which children without an entry did not pass.
+    The arguments are those of `settle`, and two more: `scales`, float64 by node, of the noise on its entries; and
+    `thresholds`, float64 by node, which children without an entry did not pass.
     """
     neighbour, rest, factor = back
     for node in range(first, starts.size - 1):

@@ -135,16 +135,9 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
 def draw_counts(
     noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, uniforms: Floats
 ) -> Floats:
-    """Draw what each count may have been; see `mean_counts`.
+    """Draw what each count may have been: from the distribution whose mean `mean_counts` gives, of the same arguments.
 
-    Args:
-        noisy: float64 by bin.
-        expected: float64 by bin, above 0.
-        scale: float64 by bin.
-        edges: float64 (cells + 1).
-        weights: float64 (strata, cells).
-        stratum: int64 by bin.
-        uniforms: float64 (bins, 2), in [0, 1).
+    Two uniform numbers by bin, float64 (bins, 2) in [0, 1): one draws the cell of its ratio, one the place within it.
 
     Returns:
         float64 by bin, at least 0.

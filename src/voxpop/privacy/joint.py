@@ -124,15 +124,7 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
 
 @lru_cache(maxsize=4)
 def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
-    """A few hundred cases near which the worst ones lie: to search with, not to promise with.
-
-    Args:
-        novelty: What the weighting allows; not of shape `any`.
-        sensitivity: The l2-sensitivity of all weights together.
-
-    Returns:
-        The cases.
-    """
+    """A few hundred of the cases that `certified_cases` covers: to search with, not to promise with."""
     if novelty.shape == "fixed":
         return _fixed_cases(novelty)
     few = np.unique(np.geomspace(1, novelty.limit, 24).astype(np.int64)).astype(np.float64)

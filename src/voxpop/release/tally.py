@@ -97,10 +97,7 @@ class Tally:
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "Tally":
-        """Load the counts that `save` saved, and their release.
-
-        Args:
-            folder: where both were saved.
+        """Load the counts that `save` saved, and their release, from the folder that holds both.
 
         Raises:
             ReleaseError: if there are no counts, or a file is damaged.

@@ -8,6 +8,7 @@ import numpy as np
 from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.sequences.context_tree import ContextTree
+from voxpop.sequences.likelihood import likelihood
 from voxpop.sequences.settling import Settled, settle
 
 if TYPE_CHECKING:
@@ -67,12 +68,7 @@ class ContextSampler:
 
     def probability(self, sequence: list[int]) -> float:
         """Return how likely a draw is this sequence."""
-        if not sequence or -1 in sequence or len(sequence) > self.max_length:
-            return 0.0
-        result = 1.0
-        for place, symbol in enumerate([*sequence, self.tree.width - 1]):
-            result *= float(self.chances(sequence[:place])[symbol])
-        return result
+        return likelihood(sequence, self.max_length, self.chances)
 
 
 def number_of_sequences(tree: ContextTree, ends: float, cut: float) -> float:

@@ -11,6 +11,7 @@ from voxpop.arrow import array_of, int64_array, string_array
 from voxpop.errors import InputError
 from voxpop.kernels.backoff import follow, sample_sequences
 from voxpop.privacy.secret import Secret
+from voxpop.sequences.likelihood import likelihood
 from voxpop.sequences.openings import Openings, find_openings
 from voxpop.sequences.tree import Tree
 
@@ -88,12 +89,7 @@ class Sampler:
 
     def probability(self, sequence: list[int]) -> float:
         """Return how likely a draw is this sequence."""
-        if not sequence or -1 in sequence or len(sequence) > self.max_length:
-            return 0.0
-        result = 1.0
-        for place, symbol in enumerate([*sequence, self.tree.width - 1]):
-            result *= float(self.chances(sequence[:place])[symbol])
-        return result
+        return likelihood(sequence, self.max_length, self.chances)
 
     def _opening_entry(self, opened: int, symbol: int) -> int | None:
         if opened < 0:

@@ -38,6 +38,11 @@ class RuleSetting:
         """Units of the grid in a weight of 1."""
         return int(1 << self.bits)
 
+    @property
+    def cutoff_weight(self) -> float | None:
+        """Weight at which items stop rising, or None where nothing stops them."""
+        return self.cutoff / self.unit if self.cutoff else None
+
 
 class WeightingRule(ABC):
     """How a user's unit of weight is shared over the user's items, with what its proof needs."""

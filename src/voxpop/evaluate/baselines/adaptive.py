@@ -148,10 +148,10 @@ def private_mad2r(
     budget: Budget,
     limit: int,
     secret: Secret,
-    numbers: AdaptiveNumbers = PUBLISHED,
-    sensitivity: float = 1.0,
     *,
     split_epsilon: bool = True,
+    sensitivity: float = 1.0,
+    numbers: AdaptiveNumbers = PUBLISHED,
 ) -> Mask:
     """Return which items MAD2R releases: bool (size).
 
