@@ -37,6 +37,8 @@ def _entry(node: Any, symbol: Any, starts: Int64s, symbols: Int32s) -> Any:
 def _chance(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Any:
     """Return the chance of a symbol at a node."""
     neighbour, rest, factor = back
+    # P_v(x) is the entry's chance; else rest(v) where that is known; else factor(v) P_neighbour(x), and so on to the
+    # root.
     product = 1.0
     while True:
         entry = _entry(node, symbol, starts, symbols)
@@ -111,6 +113,7 @@ def settle(
         total = 0.0
         for entry in range(starts[node], starts[node + 1]):
             total += counts[entry]
+        # How many symbols have no entry. `mass` is what those with one have together, P(V+) in the text above.
         missing = width - (starts[node + 1] - starts[node])
         mass = 1.0
         rest[node] = 0.0
@@ -119,18 +122,22 @@ def settle(
             mass = 0.0
             for entry in range(starts[node], starts[node + 1]):
                 mass += _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
+            # A rest of -1 sends symbols without an entry to the neighbour, with factor 1: their chance is P(x) itself.
             rest[node] = -1.0 if mass > 0.0 else 0.0
             mass = min(mass, 1.0) if mass > 0.0 else 1.0
         elif missing > 0 and node > 0 and total < totals[node]:
+            # Beside the root: the node's total less S, shared evenly.
             mass = total / totals[node]
             rest[node] = (1.0 - mass) / missing
         for entry in range(starts[node], starts[node + 1]):
+            # A(x) / S times P(V+).
             chances[entry] = counts[entry] / total * mass if total > 0.0 else 0.0
 
 
 @jit
 def _trusted(seen: float, expected: float, noise: float) -> float:
     """Move from what is expected to what was seen as far as it stands out from noise: the nonnegative garrote."""
+    # With s the noise's standard deviation: expected + gap max(0, 1 - 16 s^2 / gap^2) (Breiman, 1995).
     gap = seen - expected
     if gap * gap <= SIGNIFICANT * noise:
         return expected
@@ -163,6 +170,7 @@ def settle_balanced(
     neighbour, rest, factor = back
     for node in range(first, starts.size - 1):
         held = starts[node + 1] - starts[node]
+        # Laplace noise of scale b has the variance 2 b^2. Beside the root every count is trusted: no noise.
         variance = 2.0 * scales[node] ** 2 if neighbour[node] > 0 else 0.0
         outside = 1.0
         noisy = 0.0
@@ -172,6 +180,7 @@ def settle_balanced(
             chances[entry] = counts[entry]
             if node > 0:
                 expected = _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
+                # 1 - sum of P over the entries: what the neighbour leaves to symbols without one.
                 outside -= expected
                 chances[entry] = max(_trusted(counts[entry], totals[node] * expected, variance), 0.0)
             total += chances[entry]
@@ -180,11 +189,16 @@ def settle_balanced(
         factor[node] = 0.0
         if node == 0:
             left = total / (width - 1)
+            # One part in `width`, shared by the symbols without an entry; `left` makes the entries sum to the other
+            # parts.
             rest[node] = 1.0 / width / max(width - held, 1)
         elif outside > LEAST_OUTSIDE and held < width:
+            # c(v) less the noisy counts carries the noise of all `held` of them. Symbols without an entry did not pass
+            # the threshold, so together they have that many times it at most.
             left = _trusted(totals[node] - noisy, outside * totals[node], held * variance)
             left = min(max(left, 0.0), (width - held) * thresholds[node])
             rest[node] = -1.0
+            # left / (total + left) is their share, and factor P sums to it over them.
             factor[node] = left / max(total + left, 1e-300) / outside
         for entry in range(starts[node], starts[node + 1]):
             chances[entry] /= max(total + left, 1e-300)
@@ -210,6 +224,7 @@ def likeliest(wanted: Bools, width: int, starts: Int64s, symbols: Int32s, chance
                 break
             product *= factor[other]
             other = neighbour[other]
+        # Symbols without an entry anywhere on the way share the last node's rest.
         if product * rest[other] > best:
             for symbol in range(width):
                 best = max(best, _chance(node, symbol, starts, symbols, chances, back))
@@ -255,6 +270,7 @@ def _draw(
         if entry >= 0:
             symbol = symbols[entry]
         else:
+            # A symbol without an entry: drawn from all, and again where it has one.
             symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or _entry(at, symbol, starts, symbols) >= 0:
                 continue

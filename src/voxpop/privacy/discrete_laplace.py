@@ -43,6 +43,8 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, s
         (5,)
     """
     draws = secret.draws(purpose, first.astype(np.uint64), second.astype(np.uint64))
+    # One 128-bit uniform decides sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), at most 1/2 for m >= 1;
+    # the top bit says from which end to count.
     positive = draws[:, 0] >= _SIGN
     draws[positive] = ~draws[positive]  # count from the other end: X >= m is as likely as X <= -m
     magnitude = invert(laplace_tail(rate), draws, further_bits(secret, purpose, first, second))
@@ -68,6 +70,8 @@ def exceeding_zeros(
     """
     if least < 1:
         raise InternalError(f"zeros can only be left out below a threshold of at least 1, got {least}.")
+    # A zero gets there with p = q^least / (1 + q). Zeros between two that do: geometric, P(gap >= k) = (1 - p)^k.
+    # How far above `least`: P(height >= k) = q^k, as the tail has no memory.
     skips, heights = _skip_tail(rate, least), Tail(float(rate), 0.0, _exact_rate(rate))
     found: list[tuple[Int64s, Int64s]] = []
     most = int(zeros.max(initial=0))
@@ -78,6 +82,7 @@ def exceeding_zeros(
         pass_name = f"{purpose}/gap"
         draws = secret.draws(pass_name, names.astype(np.uint64), turns.astype(np.uint64))
         gaps = invert(skips, draws, further_bits(secret, pass_name, names, turns), most=most)
+        # Next place that gets there; a row is done once that lies beyond its zeros.
         place = place + 1 + np.minimum(gaps, LARGEST >> 1)
         reached = place < zeros[active]
         active, place = active[reached], place[reached]
