@@ -170,6 +170,16 @@ def test_package_tables_name_what_is_there(package):
     assert named(package) == there(package), "run `python tools/package_tables.py`"
 
 
+def test_the_readme_of_benchmarks_lists_every_command():
+    """Whatever can be run there has a row."""
+    root = SOURCE.parents[1] / "benchmarks"
+    runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
+    commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
+    listed = set(re.findall(r"benchmarks(?:\.\w+)+", (root / "README.md").read_text()))
+    assert commands - listed == set()
+    assert len(commands) > 20
+
+
 def test_the_design_page_names_every_part():
     """The table of docs/design has a row for each package."""
     page = (SOURCE.parents[1] / "docs" / "design" / "README.md").read_text()
