@@ -86,7 +86,7 @@ $(VENV)/.installed-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --group browser
 	touch $@
 
-browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get install chromium, or VOXPOP_CHROMIUM=path)
+browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get install chromium poppler-utils, or VOXPOP_CHROMIUM=path)
 	$(BIN)/python -m pytest -q -m browser tests/browser
 
 audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search of ten million neighbouring pairs

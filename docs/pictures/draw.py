@@ -12,11 +12,13 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from scipy.special import ndtr
 
 import voxpop as vp
+from voxpop.release.report.palette import palette
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results"
-OURS, THEIRS, OTHER, ACCENT, INK, PALE = "#1d5f8a", "#9aa5b1", "#c9d1d9", "#d9822b", "#22303c", "#eef3f7"
-SHADES = ["#9cc3dd", "#5f9dc4", "#1d5f8a", "#0c3552"]
+OURS, THEIRS, ACCENT = (palette()[name] for name in ("bar", "third", "second"))
+OTHER, INK, PALE = "#c9d1d9", "#22303c", "#eef3f7"
+SHADES = ["#9cc3dd", "#5f9dc4", OURS, "#0c3552"]
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 10,

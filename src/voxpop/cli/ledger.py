@@ -54,13 +54,12 @@ def account_of(ledger: Path | None, dataset: str | None, seed: int | None) -> "L
     """Return the account that a call names, or None where it names none.
 
     Raises:
-        InputError: where only one of ledger and data set is given, or a seed besides.
+        InputError: where a ledger is given and no data set, or a seed besides.
     """
-    if ledger is None and dataset is None:
+    if ledger is None:
         return None
-    if ledger is None or dataset is None:
-        given, other = ("--ledger", "--dataset") if dataset is None else ("--dataset", "--ledger")
-        raise InputError(f"{given} needs {other} beside it: which data set of which ledger is charged?")
+    if dataset is None:
+        raise InputError("--ledger needs --dataset beside it: which data set of the ledger is charged?")
     if seed is not None:
         raise InputError(
             "--seed makes a release that is not private, so no ledger can hold it. Leave out one of the two."

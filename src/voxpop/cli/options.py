@@ -109,7 +109,19 @@ LedgerFile = Annotated[
     ),
 ]
 Dataset = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Data set of the ledger that the source is.", show_default=False)
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Name of the data set: in the report, and in the ledger if one is given.",
+        show_default=False,
+    ),
+]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.", show_default=False)]
+Purpose = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the release is for, for the report.", show_default=False)
+]
+Operator = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Who makes the release, for the report.", show_default=False)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]

@@ -1,6 +1,7 @@
 """A release as people and machines read it. Everything here is a function of the release."""
 
 import json
+from collections.abc import Iterable
 from math import exp
 from pathlib import Path
 from textwrap import fill, indent
@@ -12,6 +13,7 @@ from voxpop.mechanisms import mechanism_called
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.about import About
     from voxpop.release.release import Release
 
 SAMPLE = 20
@@ -39,7 +41,15 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
     if len(release):
         typer.echo(indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)))
     typer.echo(promise(release.guarantee, user))
-    typer.echo(f"\nSaved to {folder}; report.html there is for whoever signs it off.")
+    typer.echo(saved(folder, release.about))
+
+
+def saved(folder: Path, about: "About") -> str:
+    """Say where something was saved, and which ledger paid where a data set was named."""
+    where = f"\nSaved to {folder}; report.html there is for whoever signs it off."
+    if not about.dataset:
+        return where
+    return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
 
 
 def summary(release: "Release", folder: Path) -> dict[str, Any]:
@@ -71,15 +81,22 @@ def count(release: "Release") -> str:
 
 
 def sample(release: "Release") -> list[str]:
-    """Return up to 20 grams, evenly spaced in canonical order."""
-    number = len(release)
+    """Return up to 20 grams, evenly spaced in canonical order, of those that begin with a letter where there are 20."""
+    words = [gram for gram in release.each_gram() if gram[0][:1].isalpha()]
+    chosen = words_first(release.each_gram()) if len(words) < SAMPLE else words
+    number = len(chosen)
     places = range(number) if number <= SAMPLE else [number * place // SAMPLE for place in range(SAMPLE)]
-    return [printable(release.grams["gram"][place].as_py()) for place in places]
+    return [printable(chosen[place]) for place in places]
+
+
+def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return grams in their order, what begins with a letter before numbers, and both before punctuation."""
+    return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
 
 
 def printable(gram: Any) -> str:
     """Return a gram with everything a terminal might obey written as an escape."""
-    return " ".join("".join(map(_visible, token)) for token in gram)
+    return " ".join("".join(map(_visible, token)) if token.strip() else repr(token) for token in gram)
 
 
 def nothing(plan: Any) -> str:
@@ -115,7 +132,10 @@ def _users_needed(plan: Any) -> int | None:
 
 def promise(guarantee: "Guarantee", user: str = "user") -> str:
     """Say what a guarantee means."""
-    return f"\nGuarantee: {guarantee}\n{indented(fill(_meaning(guarantee, user), WIDTH))}"
+    from voxpop.privacy.in_words import cautions
+
+    warned = [indented(fill(f"Careful: {each}", WIDTH)) for each in cautions(guarantee)]
+    return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(_meaning(guarantee, user), WIDTH)), *warned])
 
 
 def indented(text: str) -> str:

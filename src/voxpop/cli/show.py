@@ -1,6 +1,5 @@
 """`voxpop show`: what a saved release or model holds."""
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +46,7 @@ def _summary(saved: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
 def _release(release: "Release", first: int) -> tuple[str, list[Any], list[str]]:
     from voxpop.cli import report
 
-    grams = list(islice(release.each_gram(), first))
+    grams = report.words_first(release.each_gram())[:first]
     return report.count(release), [list(gram) for gram in grams], [report.printable(gram) for gram in grams]
 
 

@@ -52,7 +52,8 @@ class LedgerAccount:
         number = self.charge(plan.guarantee, str(plan.to_dict().get("mechanism", type(plan).__name__)))
         result = plan.release(corpus)
         self._finish(number)
-        return result
+        named = getattr(result, "charged", None)
+        return result if named is None else named(f'entry {number} of "{self.name}"')
 
     def charge(self, guarantee: Guarantee, label: str) -> int:
         """Charge a release that runs outside voxpop, or by hand. Call it before anything touches the data.

@@ -1,7 +1,7 @@
 """What may leave the building: a set of grams, the plan that ran, and what it guarantees."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, cast, final
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.grams import check_canonical, table_of_items, with_keys
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Release:
         reading: how tokens were made: the tokeniser of texts, or "items", "tokens", "sequence"; "" if not known.
         keys: the columns that items came from, none for words; None for a release of grams. Their types are those of
             the table, and strings where nothing was released.
+        about: what the operator says of it, for the report. It is not compared.
 
     Example:
         >>> import pyarrow as pa
@@ -75,6 +77,7 @@ class Release:
     guarantee: Guarantee
     reading: str = ""
     keys: Keys | None = None
+    about: About = NOTHING_SAID
 
     def __post_init__(self) -> None:
         """Refuse a table in any form but the canonical one."""
@@ -368,14 +371,31 @@ class Release:
         name = format_of(Path(path)) if format is None else format
         write(path, lambda: contents(self, name, tokenizer, dialect), overwrite=overwrite)
 
-    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        folder: str | PathLike[str],
+        *,
+        title: str | None = None,
+        dataset: str | None = None,
+        purpose: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
         """Save to a folder, whole or not at all.
 
         The folder gets `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`, a page for
-        whoever signs the release off. Their bytes depend on the release alone. `voxpop.load` reads them back.
+        whoever signs the release off. Their bytes depend on the release alone, and on what you say of it.
+        `voxpop.load` reads them back.
 
         Args:
             folder: where to; it may be new, empty, or hold this very release.
+            title: of the report. This and the next four are public by your word, and stand in the report for whoever
+                signs it; what is left out stays as it was.
+            dataset: which data this was made from.
+            purpose: what it is for.
+            operator: who made it.
+            date: the day, as 2026-11-22; today where anything of these is said and no day is known.
             overwrite: whether to replace another release that is there, and its counts, in one step.
 
         Raises:
@@ -383,7 +403,16 @@ class Release:
         """
         from voxpop.release.saving import save_release
 
-        save_release(self, folder, overwrite=overwrite)
+        said = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
+        save_release(self.saying(said), folder, overwrite=overwrite)
+
+    def saying(self, said: Mapping[str, str | None]) -> "Release":
+        """Return the same release with what is said of it for the report, by the names of `save`."""
+        return replace(self, about=self.about.stated(said))
+
+    def charged(self, entry: str) -> "Release":
+        """Return the same release, naming the entry of the ledger that was charged for it."""
+        return replace(self, about=replace(self.about, ledger=entry))
 
     def __len__(self) -> int:
         return int(self.grams.num_rows)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, fresh_prefix, replace_folder
-from voxpop.release.record import COUNTS, COUNTS_RECORD, RECORD, TABLE, checksum, is_record, write_record
+from voxpop.release.record import (
+    COUNTS,
+    COUNTS_RECORD,
+    RECORD,
+    TABLE,
+    checksum,
+    is_record,
+    same_but_for_words,
+    write_record,
+)
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -39,9 +48,9 @@ def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: 
 
 
 def _holds(folder: str | PathLike[str], record: bytes) -> bool:
-    """Say whether a folder holds this very release already: equal releases have equal records."""
+    """Say whether a folder holds this very release already: equal releases have equal records but for what is said."""
     try:
-        return (folder_to_read(Path(folder)) / RECORD).read_bytes() == record
+        return same_but_for_words((folder_to_read(Path(folder)) / RECORD).read_bytes(), record)
     except OSError:
         return False
 
