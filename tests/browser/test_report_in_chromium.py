@@ -14,7 +14,7 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
-from voxpop.cli.report import words_first
+from voxpop.showing import words_first
 
 pytestmark = pytest.mark.browser
 

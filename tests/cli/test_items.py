@@ -1,5 +1,6 @@
 """`voxpop items` and `voxpop demo`, from end to end."""
 
+import datetime
 import json
 import subprocess
 import sys
@@ -170,6 +171,35 @@ def test_demo_for_machines(voxpop, tmp_path):
     assert content["released"] == len(vp.load(tmp_path / "here"))
     assert content["data"].endswith("one module = one user")
     assert content["guarantee"]["private"] is True
+
+
+SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--operator", "Ann"]
+
+
+def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
+    """Options of the command, the day, and a word about the ledger that was not charged."""
+    out = voxpop("items", *CALL, "-o", "words", *SAID).out
+    assert "Ledger: none was charged" in out
+    about = vp.load(tmp_path / "words").about
+    assert (about.title, about.dataset, about.purpose, about.operator) == ("Words", "Posts", "keyboard", "Ann")
+    assert about.date == datetime.date.today().isoformat()
+    assert "title" in voxpop("items", *CALL, "-o", "other", "--title", "x" * 501).complaint
+
+
+def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
+    """The entry stands in output and report."""
+    voxpop("ledger", "init", "team.json", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
+    out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.json", "--dataset", "Posts").out
+    assert 'Ledger: entry 1 of "Posts".' in out
+    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "Posts"'
+
+
+def test_large_numbers_are_called_large(voxpop, posts):
+    """Epsilon 50 and delta 0.01 do not pass without a word."""
+    numbers = ["--epsilon", 50, "--delta", 0.01, "--weighting", "weighted"]
+    out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
+    assert "Careful: Epsilon 50 protects hardly anybody" in out
+    assert "Careful: Delta 0.01 is large" in out
 
 
 def test_set_only_accounting_and_its_cap_reach_the_mechanism(voxpop, posts):

@@ -1,8 +1,6 @@
 """A release as people and machines read it. Everything here is a function of the release."""
 
 import json
-from collections.abc import Iterable
-from math import exp
 from pathlib import Path
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from voxpop.mechanisms import mechanism_called
+from voxpop.showing import printable, words_first
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 SAMPLE = 20
 WIDTH = 96
-LARGEST_EXPONENT = 700.0
 
 
 def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user", data: str | None = None) -> None:
@@ -89,16 +87,6 @@ def sample(release: "Release") -> list[str]:
     return [printable(chosen[place]) for place in places]
 
 
-def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return grams in their order, what begins with a letter before numbers, and both before punctuation."""
-    return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
-
-
-def printable(gram: Any) -> str:
-    """Return a gram with everything a terminal might obey written as an escape."""
-    return " ".join("".join(map(_visible, token)) if token.strip() else repr(token) for token in gram)
-
-
 def nothing(plan: Any) -> str:
     """Say what it would have taken to release something: a function of the plan alone."""
     needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
@@ -132,28 +120,12 @@ def _users_needed(plan: Any) -> int | None:
 
 def promise(guarantee: "Guarantee", user: str = "user") -> str:
     """Say what a guarantee means."""
-    from voxpop.privacy.in_words import cautions
+    from voxpop.privacy.in_words import cautions, meaning
 
     warned = [indented(fill(f"Careful: {each}", WIDTH)) for each in cautions(guarantee)]
-    return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(_meaning(guarantee, user), WIDTH)), *warned])
+    return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
 
 
 def indented(text: str) -> str:
     """Move a text two places to the right."""
     return indent(text, "  ")
-
-
-def _meaning(guarantee: "Guarantee", user: str) -> str:
-    if guarantee.unproved:
-        return "Nothing is promised to anybody: use this to reproduce a paper, not on what people hold."
-    if not guarantee.private:
-        return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
-    factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
-    return (
-        f"Take away any one {user}, or add one, with everything it holds: the probability of anything that could be "
-        f"released becomes at most {factor} times (e^{guarantee.epsilon:g}) what it was, plus {guarantee.delta:g}."
-    )
-
-
-def _visible(letter: str) -> str:
-    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()

@@ -70,10 +70,10 @@ class NGrams:
     max_length: int = 9
     limit: int | Sequence[int] = 100
     eta: float = 0.01
-    weighting: str = "l2-descent"
+    weighting: Literal["l2-descent", "weighted"] = "l2-descent"
     guide: bool = True
     pruning: Literal["both", "single"] = "both"
-    budgets: str | float | Sequence[float] = "auto"
+    budgets: Literal["auto", "equal"] | float | Sequence[float] = "auto"
     values: Sequence[float] | None = None
     accounting: Literal["joint", "published"] = "joint"
     alpha: float = 5.0

@@ -39,6 +39,13 @@ class Guarantee:
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}"
         return promise if self.private else f"NOT PRIVATE: made with a seed; otherwise {promise}"
 
+    def _repr_html_(self) -> str:
+        """Return statement, meaning and cautions for a notebook."""
+        from voxpop.privacy.in_words import cautions, meaning
+        from voxpop.showing import card
+
+        return card(str(self), [meaning(self)], warned=cautions(self))
+
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as JSON-able values.
 

@@ -51,6 +51,24 @@ def people_covered(delta: float) -> int:
     return floor(FAR_BELOW / delta * (1 + 1e-12))
 
 
+def meaning(guarantee: "Guarantee", user: str = "user") -> str:
+    """Return what a guarantee means, in a sentence.
+
+    Args:
+        guarantee: of a release.
+        user: what one user is called.
+    """
+    if guarantee.unproved:
+        return "Nothing is promised to anybody: use this to reproduce a paper, not on what people hold."
+    if not guarantee.private:
+        return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
+    factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
+    return (
+        f"Take away any one {user}, or add one, with everything it holds: the probability of anything that could be "
+        f"released becomes at most {factor} times (e^{guarantee.epsilon:g}) what it was, plus {guarantee.delta:g}."
+    )
+
+
 def cautions(guarantee: "Guarantee") -> list[str]:
     """Return what somebody should know before signing: nothing where epsilon and delta are usual.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import pyarrow as pa
 
+from voxpop.choices import Form, Format, TextTokenizer
 from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.about import NOTHING_SAID, About
@@ -175,7 +176,7 @@ class Release:
         """
         return self._completer.complete(prompt, limit)
 
-    def to_count_vectorizer(self, tokenizer: Any = "words", **options: Any) -> "CountVectorizer":
+    def to_count_vectorizer(self, tokenizer: TextTokenizer | None = "words", **options: Any) -> "CountVectorizer":
         """Return a scikit-learn vectorizer that counts the released grams; needs scikit-learn.
 
         Args:
@@ -192,7 +193,7 @@ class Release:
 
         return count_vectorizer(self, tokenizer, options)
 
-    def to_tokenizer(self, tokenizer: Any = "words", unknown: str = "[UNK]") -> "Tokenizer":
+    def to_tokenizer(self, tokenizer: TextTokenizer | None = "words", unknown: str = "[UNK]") -> "Tokenizer":
         """Return a Hugging Face tokenizer whose vocabulary is the released single tokens; needs tokenizers.
 
         Args:
@@ -315,7 +316,9 @@ class Release:
 
         return other_instead(self, table, columns, other)
 
-    def to_sql(self, dialect: str = "duckdb", form: str = "where", columns: "str | Sequence[str] | None" = None) -> str:
+    def to_sql(
+        self, dialect: str = "duckdb", form: Form = "where", columns: "str | Sequence[str] | None" = None
+    ) -> str:
         """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install voxpop[sql]`).
 
         Args:
@@ -342,8 +345,8 @@ class Release:
     def write(
         self,
         path: str | PathLike[str],
-        format: str | None = None,
-        tokenizer: Any = "words",
+        format: Format | None = None,
+        tokenizer: TextTokenizer | None = "words",
         *,
         dialect: str = "duckdb",
         overwrite: bool = False,
@@ -444,6 +447,12 @@ class Release:
     def __repr__(self) -> str:
         noun = "gram" if self.keys is None else "item"
         return f"Release({len(self):,} {noun}{'' if len(self) == 1 else 's'}, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first grams for a notebook, words before punctuation."""
+        from voxpop.release.boxes import release_box
+
+        return release_box(self)
 
     @cached_property
     def _members(self) -> frozenset[tuple[str, ...]]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from voxpop.sequences.context_tree import ContextTree
     from voxpop.sequences.sampling import Sampler
 
+ROWS_SHOWN = 10
+
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
@@ -286,6 +288,20 @@ class SequenceModel:
 
     def __repr__(self) -> str:
         return f"SequenceModel({len(self):,} gram{'' if len(self) == 1 else 's'}, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first grams with their noisy counts, for a notebook."""
+        from voxpop.privacy.in_words import cautions
+        from voxpop.showing import card, printable
+
+        shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
+        rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]
+        title = f"A model of {len(self):,} gram{'' if len(self) == 1 else 's'} with noisy counts"
+        lines = [
+            str(self.guarantee),
+            "A dot is the end of a sequence. model.to_polars() has all of them.",
+        ]
+        return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
 
     def _symbols(self, tokens: SequenceOf[str], *, known: bool) -> list[int]:
         """Return the numbers of symbols; -1 for strangers, or a refusal."""
