@@ -29,7 +29,7 @@ $(VENV)/.installed-docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group docs
 	touch $@
 
-demo: $(STAMP)  ## release a private vocabulary from the text of Python's own standard library
+demo: $(STAMP)  ## release private phrases from the text of Python's own standard library
 	$(BIN)/voxpop demo
 
 test: $(VENV)/.installed-test  ## run the test suite

@@ -142,7 +142,7 @@ def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
 
 @pytest.mark.jit
 def test_demo(tmp_path):
-    """The demo releases common words of the standard library, says so, and stays within its 20 seconds."""
+    """The demo releases phrases of the standard library, completes some, and stays within its 20 seconds."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from voxpop.cli import main; sys.exit(main(['demo']))"],
@@ -155,16 +155,23 @@ def test_demo(tmp_path):
     print(f"voxpop demo: {seconds:.1f} s")
     assert (done.returncode, done.stderr) == (0, "")
     assert seconds < 60
-    release = vp.load(tmp_path / "demo-vocabulary")
+    release = vp.load(tmp_path / "demo-phrases")
     assert len(release) > 50
-    assert "the" in release
+    assert ("the",) in release
+    assert max(map(len, release)) >= 3
     assert "one module = one user" in done.stdout
-    assert f"Released {len(release):,} items." in done.stdout
+    assert f"Released {len(release):,} grams" in done.stdout
     assert "any one module" in done.stdout
-    assert f"Saved to {tmp_path / 'demo-vocabulary'}" in done.stdout
+    assert f"Saved to {tmp_path / 'demo-phrases'}" in done.stdout
+    assert "standard library" in (tmp_path / "demo-phrases" / "report.html").read_text()
+    shown = done.stdout.split("The longest:\n")[1].split("\n\n")[0].splitlines()
+    assert {tuple(line.split()) for line in shown} <= {*release}
+    assert max(map(len, release)) == len(shown[0].split())
+    for line in done.stdout.split("by what was released:\n")[1].split("\n\n")[0].splitlines():
+        begun, _, offers = line.strip().partition(" ... ")
+        assert [each.token for each in release.complete([*begun.split()], 5)] == offers.split(", ")
 
 
-@pytest.mark.jit
 def test_demo_for_machines(voxpop, tmp_path):
     """`demo --json -o` prints one object and saves where it was told."""
     content = voxpop("demo", "--json", "-o", "here").json

@@ -42,10 +42,10 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
     typer.echo(saved(folder, release.about))
 
 
-def saved(folder: Path, about: "About") -> str:
+def saved(folder: Path, about: "About | None" = None) -> str:
     """Say where something was saved, and which ledger paid where a data set was named."""
     where = f"\nSaved to {folder}; report.html there is for whoever signs it off."
-    if not about.dataset:
+    if about is None or not about.dataset:
         return where
     return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
 
