@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from voxpop.release.record import (
     same_but_for_words,
     write_record,
 )
+from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -30,6 +32,8 @@ def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: 
     from voxpop.release.grams import to_parquet
     from voxpop.release.report import REPORT, report_of
 
+    # The plan's numbers are computed once, for the record and the page.
+    release = replace(release, plan=StoredPlan(release.plan.to_dict()))
     table = to_parquet(release.grams, release.keys)
     record = write_record(release, table)
     again = _holds(folder, record)
