@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: help demo docs pictures notebook test check lint types exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
-	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel
+	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -147,6 +147,9 @@ audit-dependencies: $(VENV)/.installed-supply  ## known faults of the locked dep
 
 wheel: $(VENV)/.installed-supply  ## build the wheel twice and compare the bytes
 	$(BIN)/python -m tools.wheel
+
+wheels-tried: $(VENV)/.installed-supply  ## try the wheel in clean environments: each Python here, newest and oldest dependencies
+	$(BIN)/python -m tools.wheels_tried out/wheels
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis
