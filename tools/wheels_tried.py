@@ -3,8 +3,8 @@
 Builds sdist and wheel, checks their descriptions with twine, and installs the wheel into clean environments: for each
 Python of `PYTHONS` that this machine has, once with the newest dependencies that the wheel allows and once with the
 oldest. In each environment somebody releases from a CSV file at the command line, and from Python; then every extra
-must resolve. Prints a table; the exit code is 1 where anything failed. With --publish it also fails where the address of
-the repository is a stand-in.
+must resolve. Prints a table; the exit code is 1 where anything failed. With --publish it also fails where the address
+of the repository is a stand-in.
 """
 
 import os
@@ -24,6 +24,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 RESOLUTIONS = ("newest", "oldest")
 NAMED = ("numpy", "polars", "pyarrow")
 STAND_IN = "voxpop.example"
+PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
 ROWS = 2000
 SCRIPT = """
 import polars as pl
@@ -101,8 +102,11 @@ def pythons() -> Iterator[str]:
     """Yield the Pythons that can be had here, without asking anybody for one."""
     for version in PYTHONS:
         found = uv("python", "find", "--no-python-downloads", version)
+        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # which are on nobody's PATH
         if found.returncode == 0:
             yield found.stdout.strip()
+        elif kept:
+            yield str(kept[-1])
 
 
 def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
