@@ -86,6 +86,7 @@ def _described(account: "LedgerAccount") -> dict[str, Any]:
 
 
 def _text(account: dict[str, Any]) -> str:
+    from voxpop.ledger.caps import WAYS
     from voxpop.tables import table
 
     budget, spent = account["budget"], account["spent"]
@@ -107,5 +108,5 @@ def _text(account: dict[str, Any]) -> str:
     if part > 1:
         lines.append("  nothing is left")
     else:
-        lines.append(f"  {100 * part:.3g} % used, adding up the {name} way")
+        lines.append(f"  {100 * part:.3g} % used ({WAYS[name]})")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[
     float | None,
-    typer.Option(help="Probability for which epsilon need not hold, such as 1e-7.", show_default=False),
+    typer.Option(help="Probability with which the promise of epsilon may fail, such as 1e-7.", show_default=False),
 ]
 Limit = Annotated[
     int | None, typer.Option(help="Most items of one user in a round; 100 if left out.", show_default=False)
@@ -141,8 +141,8 @@ def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
         )
     if delta is None:
         raise InputError(
-            "--delta is missing: give the probability for which epsilon need not hold, such as --delta 1e-7. "
-            "It must be public and far below one over the number of users, never computed from the data; "
+            "--delta is missing: give the probability with which the promise of epsilon may fail, such as --delta "
+            "1e-7. It must be public and far below one over the number of users, never computed from the data; "
             "1e-7 to 1e-10 are usual."
         )
     return Budget(epsilon, delta)

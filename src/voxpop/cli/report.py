@@ -93,8 +93,8 @@ def nothing(plan: Any) -> str:
     return (
         "No item was held by enough users, and the budget is spent all the same. At this delta, what so many users\n"
         f"hold is found 9 times in 10:\n{indented(needed)}\n"
-        "(each of them holding ten items, all as rare, where users may hold several). So it takes more users or more\n"
-        "epsilon; and if there should be enough, look at the column and the tokenizer."
+        "(for users who hold ten items each, none of them held by more people). It takes more users or more epsilon.\n"
+        "If you expect that many, check that you named the right column and tokenizer."
     )
 
 

@@ -82,7 +82,7 @@ class NGrams:
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
-        check_whole("max_length", self.max_length, LONGEST, "most tokens in a phrase; 5 to 9 are usual")
+        check_whole("max_length", self.max_length, LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
         object.__setattr__(self, "limit", _checked_limit(self.limit, self.max_length))
         object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
         object.__setattr__(self, "values", _checked_values(self.values, self.budgets, self.max_length))
