@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.at_least import AtLeast
 from voxpop.union.adaptive.schedule import USUAL_LIMIT
 from voxpop.weighting.own import Weighting
 from voxpop.weighting.soundness import sound_rule
@@ -23,6 +24,9 @@ USUAL_ALPHA: Final = {"gaussian": 5.0, "laplace": 14.0}
 MOST_ROUNDS = 16
 LARGEST_LIMIT = 10**7
 MOST_SET_ONLY = 1000
+MOST_FEW = 10**7
+USUAL_BETA: Final = 1e-6
+LEAST_BETA: Final = 1e-15
 
 
 @final
@@ -56,6 +60,10 @@ class SetUnion:
         cap: most weight a user gives one item, from 0.01 to 1, under set-only accounting; None is 0.5.
         pool: adaptive rounds draw a user's items anew from a pool of at most so many, which is drawn once; None is the
             limit, but at least 60.
+        at_least: an item of fewer users than this is released with probability at most `beta`, whatever else is in the
+            data; None promises nothing beyond the budget. The plan says how many more users items need then. Where
+            users hold many items, their shares are small, so items need more: by how much says `plan.holders`.
+        beta: of `at_least`; None is one in a million. Optimal selection (see `accounting`) keeps it at 0.
 
     Raises:
         InputError: for a field out of range.
@@ -81,6 +89,8 @@ class SetUnion:
     accounting: Literal["joint", "published", "set-only"] = "joint"
     cap: float | None = None
     pool: int | None = None
+    at_least: int | None = None
+    beta: float | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -91,6 +101,7 @@ class SetUnion:
         check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
         if self.alpha is not None:
             check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; leave it out")
+        self._check_promise()
         check_choice("noise", self.noise, ("gaussian", "laplace"))
         check_choice("accounting", self.accounting, ("joint", "published", "set-only"))
         if self.adaptive:
@@ -112,6 +123,28 @@ class SetUnion:
     def alpha_used(self) -> float:
         """How far above the threshold weight rises in a classic mechanism: alpha, or the usual one."""
         return USUAL_ALPHA[self.noise] if self.alpha is None else self.alpha
+
+    @property
+    def promise(self) -> AtLeast | None:
+        """What is promised about items of few users, None where nothing is."""
+        if self.at_least is None:
+            return None
+        return AtLeast(self.at_least, USUAL_BETA if self.beta is None else self.beta)
+
+    @property
+    def one_item_each(self) -> bool:
+        """Whether the optimal mechanism for users of one item each runs."""
+        one = self.limit_used == 1 and self.rounds == 1 and self.accounting == "joint"
+        return one and isinstance(self.weighting, str) and not self.adaptive
+
+    def _check_promise(self) -> None:
+        """Refuse a number of users or a probability out of range."""
+        if self.at_least is not None:
+            check_whole("at_least", self.at_least, MOST_FEW, "how many users an item needs at least; 50 is an example")
+        elif self.beta is not None:
+            raise InputError("`beta` goes with `at_least`: leave it out, or say how many users an item needs at least.")
+        if self.beta is not None:
+            check_within("beta", self.beta, LEAST_BETA, 0.5, "how likely an item of fewer is released; 1e-6 is usual")
 
     def _check_adaptive(self) -> None:
         """Refuse what adaptive rounds replace or have no proof for."""
@@ -147,6 +180,11 @@ class SetUnion:
             raise InputError(f'`cap` goes with accounting="set-only", got accounting {self.accounting}: leave it out.')
         if self.cap is not None:
             check_within("cap", self.cap, 0.01, 1.0, "the most weight a user gives one item; 0.5 is usual")
+        if self.at_least is not None:
+            raise UnsoundError(
+                "`at_least` raises thresholds, and set-only accounting has none: its tables are proved from the least "
+                'weight on. Leave out one of the two, or use accounting="joint".'
+            )
         if self.noise != "gaussian":
             raise UnsoundError(
                 f"set-only accounting adds no noise to weights and is proved in l2 alone, got {self.noise} noise: "
@@ -207,7 +245,13 @@ class SetUnion:
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         if self.adaptive:
-            return {"mechanism": "set union", "weighting": ADAPTIVE, "noise": self.noise, "accounting": self.accounting}
+            return {
+                "mechanism": "set union",
+                "weighting": ADAPTIVE,
+                "noise": self.noise,
+                "accounting": self.accounting,
+                **self._promised(),
+            }
         return {
             "mechanism": "set union",
             "limit": self.limit_used,
@@ -217,4 +261,9 @@ class SetUnion:
             "rounds": self.rounds,
             "accounting": self.accounting,
             **({} if self.cap is None else {"cap": self.cap}),
+            **self._promised(),
         }
+
+    def _promised(self) -> dict[str, Any]:
+        promise = self.promise
+        return {} if promise is None else {"at_least": promise.users, "beta": promise.beta}

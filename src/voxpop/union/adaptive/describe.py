@@ -4,6 +4,7 @@ from typing import Any
 
 from voxpop.tables import table
 from voxpop.union.describe import missing_line, users_table
+from voxpop.union.promised import promise_lines
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -17,6 +18,7 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "",
         *users_table(plan),
         missing_line(plan),
+        *promise_lines(plan),
         *_one_each(plan),
     ]
     return "\n".join(lines)

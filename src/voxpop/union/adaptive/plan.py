@@ -8,6 +8,7 @@ from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
 from voxpop.rounds.plan import RoundPlan
+from voxpop.union.promised import promised_numbers
 from voxpop.weighting.rule import CalibratedRule
 
 if TYPE_CHECKING:
@@ -126,6 +127,15 @@ class AdaptivePlan:
 
         return max(missing(self, items) for items in SIZES)
 
+    def released_with_few(self) -> float:
+        """Bound how likely an item of fewer than `at_least` users is released; 1 where nothing is promised."""
+        from voxpop.union.adaptive.few import ever_released_with_few
+
+        promise = self.mechanism.promise
+        if promise is None:
+            return 1.0
+        return ever_released_with_few(promise, self.opening, self.rounds, self.evidence)
+
     def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.adaptive.releasing import release_adaptive
@@ -148,6 +158,7 @@ class AdaptivePlan:
             "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
             "users_needed": users_needed_rows(self.holders),
             "missing": self.missing(),
+            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
         }
 
     def _round_row(self, number: int) -> dict[str, Any]:
