@@ -1,7 +1,8 @@
 """Set union: the items that many people share (DPSU, ICML 2020)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final, overload
 
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within
 from voxpop.errors import BudgetError, InputError, UnsoundError
@@ -198,11 +199,12 @@ class SetUnion:
             )
         check_whole("limit", self.limit_used, MOST_SET_ONLY, "the most items one user may contribute under set-only")
 
-    def plan(self, budget: Budget) -> "UnionPlan | AdaptivePlan":
+    def plan(self, budget: Budget, data_sets: "Sequence[str]" = ()) -> "UnionPlan | AdaptivePlan":
         """Fill in noise and threshold for a budget: no data needed.
 
         Args:
             budget: what may be spent.
+            data_sets: where several share the budget, their names; see `release`.
 
         Returns:
             The plan: the numbers that will run, what they guarantee, and how many users an item needs.
@@ -219,28 +221,60 @@ class SetUnion:
         if self.adaptive:
             from voxpop.union.adaptive.planning import plan_adaptive
 
-            return plan_adaptive(self, budget)
+            return plan_adaptive(self, budget, data_sets=checked_names(data_sets))
+        if data_sets:
+            raise InputError(
+                "several data sets share a budget under adaptive rounds alone: leave `weighting` out, or release from "
+                "each with a budget of its own."
+            )
         from voxpop.union.planning import plan_union
 
         return plan_union(self, budget)
 
+    @overload
     def release(
         self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
-    ) -> "Release":
-        """Plan for the budget and release from the corpus.
+    ) -> "Release": ...
+
+    @overload
+    def release(
+        self,
+        corpus: "Mapping[str, Engine]",
+        budget: Budget,
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "dict[str, Release]": ...
+
+    def release(
+        self,
+        corpus: "Engine | Mapping[str, Engine]",
+        budget: Budget,
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "Release | dict[str, Release]":
+        """Plan for the budget and release from the corpus, or from several that share the budget.
+
+        Several data sets about the same people, such as words and tags, are given as a dictionary. One guarantee then
+        covers all that one user holds in any of them; the noise in each grows with the root of their number.
 
         Args:
-            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, or a dictionary of such by name.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
             ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
-            The items, in order of their bytes, with plan and guarantee.
+            The items, in order of their bytes, with plan and guarantee; of several data sets a dictionary of releases,
+            each of which states what all of them guarantee together.
         """
         from voxpop.privacy.charging import run
 
-        return run(self.plan(budget), corpus, seed, ledger)
+        names = tuple(corpus) if isinstance(corpus, Mapping) else ()
+        if isinstance(corpus, Mapping) and not names:
+            raise InputError("a dictionary of data sets must not be empty: give a corpus for each name.")
+        planned: Any = self.plan(budget, names)
+        result: Release | dict[str, Release] = run(planned, corpus, seed, ledger)
+        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -267,3 +301,15 @@ class SetUnion:
     def _promised(self) -> dict[str, Any]:
         promise = self.promise
         return {} if promise is None else {"at_least": promise.users, "beta": promise.beta}
+
+
+def checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of data sets that share a budget.
+
+    Raises:
+        InputError: where one is no string, is empty or comes twice.
+    """
+    names = tuple(data_sets) if not isinstance(data_sets, str) else ("",)
+    if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) < len(names):
+        raise InputError("`data_sets` are different names, each a string that is not empty, such as words and tags.")
+    return names

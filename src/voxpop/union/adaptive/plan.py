@@ -1,7 +1,8 @@
 """Adaptive rounds with their noise filled in: what will run, what it guarantees, how many users an item needs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, final, overload
 
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
@@ -52,7 +53,8 @@ class AdaptivePlan:
         opening: the first round, which only releases.
         rounds: the later rounds.
         evidence: how later rounds are added up, and when items are released or dropped.
-        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+        data_sets: where several share the budget, their names: each gets these very rounds.
+        delta: what the numbers above spend at the budget's epsilon, in all data sets, at most the budget's delta.
 
     Example:
         >>> import voxpop as vp
@@ -68,6 +70,7 @@ class AdaptivePlan:
     opening: RoundPlan
     rounds: tuple[AdaptiveRound, ...]
     evidence: EvidenceRounds
+    data_sets: tuple[str, ...] = ()
     delta: float = field(kw_only=True)
 
     @property
@@ -136,10 +139,20 @@ class AdaptivePlan:
             return 1.0
         return ever_released_with_few(promise, self.opening, self.rounds, self.evidence)
 
-    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
-        """Run the plan on a corpus; see `SetUnion.release`."""
-        from voxpop.union.adaptive.releasing import release_adaptive
+    @overload
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release": ...
 
+    @overload
+    def release(self, corpus: "Mapping[str, Engine]", seed: int | None = None) -> "dict[str, Release]": ...
+
+    def release(
+        self, corpus: "Engine | Mapping[str, Engine]", seed: int | None = None
+    ) -> "Release | dict[str, Release]":
+        """Run the plan on a corpus, or on its data sets by name; see `SetUnion.release`."""
+        from voxpop.union.adaptive.releasing import release_adaptive, release_several
+
+        if isinstance(corpus, Mapping):
+            return release_several(self, corpus, seed)
         return release_adaptive(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,6 +162,7 @@ class AdaptivePlan:
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "delta_spent": self.delta,
+            **({"data_sets": list(self.data_sets)} if self.data_sets else {}),
             "limit": self.limit,
             "pool": self.pool,
             "sigma": self.sigma,

@@ -31,11 +31,14 @@ TOLERANCE = 0.004
 """How near thresholds come to what novel items may spend, in its logarithm."""
 
 
-def plan_adaptive(union: "SetUnion", budget: Budget, schedule: Schedule | None = None) -> AdaptivePlan:
+def plan_adaptive(
+    union: "SetUnion", budget: Budget, schedule: Schedule | None = None, data_sets: tuple[str, ...] = ()
+) -> AdaptivePlan:
     """Fill in adaptive rounds; see `SetUnion.plan`."""
+    many = max(1, len(data_sets))
     limit, pool = pool_of(union)
     schedule = schedule or schedule_for(limit)
-    slack = _slack(budget.epsilon, len(schedule.shares), limit, pool)
+    slack = many * _slack(budget.epsilon, len(schedule.shares), limit, pool)
     if budget.delta <= 2 * slack:
         raise BudgetError(
             f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g} with a pool of "
@@ -44,18 +47,18 @@ def plan_adaptive(union: "SetUnion", budget: Budget, schedule: Schedule | None =
     target = (budget.delta - slack) * (1 - 1e-6) / ROUNDING
     weighting_rule = L2Descent()
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
-    setting = RuleSetting(limit, 2, weighting_rule.bits(_rough_cutoff(budget, target, schedule, union.promise)))
-    sigmas = _sigmas(budget, target, weighting_rule.sensitivity(setting), schedule)
+    setting = RuleSetting(limit, 2, weighting_rule.bits(_rough_cutoff(budget, target, schedule, union.promise, many)))
+    sigmas = _sigmas(budget, target, weighting_rule.sensitivity(setting), schedule, many)
     shares = CalibratedRule(weighting_rule, setting)
-    opening = _opening(shares, sigmas[0], schedule, target, union.promise)
+    opening = _opening(shares, sigmas[0], schedule, target / many, union.promise)
     later = tuple(_round(shares, sigma, schedule, union.promise) for sigma in sigmas[1:])
-    evidence = _evidence(later, schedule, pool, target, union.promise)
+    evidence = _evidence(later, schedule, pool, target / many, union.promise)
     if union.promise is not None:
         check_promise(union.promise, ever_released_with_few(union.promise, opening, later, evidence))
-    spent = total_delta(opening, later, evidence, budget, pool) + slack
+    spent = total_delta(opening, later, evidence, budget, pool, many) + slack
     if not spent <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return AdaptivePlan(union, budget, limit, pool, opening, later, evidence, delta=spent)
+    return AdaptivePlan(union, budget, limit, pool, opening, later, evidence, data_sets, delta=spent)
 
 
 def pool_of(union: "SetUnion") -> tuple[int, int]:
@@ -65,17 +68,26 @@ def pool_of(union: "SetUnion") -> tuple[int, int]:
 
 
 def total_delta(
-    opening: RoundPlan, later: tuple[AdaptiveRound, ...], evidence: EvidenceRounds, budget: Budget, pool: int
+    opening: RoundPlan,
+    later: tuple[AdaptiveRound, ...],
+    evidence: EvidenceRounds,
+    budget: Budget,
+    pool: int,
+    data_sets: int = 1,
 ) -> float:
-    """Return what all rounds spend: the chance that a novel item comes out, and delta of the Gaussian rounds."""
+    """Return what all rounds spend: the chance that a novel item comes out, and delta of the Gaussian rounds.
+
+    Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
+    """
     first, mu = opening.pair()
     mus = [each.shares.sensitivity / each.sigma for each in later]
     if any(charged < runs for charged, runs in zip(evidence.mus, mus, strict=True)):
         raise InternalError("a round would run with less noise than was charged for; please report the call.")
     crude = any_release(evidence, pool)
-    enough = crude < NEGLIGIBLE * budget.delta
+    enough = data_sets * crude < NEGLIGIBLE * budget.delta
     novel = first + (crude if enough else novel_release(evidence, opening.shares.setting.limit, pool))
-    return min(1.0, (novel + gaussian_delta(budget.epsilon, hypot(mu, *mus))) * ROUNDING)
+    known = gaussian_delta(budget.epsilon, hypot(mu, *mus) * sqrt(data_sets))
+    return min(1.0, (data_sets * novel + known) * ROUNDING)
 
 
 def _slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
@@ -83,17 +95,18 @@ def _slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
     return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
 
 
-def _sigmas(budget: Budget, target: float, sensitivity: float, schedule: Schedule) -> list[float]:
-    """Return the noise of each round: all of them together spend what novelty leaves."""
+def _sigmas(budget: Budget, target: float, sensitivity: float, schedule: Schedule, data_sets: int = 1) -> list[float]:
+    """Return the noise of each round: all of them together, of all data sets, spend what novelty leaves."""
     whole = gaussian_sigma(budget.epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
+    whole *= sqrt(data_sets)
     shares = (schedule.opening, *schedule.shares)
     return [whole * hypot(*shares) / share for share in shares]
 
 
-def _rough_cutoff(budget: Budget, target: float, schedule: Schedule, promise: AtLeast | None) -> float:
+def _rough_cutoff(budget: Budget, target: float, schedule: Schedule, promise: AtLeast | None, data_sets: int) -> float:
     """Return more than the highest cutoff of any round."""
-    widest = 2 * max(_sigmas(budget, target, 1.0, schedule))
-    cutoff = (12.0 + schedule.alpha) * widest + 1.0 + sqrt(-log(target))
+    widest = 2 * max(_sigmas(budget, target, 1.0, schedule, data_sets))
+    cutoff = (12.0 + schedule.alpha) * widest + 1.0 + sqrt(-log(target / data_sets))
     if promise is None:
         return cutoff
     return cutoff + promise.deviations("gaussian", 1 + len(schedule.shares)) * widest + 1.01 * promise.few
