@@ -67,7 +67,7 @@ def start_session(master: str) -> "SparkSession":
     builder = builder.master(master).config("spark.ui.showConsoleProgress", "false")
     cores = cores_of(master)
     if cores is not None:
-        builder = builder.config("spark.sql.shuffle.partitions", cores).config("spark.ui.enabled", "false")
+        builder = builder.config("spark.ui.enabled", "false")
         # Plans that adapt to sizes run every shuffle as a job of its own, which pays on clusters only.
         builder = builder.config("spark.sql.adaptive.enabled", "false")
         builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
