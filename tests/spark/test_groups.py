@@ -5,14 +5,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from placed import states_of
+from placed import PlacedLevels, states_of
+from test_tasks import BITS, shares_of
 
 import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
+from voxpop.privacy.secret import Secret
 from voxpop.spark.frames import laid_together
 from voxpop.spark.groups import GROUPS, gather, joined
 from voxpop.spark.tasks import corpus_of as corpus_at
+from voxpop.weighting.descent import L2Descent
 
 BUDGET = vp.Budget(4, 1e-8)
 
@@ -73,6 +76,60 @@ def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in (local, spread_out))
     assert len(one) > 20
     assert one.grams.equals(other.grams)
+
+
+def grouped_weights(users, keys, home_of):
+    """Return the weights of words where users are read in six partitions and weigh in groups: on the real tasks."""
+    places = [key % 6 for key in keys]
+    states = dict(zip(sorted(set(places)), states_of(users, keys, places), strict=True))
+    homes = home_of({place: places.count(place) for place in states})
+    groups = []
+    for home in sorted(set(homes.values())):
+        rows = [
+            batch.append_column("sender", pa.array([place] * batch.num_rows, pa.int32()))
+            for place, state in states.items()
+            if homes[place] == home
+            for batch in state
+        ]
+        groups.append(list(gather(rows)))
+    return PlacedLevels(groups).weigh(shares_of(L2Descent(), 4), 4, Secret.from_seed(1), "x")
+
+
+def by_number(sizes):
+    """A partition's number says its group: what the engine does."""
+    return {place: place % 2 for place in sizes}
+
+
+def by_size(sizes):
+    """The broken twin: groups of about the same size, which one user more exchanges."""
+    homes, loads = {}, [0, 0]
+    for place in sorted(sizes, key=lambda each: (-sizes[each], each)):
+        homes[place] = loads.index(min(loads))
+        loads[homes[place]] += sizes[place]
+    return homes
+
+
+def farthest(home_of, times):
+    """Return how far one user moves the summed histogram, at most, of random collections."""
+    rng, worst = np.random.default_rng(3), 0.0
+    for _ in range(times):
+        count = int(rng.integers(3, 14))
+        users = [[["abcdef"[i] for i in rng.integers(0, 6, rng.integers(1, 6))]] for _ in range(count)]
+        keys = rng.permutation(1000)[:count].tolist()
+        one, other = grouped_weights(users, keys, home_of), grouped_weights(users[1:], keys[1:], home_of)
+        moved = sum(((one.get(w, 0) - other.get(w, 0)) / 2**BITS) ** 2 for w in {*one, *other}) ** 0.5
+        worst = max(worst, moved)
+    return worst
+
+
+def test_one_user_moves_the_sum_of_all_groups_by_at_most_one():
+    """A random search over neighbours on the real tasks."""
+    assert 0.99 < farthest(by_number, 300) <= 1 + 1e-9
+
+
+def test_the_search_finds_groups_that_follow_the_data():
+    """Partitions that go where there is room are what the proof forbids."""
+    assert farthest(by_size, 200) > 1.2
 
 
 def test_vocabularies_are_joined_by_bytes():
