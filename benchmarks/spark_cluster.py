@@ -2,8 +2,8 @@
 
 python -m benchmarks.spark_cluster [undisturbed] [killed] [slow] [speculation]
 
-MSNBC to length 6, weighted, published, in a session without a setting but the master and, where it is meant, speculation.
-*killed*: in each job that brings an answer, an executor gets SIGKILL once tasks run. *slow*: the processes of one worker
+MSNBC to length 6, weighted, published. Nothing is set but the master and, where it is meant, speculation.
+*killed*: in each job that brings an answer an executor gets SIGKILL once tasks run. *slow*: the processes of one worker
 stand still for nine tenths of every second.
 """
 

@@ -83,7 +83,8 @@ def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> No
         every = ", ".join(f"{each.seconds:.0f}" for each in found)
         same = all(each.release == release for each in found)
         rows.append([side, *took, found[0].jobs, found[0].tasks, every, same])
-    note = f"{name}: whole processes, in turn; medians of {times}. Load of the two cores {min(loads):.1f} to {max(loads):.1f}."
+    load = f"Load of the two cores {min(loads):.1f} to {max(loads):.1f}."
+    note = f"{name}: whole processes, in turn; medians of {times}. {load}"
     table(f"Spark as people start it: {name}", rows, file, note)
 
 
