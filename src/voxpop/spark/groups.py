@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from voxpop.spark.tasks import Answer, Batches
 
-GROUPS = 4
-"""With more, more is lost; with fewer, fewer cores weigh and each has to hold more (docs/guides/spark.md)."""
+GROUPS = 2
+"""Two lose 6 of 100 phrases and four 13 (docs/guides/spark.md); with one, one core would weigh and hold everybody."""
 
 
 def in_groups(state: "DataFrame", places: int) -> "DataFrame":

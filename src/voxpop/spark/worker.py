@@ -51,7 +51,7 @@ def safely(name: str) -> Iterator[None]:
 TOO_LARGE = (
     "a part of the table does not fit into the memory of its task. Read into more parts (partitions= of voxpop.read), "
     "or give tasks more memory (spark.executor.memoryOverhead, spark.executor.pyspark.memory). Order-dependent "
-    'weightings need a quarter of all users in one task; weighting="weighted" does not.'
+    'weightings need half of all users in one task; weighting="weighted" does not.'
 )
 _SEEN: set[str] = set()
 """Tasks that this worker has run."""
