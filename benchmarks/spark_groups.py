@@ -15,6 +15,7 @@ from voxpop.corpus.histogram import Histogram
 from voxpop.privacy.secret import Secret
 
 GROUPS = (1, 2, 4, 8, 64)
+LOST = (2, 4, 64)
 MOST = 2**61
 PHRASES = vp.Budget(4, 1e-7)
 
@@ -73,10 +74,11 @@ def main() -> None:
         ("reddit_posts, phrases to length 9", posts(), vp.NGrams(max_length=9), PHRASES),
         ("ubuntu_irc, phrases to length 9", chat(), vp.NGrams(max_length=9), PHRASES),
     ]
-    rows: list[list[object]] = [["job", *(f"{count} groups" for count in GROUPS), "lost in 2", "lost in 4", "lost in 64"]]
+    told = [*(f"{count} groups" for count in GROUPS), *(f"lost in {count}" for count in LOST)]
+    rows: list[list[object]] = [["job", *told]]
     for name, corpus, mechanism, budget in jobs:
         found = [released(corpus, mechanism, budget, count) for count in GROUPS]
-        lost = [f"{100 * (1 - found[GROUPS.index(count)] / found[0]):.1f} %" for count in (2, 4, 64)]
+        lost = [f"{100 * (1 - found[GROUPS.index(count)] / found[0]):.1f} %" for count in LOST]
         rows.append([name, *(f"{count:,}" for count in found), *lost])
     note = "One secret. Users are dealt out by a hash of their keys; sums are those of Spark."
     table("Order-dependent weightings in groups of users", rows, "spark_groups", note)

@@ -3,7 +3,7 @@
 python -m benchmarks.spark_tasks
 
 One plain session. Its workers run a release first, then jobs of tasks that do nothing but arrive as all of ours do.
-Spark's daemon collects garbage after each task. In the second kind each task puts back what is frozen, as it was before.
+Spark's daemon collects garbage after each task. In the second kind tasks put back what is frozen, as before.
 """
 
 import gc

@@ -8,7 +8,7 @@ from framed import framed
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.spark.cores import cores
+from voxpop.spark.cores import _wait_for_executors, cores
 from voxpop.spark.planning import ADAPTIVE, as_written
 
 BUDGET = vp.Budget(4, 1e-8)
@@ -102,3 +102,39 @@ def test_workers_leave_what_stays_out_of_collections(spark):
     frame = spark.range(1)
     found = frame.mapInArrow(look, "id bigint").toArrow()["id"].to_pylist()
     assert found[0] > 10_000
+
+
+class Arriving:
+    """A context whose four executors come one after the other."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.looks = 0.0, 0
+        monkeypatch.setattr("voxpop.spark.cores.time", self)
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def getExecutorMemoryStatus(self):  # noqa: N802  # Spark's name
+        return self
+
+    def size(self):
+        return 1 + min(4, int(self.now / 1.5))
+
+
+def test_executors_are_waited_for_until_no_more_come(monkeypatch):
+    """The first of four is not all: fewer partitions would leave cores idle, and release something else."""
+    context = Arriving(monkeypatch)
+    _wait_for_executors(context)
+    assert context.size() == 5
+    assert context.now < 9
+
+
+def test_a_cluster_where_none_comes_is_not_waited_for_for_ever(monkeypatch):
+    """Spark itself says then what it waits for."""
+    context = Arriving(monkeypatch)
+    monkeypatch.setattr(context, "size", lambda: 1)
+    _wait_for_executors(context)
+    assert 30 <= context.now < 31

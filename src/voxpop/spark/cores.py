@@ -1,6 +1,7 @@
 """How many tasks a cluster runs at once: what places and shuffles are counted by, and never by what is in a table."""
 
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +10,10 @@ if TYPE_CHECKING:
 SPLITS = re.compile(r"\bsplits=(?:Some\()?(\d+)")
 DYNAMIC = "spark.dynamicAllocation.enabled"
 SETTING = "spark.sql.shuffle.partitions"
+QUIET = 2.0
+"""Seconds without a new executor after which all are taken to be there."""
+MOST_SECONDS = 30.0
+EVERY = 0.2
 
 
 def cores(session: "SparkSession") -> int:
@@ -21,6 +26,27 @@ def cores(session: "SparkSession") -> int:
         return int(session.conf.get(SETTING) or 1)
     context = getattr(session, "_sc", None)
     return int(context.defaultParallelism) if context is not None else _splits(session.range(1))
+
+
+def settled_cores(session: "SparkSession") -> int:
+    """Return how many tasks run at once, on a cluster when its executors have come: they register one by one."""
+    context: Any = getattr(session, "_sc", None)
+    if context is not None and not str(context.master).startswith("local"):
+        _wait_for_executors(context._jsc.sc())
+    return cores(session)
+
+
+def _wait_for_executors(context: Any) -> None:
+    """Wait until at least one is there and no other has come for a while."""
+    start = changed = time.monotonic()
+    known = 0
+    while time.monotonic() - start < MOST_SECONDS:
+        there = int(context.getExecutorMemoryStatus().size()) - 1  # the driver is one
+        if there != known:
+            known, changed = there, time.monotonic()
+        if known and time.monotonic() - changed > QUIET:
+            return
+        time.sleep(EVERY)
 
 
 def _splits(numbers: "DataFrame") -> int:

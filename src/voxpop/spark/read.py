@@ -10,7 +10,7 @@ from voxpop.corpus.reading.columns import check_columns
 from voxpop.corpus.reading.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
 from voxpop.keys import WORDS, KeyColumn, Keys
-from voxpop.spark.cores import cores
+from voxpop.spark.cores import settled_cores
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
 from voxpop.spark.sources import check_repeatable, use_own_python
@@ -69,7 +69,7 @@ def read_spark(
     check_columns([*users, *columns, *times], frame.columns, "the table")
     for name in users:
         _check_user(frame, name)
-    count = cores(frame.sparkSession) if partitions is None else _checked(partitions)
+    count = settled_cores(frame.sparkSession) if partitions is None else _checked(partitions)
     owners = [f"user{number}" for number in range(len(users))]
     contents = [f"content{number}" for number in range(len(columns))]
     rows = frame.select(
