@@ -13,6 +13,7 @@ from voxpop.corpus.engine import Engine, check_engine
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret
+from voxpop.progress import track
 from voxpop.release import Release
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> 
         opening.shares, limit, ReleaseDecisions(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING
     )
     pools.draw(plan.pool, POOL)
-    for number, each in enumerate(plan.rounds):
+    for number, each in enumerate(track(plan.rounds, "releasing", lambda _: 1, None, "rounds")):
         pass_name = f"round {number + 1}/length 1"
         pools.advance(each.shares, limit, evidence_step(plan, number, secret, pass_name), pass_name)
     guarantee = replace(plan.guarantee, private=secret.private)
