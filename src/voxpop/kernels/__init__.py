@@ -22,4 +22,5 @@
 | `shrinking.py` | kernels for noisy counts whose expected values are known roughly |
 | `numbering.py` | a table that gives distinct keys their numbers, by first appearance |
 | `uniform.py` | uniform numbers inside of kernels, by splitmix64 |
+| `_overload_files.py` | machine code of kernels in files that never change |
 """
