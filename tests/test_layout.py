@@ -14,6 +14,8 @@ SOURCE = Path(voxpop.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS = {
     "errors": 0,
+    "choices": 0,
+    "showing": 0,
     "mechanisms": 0,
     "arrow": 0,
     "objects": 1,

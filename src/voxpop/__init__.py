@@ -83,18 +83,20 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use and keep it."""
-    if name == "__version__":
-        from voxpop.version import installed_version
+if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others
 
-        value: Any = installed_version()
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    else:
-        raise AttributeError(f"module 'voxpop' has no attribute {name!r}; it has {', '.join(__all__)}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Import a public name on first use and keep it."""
+        if name == "__version__":
+            from voxpop.version import installed_version
+
+            value: Any = installed_version()
+        elif name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+        else:
+            raise AttributeError(f"module 'voxpop' has no attribute {name!r}; it has {', '.join(__all__)}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

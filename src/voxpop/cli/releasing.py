@@ -66,6 +66,7 @@ def release_and_report(
     from voxpop.cli.report import report
     from voxpop.release.saving import check_target
 
+    result.check_said(charge.dataset)
     folder, release = released(
         lambda: check_target(result.output, overwrite=result.overwrite),
         planned,
@@ -75,5 +76,6 @@ def release_and_report(
         place,
         **reading,
     )
+    release = release.saying(result.said(charge.dataset))
     release.save(folder, overwrite=result.overwrite)
     report(release, folder, as_json=result.json)

@@ -1,12 +1,12 @@
 """`voxpop show`: what a saved release or model holds."""
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from voxpop.cli.options import Json, Saved
+from voxpop.showing import printable, words_first
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -47,15 +47,13 @@ def _summary(saved: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
 def _release(release: "Release", first: int) -> tuple[str, list[Any], list[str]]:
     from voxpop.cli import report
 
-    grams = list(islice(release.each_gram(), first))
-    return report.count(release), [list(gram) for gram in grams], [report.printable(gram) for gram in grams]
+    grams = words_first(release.each_gram())[:first]
+    return report.count(release), [list(gram) for gram in grams], [printable(gram) for gram in grams]
 
 
 def _model(model: "SequenceModel", first: int) -> tuple[str, list[Any], list[str]]:
     """Return the first grams of a model with their noisy counts; a dot marks the end of a sequence."""
-    from voxpop.cli import report
-
     rows = model.to_polars().head(first).select("gram", "ends", "count").to_dicts()
-    lines = [f"{row['count']:>12,}  {report.printable(row['gram'])}{' .' if row['ends'] else ''}" for row in rows]
+    lines = [f"{row['count']:>12,}  {printable(row['gram'])}{' .' if row['ends'] else ''}" for row in rows]
     noun = f"gram{'' if len(model) == 1 else 's'}"
     return f"A model of {len(model):,} {noun} with noisy counts; a dot is the end of a sequence.", rows, lines

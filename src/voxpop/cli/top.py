@@ -56,7 +56,8 @@ def top(
 
 
 def _report(ranking: "Ranking", *, as_json: bool) -> None:
-    from voxpop.cli.report import json_line, printable, promise, promised
+    from voxpop.cli.report import json_line, promise, promised
+    from voxpop.showing import printable
 
     grams = [list(gram) for gram in ranking.each_gram()]
     if as_json:

@@ -145,6 +145,13 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus(kind={self.kind!r}, private)"
 
+    def _repr_html_(self) -> str:
+        """Return for a notebook what may be said, which is nothing about anybody: not even how many there are."""
+        from voxpop.showing import card
+
+        line = "What people hold is private: a corpus shows nothing of it, neither users nor how many there are."
+        return card(f"Corpus of {self.kind}", [line, "Hand it to a mechanism: vp.SetUnion().release(corpus, budget)."])
+
 
 if TYPE_CHECKING:
     _contract: type[Engine] = Corpus

@@ -9,6 +9,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
+from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class CountsPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class CountsPlan(Printed):
     """What `Counts.plan` returns: every number that will run, before any private data is read.
 
     Attributes:

@@ -36,6 +36,7 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `unique_items.py` | how much weight the items that only one user holds can have |
 | `gumbel_noise.py` | gumbel noise in whole cells |
 | `peeling.py` | what it costs to pick the largest counts one after the other, by exponential mechanisms |
+| `in_words.py` | what a guarantee means to whoever must judge it |
 """
 
 from importlib import import_module
@@ -77,10 +78,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -155,6 +155,12 @@ class Tally:
     def __repr__(self) -> str:
         return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
 
+    def _repr_html_(self) -> str:
+        """Return guarantee and error, and the grams of most users, for a notebook."""
+        from voxpop.release.boxes import tally_box
+
+        return tally_box(self)
+
     @property
     def _places(self) -> dict[Any, int]:
         return dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))

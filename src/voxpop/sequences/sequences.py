@@ -77,7 +77,7 @@ class Sequences:
     max_length: int = 20
     max_gram: int = 5
     combine: Literal["sample", "concatenate"] = "sample"
-    alphabet: "Iterable[str] | Release | str | None" = field(default=None, repr=False)
+    alphabet: "Iterable[str] | Release | Literal['find'] | None" = field(default=None, repr=False)
     consistency: Literal["balanced", "published"] = "balanced"
     leaves: Literal["auto", "all", "threshold"] = "auto"
     tree: Literal["auto", "contexts", "grams"] = "auto"

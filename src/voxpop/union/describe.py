@@ -33,7 +33,7 @@ def users_table(plan: dict[str, Any]) -> list[str]:
     return [
         "Users who must hold an item for it to be released with probability",
         *table(_user_rows(plan)),
-        "(each of those users holding that many items, all as rare as this one)",
+        "(each row is for users who hold so many items each, none of them held by more people)",
     ]
 
 

@@ -9,6 +9,7 @@ from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
 from voxpop.rounds.holders import check_holders, users_needed_rows
 from voxpop.rounds.plan import RoundPlan
+from voxpop.showing import Printed
 from voxpop.union.promised import promised_numbers
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class UnionPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class UnionPlan(Printed):
     """What `SetUnion.plan` returns: every number that will run, before any data is read.
 
     Attributes:

@@ -83,7 +83,7 @@ class SetUnion:
     """
 
     limit: int | None = None
-    weighting: str | Weighting = ADAPTIVE
+    weighting: Literal["adaptive", "count", "weighted", "l1-descent", "l2-descent"] | Weighting = ADAPTIVE
     noise: Literal["gaussian", "laplace"] = "gaussian"
     alpha: float | None = None
     rounds: int = 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from voxpop.arrow import string_array
+from voxpop.choices import TextTokenizer
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.reading.columns import Batches, Rows, checked_users
@@ -32,7 +33,7 @@ def read(
     tokens: str | None = None,
     items: str | list[str] | None = None,
     sequence: str | None = None,
-    tokenizer: Any = "words",
+    tokenizer: TextTokenizer = "words",
     sentences: bool = False,
     progress: bool | None = None,
     memory: str | int | None = None,

@@ -29,8 +29,8 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         needed=_needed(plan),
         about=_about(plan),
         curves=curves,
-        curves_note="One line for each number of items that every holder holds, all as rare as this one: whoever holds "
-        "many gives each of them less weight.",
+        curves_note="One line for each number of items that the holders hold, none of them held by more people. "
+        "Whoever holds many items gives each of them less weight.",
         grids=[_rounds(plan)],
     )
 
@@ -64,7 +64,7 @@ def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
 
 def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
     rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
-    return whole(rows[0]["users"]), f"for 90 %, each holding {OTHERS} as rare"
+    return whole(rows[0]["users"]), f"for 90 %, if each holds {OTHERS} items"
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
@@ -75,7 +75,7 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         "Holders that an item needs",
         ["items of each holder", *(f"{100 * probability:g} %" for probability in probabilities)],
         [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
-        "Each holder holding that many items, all as rare as this one."
+        "Each row is for holders of so many items each, none of them held by more people."
         + (" In the last round alone: earlier rounds can only help." if len(plan["round_plans"]) > 1 else ""),
     )
 

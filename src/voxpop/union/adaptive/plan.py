@@ -9,6 +9,7 @@ from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
 from voxpop.rounds.plan import RoundPlan
+from voxpop.showing import Printed
 from voxpop.union.promised import promised_numbers
 from voxpop.weighting.rule import CalibratedRule
 
@@ -41,8 +42,8 @@ class AdaptiveRound:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class AdaptivePlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class AdaptivePlan(Printed):
     """What `SetUnion.plan` returns by default: every number that will run, before any data is read.
 
     Attributes:

@@ -4,7 +4,7 @@ from math import ceil, floor, hypot, log, log2, sqrt
 from typing import TYPE_CHECKING
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.evidence import EvidenceRounds, any_release, novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
@@ -40,6 +40,8 @@ def plan_adaptive(
     schedule = schedule or schedule_for(limit)
     slack = many * _slack(budget.epsilon, len(schedule.shares), limit, pool)
     if budget.delta <= 2 * slack:
+        if 2 * slack >= 1.0:
+            raise too_large(budget.epsilon)
         raise BudgetError(
             f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g} with a pool of "
             f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."

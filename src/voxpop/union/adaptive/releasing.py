@@ -15,6 +15,7 @@ from voxpop.errors import InputError
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret
+from voxpop.progress import track
 from voxpop.release import Release
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _released(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release
         opening.shares, limit, ReleaseDecisions(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING
     )
     pools.draw(plan.pool, POOL)
-    for number, each in enumerate(plan.rounds):
+    for number, each in enumerate(track(plan.rounds, "releasing", lambda _: 1, None, "rounds")):
         pass_name = f"round {number + 1}/length 1"
         pools.advance(each.shares, limit, evidence_step(plan, number, secret, pass_name), pass_name)
     guarantee = replace(plan.guarantee, private=secret.private)
