@@ -30,7 +30,9 @@ def main() -> None:
     rows: list[list[object]] = [["words of half a million posts", "seconds", "ratio", "processor seconds", "ratio"]]
     for name, (wall, work) in medians.items():
         rows.append([name, f"{wall:.2f}", f"{wall / first[0]:.2f}", f"{work:.2f}", f"{work / first[1]:.2f}"])
-    note = f"Medians of {RUNS} releases each, in turns, at epsilon 3, delta e^-10, limit 100. The machine was busy with "
+    note = (
+        f"Medians of {RUNS} releases each, in turns, at epsilon 3, delta e^-10, limit 100. The machine was busy with "
+    )
     note += "other work, so seconds on the clock are too many; compare ratios."
     table("The release step of set union", rows, "speed_union", note)
 
