@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, text_buffers
+from voxpop.corpus.holdings import item_names
 from voxpop.corpus.pool_batches import Batch
 from voxpop.corpus.pool_users import PoolUsers
-from voxpop.corpus.pools import ITEMS_AT_ONCE, item_names
+from voxpop.corpus.pools import ITEMS_AT_ONCE
 from voxpop.errors import InternalError
 from voxpop.spark.frames import Arrays, laid_together, texts_of
 from voxpop.spark.messages import Message, as_table, received, spread, written
