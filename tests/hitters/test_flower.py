@@ -26,6 +26,7 @@ from voxpop.hitters.node import node_votes
 from voxpop.hitters.prefix import Prefix
 from voxpop.hitters.trie import Trie
 from voxpop.hitters.wire import write_trie
+from voxpop.keys import Keys
 from voxpop.privacy.secret import Secret
 
 APP = Path(__file__).resolve().parent.parent.parent / "examples" / "flower"
@@ -291,9 +292,9 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert list(release) == list(whole) == ["sua", "sub", "suc", "sud"]
     assert "of no node its own sums" in release.guarantee.seen
     assert "not against the server" in release.plan.to_dict()["trust"]
-    # The server reads no table, so it cannot say how it was read.
+    # The server reads no table, so it cannot say how it was read, nor from which columns.
     plan = replace(whole.plan, aggregation="secure")
-    assert release == replace(whole, reading="", plan=plan, guarantee=plan.promise(private=False))
+    assert release == replace(whole, reading="", keys=Keys(), plan=plan, guarantee=plan.promise(private=False))
 
 
 @pytest.mark.slow

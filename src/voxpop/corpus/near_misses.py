@@ -3,16 +3,14 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.corpus.bound import distinct_sets
 from voxpop.corpus.holdings import Holdings
 
 if TYPE_CHECKING:
     from voxpop.corpus.limited.memory import MemoryLimit
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 USERS_AT_ONCE = 1 << 18
 
@@ -67,7 +65,7 @@ class NearMisses:
         holdings = self.holdings(np.empty(users, np.uint64))
         return holdings.ids, holdings.user_start
 
-    def holdings(self, user_key: NDArray[np.uint64]) -> Holdings:
+    def holdings(self, user_key: Uint64s) -> Holdings:
         """Return what every user holds of all lengths, the shortest first."""
         sizes = sum((np.diff(starts) for starts in self._starts), np.zeros(user_key.size, np.int64))
         user_start = np.concatenate([[0], np.cumsum(sizes)])

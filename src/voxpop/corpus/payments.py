@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s
 from voxpop.corpus.limited.pages import forget_pages
 from voxpop.errors import InternalError
 from voxpop.kernels.runs import candidate_runs
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from voxpop.corpus.engine import Price
     from voxpop.corpus.holdings import Holdings
 
-Int64s = NDArray[np.int64]
 POSITIONS_AT_ONCE = 1 << 21
 
 
@@ -37,7 +36,7 @@ class UserBudgets:
             raise InternalError("users came or went after some had paid; please report the call.")
         return self._left
 
-    def pay(self, price: "Price", holdings: "Holdings", wanted: NDArray[np.uint8] | None) -> Int64s:
+    def pay(self, price: "Price", holdings: "Holdings", wanted: Bytes | None) -> Int64s:
         """Let every user pay for a pass; return how far each may move the weights.
 
         Args:
@@ -59,7 +58,7 @@ class UserBudgets:
         return "UserBudgets(private)"
 
 
-def runs_of(holdings: "Holdings", wanted: NDArray[np.uint8] | None, *, whole: bool) -> Int64s:
+def runs_of(holdings: "Holdings", wanted: Bytes | None, *, whole: bool) -> Int64s:
     """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
     starts = holdings.user_start
     mask = np.empty(0, np.uint8) if wanted is None else wanted

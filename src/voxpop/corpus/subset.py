@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from voxpop.arrays import Bools, Int64s
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Candidates
 
-Int64s = NDArray[np.int64]
 LOW = 2**32 - 1
 
 
@@ -25,9 +25,9 @@ class Subset:
     rule: "Candidates"
     further: Int64s | None
 
-    def holds(self, names: Int64s) -> NDArray[np.bool_]:
+    def holds(self, names: Int64s) -> Bools:
         """Return which candidates belong to it, by their names."""
-        allowed: NDArray[np.bool_] = self.rule.estimates[names & LOW] >= self.rule.need[names >> 32]
+        allowed: Bools = self.rule.estimates[names & LOW] >= self.rule.need[names >> 32]
         if self.further is None:
             return ~allowed
         if self.further.size:

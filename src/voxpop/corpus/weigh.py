@@ -1,8 +1,8 @@
 """Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s
 from voxpop.arrow import int64_array
 from voxpop.corpus.bound import bounded_sets
 from voxpop.corpus.draws import Draws
@@ -19,10 +19,10 @@ def weigh(
     holdings: Holdings,
     shares: Shares,
     limit: int,
-    candidates: NDArray[np.uint8] | None,
+    candidates: Bytes | None,
     secret: Draws,
     pass_name: str,
-    reaches: NDArray[np.int64] | None = None,
+    reaches: Int64s | None = None,
 ) -> Histogram:
     """Return the histogram of the bounded sets: one pass over the positions.
 

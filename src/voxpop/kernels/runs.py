@@ -1,16 +1,13 @@
 """How many candidates in a row users hold."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @jit
-def candidate_runs(ids: Int32s, user_start: Int64s, wanted: NDArray[np.uint8], whole: bool) -> Int64s:
+def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) -> Int64s:
     """Return by user the most positions in a row at which it holds a candidate.
 
     Args:

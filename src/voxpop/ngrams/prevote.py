@@ -8,13 +8,11 @@ in the vote, in bands of their own.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.corpus.subset import Subset
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.candidates import Candidates
-
-Int64s = NDArray[np.int64]
 
 PRICES = (0.05, 0.025, 0.0125, 0.00625)
 """Of lengths from 2 on, as shares of what follows length 1; longer ones have no wide vote."""

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
 from voxpop.ngrams.thresholds import Votes
@@ -20,8 +20,6 @@ from voxpop.ngrams.thresholds import Votes
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 PIECES = 6
 """Most pieces into which the near misses of one band are parted, by their level."""
@@ -154,6 +152,6 @@ def near_misses(
     return places, piece_of[places]
 
 
-def sweep_cutpoints(usual: float) -> NDArray[np.float64]:
+def sweep_cutpoints(usual: float) -> Floats:
     """Return the rising cutpoints of the sweep at or below the published threshold, in sigma."""
     return np.linspace(min(LOWEST, usual), usual, CUTPOINTS, endpoint=False)

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s
 from voxpop.errors import InternalError
 from voxpop.privacy.filter import noise_for
-
-Int64s = NDArray[np.int64]
 
 WHOLE = 2**40
 """What a user has at the beginning: so many parts of the cap. Costs are whole numbers of them."""
@@ -59,7 +57,7 @@ class Price:
         """Whether it matters how many candidates in a row a user holds."""
         return self.paces is not None and len(self.paces) > 1
 
-    def costs(self, left: Int64s, holds: NDArray[np.bool_], runs: Int64s | None = None) -> Int64s:
+    def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
         """What each user pays: never more than it has left, and nothing where it holds no candidate.
 
         Args:

@@ -1,5 +1,6 @@
 """The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,9 +45,16 @@ class SparkLengthWalk:
     source.
     """
 
-    def __init__(self, state: "DataFrame", *, ordered: bool) -> None:
-        """Begin with the tokens of all partitions; `ordered` says whether they have an order."""
+    def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]", *, ordered: bool) -> None:
+        """Begin with the tokens of all partitions.
+
+        Args:
+            state: of each partition.
+            in_groups: the same users in few groups; see `voxpop.spark.groups`.
+            ordered: whether tokens have an order.
+        """
         self._state = state
+        self._in_groups = in_groups
         self._ordered = ordered
         self._length = 1
         self._size: int | None = None
@@ -78,6 +86,7 @@ class SparkLengthWalk:
             if price is not None or among is not None:
                 raise InternalError("users were to pay for a pass before words were kept; please report the call.")
             if shares.sequential:
+                self._state = self._in_groups()
                 self._order = secret.restrict(order_of(ALL_LENGTHS))
             ballot = restricted_ballot(*given, order=ALL_LENGTHS)
             self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)

@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from voxpop.errors import InputError
 from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows, with_public
 from voxpop.spark.worker import set_up, task
+from voxpop.version import installed_version
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
@@ -80,7 +82,9 @@ class Paying:
 
 
 @task
-def encode(batches: Batches, *, users: list[str], kind: str, columns: list[str], cut: dict[str, Any]) -> Answer:
+def encode(
+    batches: Batches, *, users: list[str], kind: str, columns: list[str], cut: dict[str, Any], version: str
+) -> Answer:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
@@ -89,7 +93,15 @@ def encode(batches: Batches, *, users: list[str], kind: str, columns: list[str],
         kind: of what they hold.
         columns: of it.
         cut: further arguments of `voxpop.read`, which say how it becomes tokens.
+        version: of voxpop on the driver.
+
+    Raises:
+        InputError: where it is another one here.
     """
+    if version != installed_version():
+        raise InputError(
+            f"the driver has voxpop {version}, an executor {installed_version()}. Install the same on both."
+        )
     from voxpop.corpus.reading.read import read
 
     names = [*users, *columns, *([cut["order"]] if cut.get("order") else [])]

@@ -7,15 +7,14 @@ at all to several times 1.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int64s
 from voxpop.kernels.weigh import ONE_REACH
 from voxpop.privacy.individual import MOST_REACH
 from voxpop.testing.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.testing.sensitivity import rule_of
 from voxpop.weighting.rule import RuleSetting, WeightingRule
 
-Int64s = NDArray[np.int64]
 PAIRS_AT_ONCE = 20_000
 
 
@@ -73,18 +72,18 @@ def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
     return reaches
 
 
-def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, reaches: Int64s, limit: int) -> NDArray[np.float64]:
+def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, reaches: Int64s, limit: int) -> Floats:
     """Return how far apart the two histograms of each pair end, users with these reaches, by the real kernel."""
     setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), reach=MOST_REACH)
     setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
     larger = _weighed(crowds, weighting_rule, setting, crowds.sets, reaches)
     smaller = _weighed(crowds, weighting_rule, setting, crowds.sets[:, 1:], reaches[:, 1:])
-    apart: NDArray[np.float64] = np.linalg.norm((larger - smaller) / setting.unit, axis=1)
+    apart: Floats = np.linalg.norm((larger - smaller) / setting.unit, axis=1)
     return apart
 
 
 def _weighed(
-    crowds: Crowds, weighting_rule: WeightingRule, setting: RuleSetting, sets: NDArray[np.bool_], reaches: Int64s
+    crowds: Crowds, weighting_rule: WeightingRule, setting: RuleSetting, sets: Bools, reaches: Int64s
 ) -> Int64s:
     pair, _, item = np.nonzero(sets)
     starts = np.concatenate([[0], np.cumsum(sets.sum(axis=2).ravel())]).astype(np.int64)

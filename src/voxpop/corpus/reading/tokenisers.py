@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
+from voxpop.choices import TokenizerName
 from voxpop.corpus.reading.failures import quieten
 from voxpop.errors import InputError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Tokenise = Callable[[pa.Array], pa.Array]
 """From large_string texts to large_list<large_string>, one list per text."""
 
-NAMES = ("words", "whitespace", "characters")
+NAMES = get_args(TokenizerName)
 
 
 def list_tokeniser(tokenizer: Any) -> Tokenise | None:
