@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from voxpop.errors import InputError
+from voxpop.segmenting import URL, unicode_words
 
-URL = r"(?:https?://|www\.)\S+"
-NAMES = ("words", "whitespace", "characters")
+NAMES = ("words", "unicode", "whitespace", "characters")
 _URL = re.compile(URL)
 # The corpus asks Unicode what white space is; Python's own patterns add four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")
@@ -36,8 +36,8 @@ class Cutter:
     """A tokeniser for one text at a time, which can be pickled.
 
     Args:
-        tokenizer: what `voxpop.read` was given: "words", "whitespace", "characters", a compiled regular expression or a
-            callable on lists of texts; None where texts already are lists of tokens.
+        tokenizer: what `voxpop.read` was given: "words", "unicode", "whitespace", "characters", a compiled regular
+            expression or a callable on lists of texts; None where texts already are lists of tokens.
 
     Raises:
         InputError: for anything else.
@@ -88,6 +88,7 @@ def _normal(text: str) -> str:
 
 _CUTTERS: dict[str, Callable[[str], list[str]]] = {
     "words": _words,
+    "unicode": unicode_words,
     "whitespace": re.compile(r"(?:\S|[\x1c-\x1f])+").findall,
     "characters": _characters,
 }
