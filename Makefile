@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .PHONY: help demo docs pictures notebook test check lint types exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
-	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel
+	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -29,7 +29,7 @@ $(VENV)/.installed-docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group docs
 	touch $@
 
-demo: $(STAMP)  ## release a private vocabulary from the text of Python's own standard library
+demo: $(STAMP)  ## release private phrases from the text of Python's own standard library
 	$(BIN)/voxpop demo
 
 test: $(VENV)/.installed-test  ## run the test suite
@@ -86,7 +86,7 @@ $(VENV)/.installed-browser: $(VENV)/.installed-test
 	$(BIN)/python -m pip install --quiet --group browser
 	touch $@
 
-browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get install chromium, or VOXPOP_CHROMIUM=path)
+browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get install chromium poppler-utils, or VOXPOP_CHROMIUM=path)
 	$(BIN)/python -m pytest -q -m browser tests/browser
 
 audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search of ten million neighbouring pairs
@@ -147,6 +147,9 @@ audit-dependencies: $(VENV)/.installed-supply  ## known faults of the locked dep
 
 wheel: $(VENV)/.installed-supply  ## build the wheel twice and compare the bytes
 	$(BIN)/python -m tools.wheel
+
+wheels-tried: $(VENV)/.installed-supply  ## try the wheel in clean environments: each Python here, newest and oldest dependencies
+	$(BIN)/python -m tools.wheels_tried out/wheels
 
 clean:  ## remove what was made
 	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,12 +1,14 @@
 """Take the pictures of docs/guides/report.md: a report of a release, in headless Chromium.
 
-Usage: python -m benchmarks.report_screenshots FOLDER, where FOLDER holds what `NGrams` released from reddit_posts.
-Needs playwright, pillow and chromium (`make browser`).
+Usage: python -m benchmarks.report_screenshots FOLDER, where FOLDER holds what `NGrams`
+released from reddit_posts. Needs playwright, pillow, chromium and pdftoppm (`make browser`).
 """
 
 import io
 import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
@@ -29,6 +31,7 @@ def main() -> None:
         dark = opened(browser, page, "dark")
         save("report-dark.png", [seen(dark, "#explorer", "#completions")])
         phone = opened(browser, page, "light", **PHONE)
+        save("report-paper.png", paper(top))
         save("report-phone.png", [phone_at(phone, name) for name in ("#top", "#needed", "#explorer", "#completions")])
         browser.close()
 
@@ -52,6 +55,15 @@ def seen(tab, first, last):
     boxes = [tab.locator(name).bounding_box() for name in (first, last)]
     height = boxes[1]["y"] + boxes[1]["height"] - boxes[0]["y"]
     return tab.screenshot(full_page=True, clip={"x": 0, "y": boxes[0]["y"], "width": 1280, "height": height})
+
+
+def paper(tab):
+    """Return pages of the report as it is printed: the first, and the last, which is signed."""
+    with tempfile.TemporaryDirectory() as folder:
+        tab.pdf(path=f"{folder}/report.pdf", prefer_css_page_size=True)
+        subprocess.run(["pdftoppm", "-r", "70", "-png", f"{folder}/report.pdf", f"{folder}/page"], check=True)
+        printed = sorted(Path(folder).glob("page*.png"))
+        return [printed[place].read_bytes() for place in (0, -1)]
 
 
 def phone_at(tab, name):

@@ -10,6 +10,7 @@ from pygments.token import Generic
 from sphinx.application import Sphinx
 
 import voxpop
+from voxpop.release.report.palette import palette
 
 DOCS = Path(__file__).resolve().parent
 MARKER = "<!-- all public names -->"
@@ -57,8 +58,8 @@ html_copy_source = False
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#1d5f8a", "color-brand-content": "#1d5f8a"},
-    "dark_css_variables": {"color-brand-primary": "#7fbfe6", "color-brand-content": "#7fbfe6"},
+    f"{theme}_css_variables": dict.fromkeys(("color-brand-primary", "color-brand-content"), palette(theme)["accent"])
+    for theme in ("light", "dark")
 }
 
 

@@ -14,7 +14,10 @@ SOURCE = Path(voxpop.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS = {
     "errors": 0,
+    "choices": 0,
+    "showing": 0,
     "mechanisms": 0,
+    "arrays": -1,
     "arrow": 0,
     "objects": 1,
     "spelling": 1,
@@ -169,6 +172,16 @@ def test_package_tables_name_what_is_there(package):
     assert named(package) == there(package), "run `python tools/package_tables.py`"
 
 
+def test_the_readme_of_benchmarks_lists_every_command():
+    """Whatever can be run there has a row."""
+    root = SOURCE.parents[1] / "benchmarks"
+    runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
+    commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
+    listed = set(re.findall(r"benchmarks(?:\.\w+)+", (root / "README.md").read_text()))
+    assert commands - listed == set()
+    assert len(commands) > 20
+
+
 def test_the_design_page_names_every_part():
     """The table of docs/design has a row for each package."""
     page = (SOURCE.parents[1] / "docs" / "design" / "README.md").read_text()
@@ -178,9 +191,9 @@ def test_the_design_page_names_every_part():
 
 @pytest.mark.parametrize("path", MODULES, ids=ident)
 def test_one_file_imports_numba_and_one_makes_randomness(path):
-    """Numba comes in through kernels/_jit.py, randomness of releases and keys of masks through a file each."""
+    """Numba and its cache come in through kernels/, randomness of releases and keys of masks through a file each."""
     roots = {name.split(".")[0] for name in imported(path)}
-    if ident(path) != "kernels/_jit.py":
+    if ident(path) not in ("kernels/_jit.py", "kernels/_overload_files.py"):
         assert "numba" not in roots
     if part(path) not in ("datasets", "testing") and ident(path) not in RANDOM_FILES:
         assert not roots & RANDOMNESS

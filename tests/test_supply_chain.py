@@ -7,6 +7,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.version import Version
 from tools.licences import FORBIDDEN, PAGE, required
+from tools.wheels_tried import relative_links
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -42,3 +43,41 @@ def test_licences_are_listed_and_fit():
     for name, said in licences.items():
         assert f"| {name} |" in listed, f"{name} is not on docs/licences.md: make licences"
         assert not FORBIDDEN.search(said)
+
+
+def test_the_long_description_needs_no_checkout():
+    """An index shows README.md with whole addresses: what the build puts in leaves no relative link or picture."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]
+    text = (ROOT / "README.md").read_text()
+    assert relative_links(text)
+    for each in build["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(each["pattern"], each["replacement"], text)
+    assert relative_links(text) == []
+    assert re.search(r"\(https://[^)]*/raw/main/docs/pictures/overview\.svg\)", text)
+
+
+def test_links_of_the_project_have_one_address():
+    """Every place that names the repository names the same one."""
+    text = (ROOT / "pyproject.toml").read_text()
+    addresses = set(re.findall(r"https://([\w.-]+)", text))
+    assert len(addresses) == 1
+    assert PROJECT["urls"].keys() >= {"Homepage", "Documentation", "Changelog"}
+
+
+def test_every_export_has_an_extra():
+    """Each library that an export or an engine needs can be asked for by name."""
+    extras = PROJECT["optional-dependencies"]
+    needed = {
+        "spark",
+        "flower",
+        "sql",
+        "databases",
+        "pandas",
+        "scikit-learn",
+        "tokenizers",
+        "spacy",
+        "gensim",
+        "duckdb",
+    }
+    assert needed <= extras.keys()
+    assert all(Requirement(each).specifier for names in extras.values() for each in names)

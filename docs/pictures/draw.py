@@ -12,11 +12,13 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from scipy.special import ndtr
 
 import voxpop as vp
+from voxpop.release.report.palette import palette
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results"
-OURS, THEIRS, OTHER, ACCENT, INK, PALE = "#1d5f8a", "#9aa5b1", "#c9d1d9", "#d9822b", "#22303c", "#eef3f7"
-SHADES = ["#9cc3dd", "#5f9dc4", "#1d5f8a", "#0c3552"]
+OURS, THEIRS, ACCENT = (palette()[name] for name in ("bar", "third", "second"))
+OTHER, INK, PALE = "#c9d1d9", "#22303c", "#eef3f7"
+SHADES = ["#9cc3dd", "#5f9dc4", OURS, "#0c3552"]
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -137,7 +139,9 @@ def users_needed() -> plt.Figure:
         reached = {plan.holders(float(chance), items=10): chance for chance in chances}  # whole users: the best of each
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
-        xlabel="users who hold the item, each with nine others as rare", ylabel="probability of release", xlim=(0, 140)
+        xlabel="users who hold the item and nine others, none more common",
+        ylabel="probability of release",
+        xlim=(0, 140),
     )
     plot.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
     plot.grid(axis="y", alpha=0.25)

@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-Texts = tuple[NDArray[np.uint8], NDArray[np.int64]]
+from voxpop.arrays import Int32s, Texts
+
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""Arrow's names of floats; whole numbers are called alike. Asking Arrow needs pandas where it is older than 22."""
 
 
 def text_buffers(texts: pa.Array) -> Texts:
@@ -26,7 +29,7 @@ def text_buffers(texts: pa.Array) -> Texts:
     return bytes_, starts if starts.size else np.zeros(1, np.int64)
 
 
-def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
+def int_codes(dictionary: pa.DictionaryArray) -> Int32s:
     """Return the codes of a dictionary array, -1 for null."""
     indices = dictionary.indices
     return numbers_of(indices, missing=-1).astype(np.int32, copy=False)
@@ -42,7 +45,7 @@ def numbers_of(array: pa.Array, missing: int = 0) -> NDArray[Any]:
         raise TypeError(f"Expected an array of numbers, got one of {array.type}.")
     if array.null_count:
         array = array.fill_null(missing)
-    kind = np.dtype(array.type.to_pandas_dtype())
+    kind = np.dtype(_FLOATS.get(str(array.type), str(array.type)))
     values = array.buffers()[1]
     if values is None or not len(array):
         return np.empty(0, kind)

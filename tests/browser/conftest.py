@@ -24,6 +24,13 @@ FLAGS = [
     "--disable-sync",
 ]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+SAID = {
+    "title": "Phrases of the forum",
+    "dataset": "Forum posts of 2026",
+    "purpose": "Completions in the mobile keyboard",
+    "operator": "Ann Example",
+    "date": "2026-11-22",
+}
 PHRASES = {
     ("thank", "you", "for", "your", "help"),
     ("thank", "you", "for", "all"),
@@ -72,7 +79,18 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return saved reports by name."""
     home = tmp_path_factory.mktemp("reports")
     union = vp.SetUnion(limit=10).plan(vp.Budget(4, 1e-7))
-    nasty = ["<img src=x onerror=alert(1)>", "=1+1", "New York", "evil\u202etxt", 'quo"te', "</script>", "tea"]
+    nasty = [
+        "<img src=x onerror=alert(1)>",
+        "=1+1",
+        "New York",
+        "evil\u202etxt",
+        'quo"te',
+        "</script>",
+        "tea",
+        "",
+        "  ",
+        "42",
+    ]
     releases = {
         "phrases": release_of(closed(PHRASES), phrases_plan()),
         "items": release_of([(each,) for each in nasty], union, reading="items"),
@@ -82,10 +100,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, release in releases.items():
         release.save(home / name)
+    signed = release_of(closed(PHRASES), phrases_plan(), vp.Guarantee(8, 1e-7))
+    signed.save(home / "signed", **SAID)
     corpus = vp.read(_visits(), user="who", sequence="pages")
     model = vp.Sequences(max_length=5, max_gram=3, alphabet=["home", "news", "sport"]).release(corpus, vp.Budget(2))
     model.save(home / "sequences")
-    return {name: home / name / "report.html" for name in (*releases, "sequences")}
+    return {name: home / name / "report.html" for name in (*releases, "signed", "sequences")}
 
 
 def _many() -> set[tuple[str, ...]]:
@@ -118,6 +138,11 @@ class Opened:
         script = "all => all.sort((a, b) => a.dataset.place - b.dataset.place).map(e => e.firstChild.textContent)"
         found: list[str] = self.page.eval_on_selector_all(f"{box} .item", script)
         return found
+
+    def numbers(self, box: str = "#list") -> list[int]:
+        """Return the numbers beside the phrases that can be seen."""
+        script = "all => all.sort((a, b) => a.dataset.place - b.dataset.place).map(e => e.lastChild.textContent)"
+        return [int(each.replace(",", "")) for each in self.page.eval_on_selector_all(f"{box} .item", script)]
 
     def offers(self) -> list[tuple[str, str, int]]:
         """Return what the completions box offers: context, token, number."""

@@ -5,11 +5,16 @@ The fixture `opened` fails a test whose page logged anything or asked for anythi
 
 import csv
 import json
+import re
+import shutil
+import subprocess
 import time
+from collections import Counter
 
 import pytest
 
 import voxpop as vp
+from voxpop.showing import words_first
 
 pytestmark = pytest.mark.browser
 
@@ -56,6 +61,8 @@ def test_lengths_and_first_tokens_filter(opened, reports):
     grams = list(vp.load(reports["phrases"].parent))
     report.page.click("#lengths button:text-is('3')")
     assert report.rows() == [" ".join(gram) for gram in grams if len(gram) == 3]
+    firsts = dict(zip(report.rows("#first-list"), report.numbers("#first-list"), strict=True))
+    assert firsts == Counter(gram[0] for gram in grams if len(gram) == 3)
     report.page.click("#first-list .item:has-text('you')")
     assert report.rows() == [" ".join(gram) for gram in grams if len(gram) == 3 and gram[0] == "you"]
     report.page.click("#chosen-first")
@@ -80,7 +87,7 @@ def test_sorting(opened, reports):
 def test_downloads(opened, reports, tmp_path):
     """What is shown is saved: CSV that spreadsheets do not compute, JSON and text to the letter."""
     report = opened("items")
-    items = vp.load(reports["items"].parent).to_list()
+    items = [item for (item,) in words_first(vp.load(reports["items"].parent).each_gram())]
     saved = {}
     for name in ("csv", "json", "text"):
         with report.page.expect_download() as download:
@@ -211,17 +218,103 @@ def test_completions_are_taken(opened):
     assert page.evaluate("document.activeElement.id") == "prompt"
 
 
-@pytest.mark.parametrize("name", ["phrases", "items", "sequences", "seeded", "empty"])
+ORPHANS = """() => [".cards", ".columns"].filter(name => {
+    const rows = new Map();
+    for (const each of document.querySelector(name).children) {
+        const top = Math.round(each.getBoundingClientRect().top);
+        rows.set(top, (rows.get(top) || 0) + 1);
+    }
+    return new Set(rows.values()).size > 1;
+})"""
+
+
+@pytest.mark.parametrize("name", ["phrases", "items", "sequences", "seeded", "empty", "signed"])
 def test_pages_fit_their_width(opened, name):
-    """No kind of report scrolls sideways, down to the narrowest phone; every button and field has a name."""
+    """No kind of report scrolls sideways or leaves a card alone, at any width; every button and field has a name."""
     page = opened(name).page
-    for width in (1280, 768, 390, 320):
+    for width in (1600, 1280, 1024, 900, 820, 768, 600, 480, 390, 360, 320):
         page.set_viewport_size({"width": width, "height": 800})
         page.wait_for_timeout(50)
         assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(ORPHANS) == [], width
     named = "all => all.every(e => !e.offsetParent || e.getAttribute('aria-label') || e.textContent.trim())"
     assert page.eval_on_selector_all("button", named)
     assert page.eval_on_selector_all("input", "all => all.every(e => e.labels.length > 0)")
+
+
+def test_words_come_before_punctuation(opened):
+    """What begins with a letter stands first, then numbers, then the rest; blanks can be seen."""
+    report = opened("items")
+    shown = report.rows()
+    assert shown[0][0].isalpha()
+    assert shown.index("tea") < shown.index("42") < shown.index("=1+1")
+    assert {"empty", "U+0020U+0020"} <= {*shown}
+    report.page.click("[data-sort=text]")
+    assert report.rows() == shown[::-1]
+
+
+def test_a_search_keeps_what_it_finds_in_view(opened):
+    """From anywhere on the page, `/` and typing bring the search and five rows of its list into the window."""
+    page = opened("phrases", viewport={"width": 1280, "height": 620}).page
+    for scroll in (0, 100_000):
+        page.evaluate(f"scrollTo(0, {scroll})")
+        page.keyboard.press("/")
+        page.keyboard.type("thank")
+        box = page.locator("#search").bounding_box()
+        fifth = page.locator("#list .item >> nth=4").bounding_box()
+        assert box["y"] > 50
+        assert fifth["y"] + fifth["height"] <= 620
+        page.press("#search", "Escape")
+        page.evaluate("document.activeElement.blur()")
+
+
+def test_search_and_lengths_apply_to_first_tokens(opened, reports):
+    """The list of first tokens counts what search and lengths leave, and leaves out what begins nothing."""
+    report = opened("phrases")
+    report.page.fill("#search", "you")
+    fits = [gram for gram in vp.load(reports["phrases"].parent) if "you" in " ".join(gram)]
+    firsts = dict(zip(report.rows("#first-list"), report.numbers("#first-list"), strict=True))
+    assert firsts == Counter(gram[0] for gram in fits)
+
+
+def test_a_legend_names_what_has_a_bar(opened):
+    """Every part of the budget in the legend has a bar, and the other way round."""
+    page = opened("phrases").page
+    names = page.eval_on_selector_all(".legend .swatch", "all => all.map(e => e.className.replace('swatch ', ''))")
+    assert sorted(names) == ["forecast", "unused", "vote"]
+
+
+def test_a_signed_report_says_what_is_signed(opened):
+    """The operator's words stand on top and above the signature; caution is amber."""
+    page = opened("signed").page
+    assert page.inner_text("h1").startswith("Phrases of the forum")
+    assert "Ann Example" in page.inner_text("dl.about")
+    assert "Phrases of the forum" in page.inner_text(".signature")
+    assert "Epsilon 8 is large" in page.inner_text(".caution")
+    amber = page.eval_on_selector(".statement", "e => getComputedStyle(e).color")
+    assert amber == "rgb(138, 75, 8)"
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
+def test_on_paper(opened, tmp_path):
+    """A4, settings open, no heading alone at the foot of a page, and the signature with its table on one page."""
+    page = opened("signed").page
+    page.wait_for_selector("#chart-curves svg", state="attached")
+    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    info = subprocess.run(["pdfinfo", tmp_path / "report.pdf"], capture_output=True, text=True, check=True).stdout
+    assert "(A4)" in info
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, check=True
+    ).stdout
+    pages = [each.strip("\n").splitlines() for each in text.decode().split("\f") if each.strip()]
+    assert len(pages) <= 8
+    headings = {each.strip() for each in page.locator("h2, h3").all_inner_texts()}
+    assert len(headings) > 8
+    assert all(lines[-1].strip() not in headings for lines in pages)
+    assert any(re.search(r"max length +5$", line) for lines in pages for line in lines)
+    [last] = [lines for lines in pages if any("Signature" in line for line in lines)]
+    assert any("What is signed" in line for line in last)
+    assert any("release.parquet" in line for line in last)
 
 
 def test_charts_are_drawn(opened):

@@ -1,5 +1,6 @@
 """`voxpop items` and `voxpop demo`, from end to end."""
 
+import datetime
 import json
 import subprocess
 import sys
@@ -141,7 +142,7 @@ def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
 
 @pytest.mark.jit
 def test_demo(tmp_path):
-    """The demo releases common words of the standard library, says so, and stays within its 20 seconds."""
+    """The demo releases phrases of the standard library, completes some, and stays within its 20 seconds."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from voxpop.cli import main; sys.exit(main(['demo']))"],
@@ -154,22 +155,58 @@ def test_demo(tmp_path):
     print(f"voxpop demo: {seconds:.1f} s")
     assert (done.returncode, done.stderr) == (0, "")
     assert seconds < 60
-    release = vp.load(tmp_path / "demo-vocabulary")
+    release = vp.load(tmp_path / "demo-phrases")
     assert len(release) > 50
-    assert "the" in release
+    assert ("the",) in release
+    assert max(map(len, release)) >= 3
     assert "one module = one user" in done.stdout
-    assert f"Released {len(release):,} items." in done.stdout
+    assert f"Released {len(release):,} grams" in done.stdout
     assert "any one module" in done.stdout
-    assert f"Saved to {tmp_path / 'demo-vocabulary'}" in done.stdout
+    assert f"Saved to {tmp_path / 'demo-phrases'}" in done.stdout
+    assert "standard library" in (tmp_path / "demo-phrases" / "report.html").read_text()
+    shown = done.stdout.split("The longest:\n")[1].split("\n\n")[0].splitlines()
+    assert {tuple(line.split()) for line in shown} <= {*release}
+    assert max(map(len, release)) == len(shown[0].split())
+    for line in done.stdout.split("by what was released:\n")[1].split("\n\n")[0].splitlines():
+        begun, _, offers = line.strip().partition(" ... ")
+        assert [each.token for each in release.complete([*begun.split()], 5)] == offers.split(", ")
 
 
-@pytest.mark.jit
 def test_demo_for_machines(voxpop, tmp_path):
     """`demo --json -o` prints one object and saves where it was told."""
     content = voxpop("demo", "--json", "-o", "here").json
     assert content["released"] == len(vp.load(tmp_path / "here"))
     assert content["data"].endswith("one module = one user")
     assert content["guarantee"]["private"] is True
+
+
+SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--operator", "Ann"]
+
+
+def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
+    """Options of the command, the day, and a word about the ledger that was not charged."""
+    out = voxpop("items", *CALL, "-o", "words", *SAID).out
+    assert "Ledger: none was charged" in out
+    about = vp.load(tmp_path / "words").about
+    assert (about.title, about.dataset, about.purpose, about.operator) == ("Words", "Posts", "keyboard", "Ann")
+    assert about.date == datetime.date.today().isoformat()
+    assert "title" in voxpop("items", *CALL, "-o", "other", "--title", "x" * 501).complaint
+
+
+def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
+    """The entry stands in output and report."""
+    voxpop("ledger", "init", "team.json", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
+    out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.json", "--dataset", "Posts").out
+    assert 'Ledger: entry 1 of "Posts".' in out
+    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "Posts"'
+
+
+def test_large_numbers_are_called_large(voxpop, posts):
+    """Epsilon 50 and delta 0.01 do not pass without a word."""
+    numbers = ["--epsilon", 50, "--delta", 0.01, "--weighting", "weighted"]
+    out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
+    assert "Careful: Epsilon 50 protects hardly anybody" in out
+    assert "Careful: Delta 0.01 is large" in out
 
 
 def test_set_only_accounting_and_its_cap_reach_the_mechanism(voxpop, posts):

@@ -45,12 +45,8 @@ def test_words_follow_each_other_in_the_text(text):
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=4))
 def test_readers_exports_and_completions_cut_alike(texts):
     """A corpus, an exported vocabulary and what somebody types."""
-    corpus = vp.read(
-        pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]}),
-        user="who",
-        text="text",
-        tokenizer="unicode",
-    )
+    table = pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]})
+    corpus = vp.read(table, user="who", text="text", tokenizer="unicode")
     words = corpus.vocabulary.to_pylist()
     for number, text in enumerate(["x", *texts]):
         own = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]]

@@ -9,6 +9,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from importlib.resources import files
 from math import exp
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -17,10 +18,12 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.ngrams.lengths import LengthRun
+from voxpop.privacy import in_words
 from voxpop.release.grams import SCHEMA
 from voxpop.release.report import about_ngrams, about_union, report_of, words
 from voxpop.release.report.chances import optimal_chance, share_of, threshold_chance, users_for, voting_chance
 from voxpop.release.report.page import json_for_html
+from voxpop.release.report.palette import palette
 from voxpop.release.report.stories import story_of
 from voxpop.release.stored_plan import StoredPlan
 
@@ -250,7 +253,7 @@ def test_bounds_are_rounded_up(number):
 @given(st.floats(0, 1))
 def test_shares_are_rounded_up(share):
     """A share in per cent is never below the share, and 100 % only where nothing is excluded."""
-    shown = words.percent_at_most(share)
+    shown = in_words.percent_at_most(share)
     if shown.startswith("just"):
         assert share < 1
     else:
@@ -259,27 +262,130 @@ def test_shares_are_rounded_up(share):
         assert shown != "100 %" or share == 1
 
 
-@given(st.floats(0.01, 8), st.floats(0, 0.2), st.floats(0, 1))
-def test_detection_bound_is_that_of_the_worst_mechanism(epsilon, delta, alarms):
-    """The bound is reached by the four outcomes that dominate every (epsilon, delta)-private mechanism."""
+def outcomes_of_the_worst(epsilon, delta):
+    """Return the outcomes that dominate every private mechanism, each with and without the user; most telling first."""
     kept = (1 - delta) / (1 + exp(epsilon))
-    # (probability with the user, without), the most telling outcome first.
-    outcomes = [(delta, 0.0), (kept * exp(epsilon), kept), (kept, kept * exp(epsilon)), (0.0, delta)]
-    found = left = 0.0
-    left = alarms
-    for with_user, without in outcomes:
-        part = 1.0 if without <= left else left / without
-        found, left = found + part * with_user, max(0.0, left - part * without)
-    assume(abs(left) < 2)
-    assert words.most_detected(epsilon, delta, alarms) == pytest.approx(found, abs=1e-9)
+    return [(delta, 0.0), (kept * exp(epsilon), kept), (kept, kept * exp(epsilon)), (0.0, delta)]
 
 
-@given(st.floats(0.01, 8), st.floats(0, 0.2))
-def test_accuracy_bound_is_the_best_of_all_tests(epsilon, delta):
-    """Half of what is found and half of what is rightly left, at the best rate of false alarms."""
-    rates = [step / 4000 for step in range(4001)] + [(1 - delta) / (1 + exp(epsilon))]
-    best = max((words.most_detected(epsilon, delta, rate) + 1 - rate) / 2 for rate in rates)
-    assert words.most_accurate(epsilon, delta) == pytest.approx(best, abs=1e-9)
+@given(st.floats(0.01, 8), st.floats(0, 0.2), st.floats(0, 1))
+def test_accused_are_those_of_the_worst_mechanism(epsilon, delta, found):
+    """The bound is reached by accusing for the most telling outcomes first, until the user is found often enough."""
+    left, accused = found, 0.0
+    for with_user, without in outcomes_of_the_worst(epsilon, delta):
+        part = 0.0 if with_user == 0.0 else min(1.0, left / with_user)
+        left, accused = max(0.0, left - part * with_user), accused + part * without
+    assume(left < 1e-12)
+    assert in_words.least_accused(epsilon, delta, found) == pytest.approx(accused, abs=1e-9)
+
+
+@given(
+    st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
+)
+def test_nobody_becomes_surer_than_the_table_says(epsilon, delta, before, taken):
+    """Whatever a conclusion of the worst mechanism, if at least 100 delta of all releases suggest it."""
+    (telling, _), (likely, unlikely), *_ = outcomes_of_the_worst(epsilon, delta)
+    with_user, without = telling + taken * likely, taken * unlikely
+    assume(with_user >= 100 * delta and without > 0)
+    after = before * with_user / (before * with_user + (1 - before) * without)
+    assert after <= in_words.odds_after(epsilon, delta, before) * (1 + 1e-9)
+
+
+def test_the_table_of_odds_says_something_at_epsilon_8():
+    """Four different answers, none of them just below 100 per cent."""
+    page = page_of(release_of([("tea",)], StoredPlan({}), vp.Guarantee(8, 1e-7)))
+    shown = re.findall(r"<tr><th scope=\"row\">1 in [\d,]+</th><td>(.*?)</td>", page)
+    assert shown == ["1 in 333", "23.2 %", "96.9 %", "99.97 %"]
+    assert "accuse at least 167 in a million" in page
+    assert "1 in 100,000 releases" in page
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        (4, 1e-5, []),
+        (4.1, 1e-7, ["Epsilon 4.1 is large"]),
+        (50, 1e-2, ["Epsilon 50 protects hardly anybody", "Delta 0.01 is large"]),
+        (1, 0.5, ["It fits no number of people"]),
+        (1, 0, []),
+    ],
+)
+def test_large_numbers_are_called_large(epsilon, delta, said):
+    """Amber and words beside an epsilon above 4 or a delta above 1e-5, and no tick."""
+    guarantee = vp.Guarantee(epsilon, delta)
+    found = in_words.cautions(guarantee)
+    assert len(found) == len(said)
+    assert all(any(part in each for each in found) for part in said)
+    page = page_of(release_of([("tea",)], StoredPlan({}), guarantee))
+    assert ("✓" in page) == (not said)
+    assert ('class="caution"' in page) == bool(said)
+    assert not re.search(r"\d{1,3}(,\d{3}){4}", page)
+
+
+def test_not_private_needs_no_caution():
+    """What promises nothing is alarmed about, not cautioned."""
+    assert in_words.cautions(vp.Guarantee(50, 1e-2, private=False)) == []
+
+
+@given(st.floats(1e-12, 1e-3))
+def test_people_covered_are_those_for_whom_delta_is_small(delta):
+    """A hundredth of one over their number, or less; one more would be too many."""
+    people = in_words.people_covered(delta)
+    assert people * delta <= 0.01 * (1 + 1e-9)
+    assert (people + 1) * delta > 0.01 * (1 - 1e-9)
+
+
+SAID = {"title": "Words & phrases", "dataset": "Forum, 2026", "purpose": "keyboard", "operator": "<b>Ann</b>"}
+
+
+def test_a_report_says_what_its_operator_said(tmp_path):
+    """Title, data set, purpose, operator and day stand in page and record, come back, and change nothing else."""
+    release = release_of([("tea",), ("milk",)], PLANS["union.html"])
+    release.save(tmp_path / "said", **SAID, date="2026-11-22")
+    release.save(tmp_path / "unsaid")
+    page = (tmp_path / "said" / "report.html").read_text()
+    for shown in ("Words &amp; phrases", "Forum, 2026", "keyboard", "&lt;b&gt;Ann&lt;/b&gt;", "2026-11-22"):
+        assert shown in page
+    assert "not stated" not in page
+    assert "not stated" in (tmp_path / "unsaid" / "report.html").read_text()
+    again = vp.load(tmp_path / "said")
+    assert again.about.to_dict() == {**SAID, "date": "2026-11-22"}
+    assert again == release
+    records = [json.loads((tmp_path / name / "release.json").read_text()) for name in ("said", "unsaid")]
+    assert records[0].pop("about") == {**SAID, "date": "2026-11-22"}
+    assert records[0] == records[1]
+
+
+def test_words_can_be_added_later(tmp_path):
+    """Saving the same release again with a title needs no overwrite; another release still does."""
+    release = release_of([("tea",)], PLANS["union.html"])
+    release.save(tmp_path / "here")
+    vp.load(tmp_path / "here").save(tmp_path / "here", title="Tea")
+    loaded = vp.load(tmp_path / "here")
+    assert (loaded.about.title, len(loaded.about.date)) == ("Tea", 10)
+    with pytest.raises(vp.errors.ReleaseError, match="already holds"):
+        release_of([("milk",)], PLANS["union.html"]).save(tmp_path / "here", title="Milk")
+
+
+@pytest.mark.parametrize(
+    "said", [{"title": "two\nlines"}, {"operator": "x" * 501}, {"date": "22.11.2026"}, {"purpose": 3}]
+)
+def test_what_is_no_line_of_text_is_refused(tmp_path, said):
+    """Before anything is written."""
+    with pytest.raises(vp.errors.InputError, match=next(iter(said))):
+        release_of([("tea",)], PLANS["union.html"]).save(tmp_path / "here", **said)
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_ledger_names_its_entry(tmp_path):
+    """What was charged stands in the report of what was released."""
+    import polars as pl
+
+    corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
+    account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6))
+    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8), ledger=account).save(tmp_path / "words")
+    assert "entry 1 of &#34;drinks&#34;" in (tmp_path / "words" / "report.html").read_text()
+    assert vp.load(tmp_path / "words").about.ledger == 'entry 1 of "drinks"'
 
 
 def test_a_hundred_thousand_phrases_stay_small():
@@ -312,6 +418,20 @@ def test_chart_library_is_the_one_that_was_reviewed():
     assert len(zlib.compress(content)) < 150_000
 
 
+def test_report_site_and_pictures_have_one_palette():
+    """The accent of the report is the colour of the site, its logo and the pictures; paper has the light one."""
+    style = ASSETS.joinpath("template/style.css").read_text()
+    accent = palette()["accent"]
+    root = Path(__file__).parents[2]
+    assert f"--accent: {accent}" in style.split("@media print")[1]
+    assert accent in (root / "docs" / "_static" / "voxpop.svg").read_text()
+    for name in ("epsilon", "hitters", "phrases"):
+        assert accent in (root / "docs" / "pictures" / f"{name}.svg").read_text()
+    for name in ("docs/conf.py", "docs/pictures/draw.py"):
+        assert "palette(" in (root / name).read_text()
+        assert accent not in (root / name).read_text()
+
+
 def luminance(colour):
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -321,12 +441,11 @@ def luminance(colour):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_text_stands_out(theme):
     """Every pair of text and ground has a contrast of at least 4.5 (WCAG AA), in both themes."""
-    style = ASSETS.joinpath("template/style.css").read_text()
-    block = style.split(":root {")[1] if theme == "light" else style.split(':root[data-theme="dark"] {')[1]
-    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block.split("}")[0]))
+    colours = palette(theme)
     grounds = ("paper", "card", "sunk", "wash")
     pairs = [(ink, ground) for ink in ("ink", "soft", "accent") for ground in grounds]
     pairs += [("accent-ink", "accent"), ("bad", "bad-wash"), ("bad", "card"), ("mark-ink", "mark")]
+    pairs += [("careful", "careful-wash"), ("careful", "card"), ("careful", "paper"), ("paper", "careful")]
     for ink, ground in pairs:
         light, dark = sorted((luminance(colours[ink]), luminance(colours[ground])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground)

@@ -84,7 +84,7 @@ def _answer(
 
 
 def _line(row: dict[str, object]) -> str:
-    from voxpop.cli.report import printable
+    from voxpop.showing import printable
 
     shares = [float(str(row.pop(name))) for name in ("share", "error", "low", "high")]
     names = []

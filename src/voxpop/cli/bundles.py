@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from voxpop.cli.engines import Engine, Master
+from voxpop.cli.engines import Engine, Master, Partitions
 from voxpop.cli.options import (
     Dataset,
     Delta,
@@ -14,14 +14,17 @@ from voxpop.cli.options import (
     Json,
     LedgerFile,
     Memory,
+    Operator,
     Order,
     Output,
     Overwrite,
+    Purpose,
     Seed,
     Sequence,
     Session,
     Sources,
     Text,
+    Title,
     Tokenizer,
     Tokens,
     User,
@@ -160,6 +163,7 @@ class Place:
 
     engine: Engine = "local"
     master: Master = None
+    partitions: Partitions = None
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,22 @@ class Result:
     output: Output
     overwrite: Overwrite = False
     json: Json = False
+    title: Title = None
+    purpose: Purpose = None
+    operator: Operator = None
+
+    def said(self, dataset: str | None) -> dict[str, str]:
+        """Return what the report says of the release, as `save` takes it: what is given, and the day."""
+        from datetime import date
+
+        given = {"title": self.title, "dataset": dataset, "purpose": self.purpose, "operator": self.operator}
+        return {name: text for name, text in given.items() if text is not None} | {"date": date.today().isoformat()}
+
+    def check_said(self, dataset: str | None) -> None:
+        """Refuse what cannot stand in a report, before any work is put into it."""
+        from voxpop.release.about import NOTHING_SAID
+
+        NOTHING_SAID.stated(self.said(dataset))
 
 
 ONE_MACHINE = Place()

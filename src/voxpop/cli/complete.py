@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from voxpop.cli.options import Json, Saved
+from voxpop.showing import printable
 
 Typed = Annotated[str, typer.Argument(metavar="TEXT", help="What stands before; its last word may be a beginning.")]
 Most = Annotated[int, typer.Option("--limit", help="Most continuations.")]
@@ -27,4 +28,4 @@ def complete(folder: Saved, prompt: Typed = "", limit: Most = 10, json: Json = F
     if not found:
         typer.echo("Nothing released goes on from there.")
     for each in found:
-        typer.echo(f"  {report.printable(each.gram)}")
+        typer.echo(f"  {printable(each.gram)}")

@@ -10,6 +10,7 @@ import typer
 from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
 from voxpop.cli.options import Json, Overwrite, Saved, numbers_of
 from voxpop.cli.releasing import released
+from voxpop.errors import InputError
 
 if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
@@ -66,6 +67,8 @@ def count(
     from voxpop.release.tally_files import check_counts_target
 
     budget = spend.budget
+    if charge.dataset is not None and charge.ledger is None:
+        raise InputError("--dataset needs --ledger beside it: the data set of which ledger is charged?")
     folder = options.folder if save else None
     _, tally = released(
         lambda: check_counts_target(options.folder, overwrite=overwrite) if save else None,
@@ -74,7 +77,7 @@ def count(
         columns,
         charge,
         place,
-        "MemoryTreeWalk",
+        "Counting",
     )
     if folder is not None:
         tally.save(folder, overwrite=overwrite)
@@ -82,7 +85,8 @@ def count(
 
 
 def _report(tally: "Tally", folder: Path | None, first: int, *, as_json: bool) -> None:
-    from voxpop.cli.report import json_line, printable, promise, promised
+    from voxpop.cli.report import json_line, promise, promised
+    from voxpop.showing import printable
 
     rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
     if as_json:

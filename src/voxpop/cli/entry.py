@@ -14,6 +14,7 @@ from typing import NoReturn
 DONE, FAULT, WRONG_CALL, STOPPED, UNHEARD = 0, 1, 2, 130, 141
 LEFT_OUT = "(left out: messages of libraries may quote what was read)"
 EXHAUSTED = "memory ran out. Give --memory, such as --memory 2GiB, so that what does not fit goes to work files."
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 REPORT = (
     "this is a fault of voxpop itself. Please report it with the lines above, "
     "once you have seen that they quote nothing private."
@@ -44,6 +45,8 @@ def console() -> NoReturn:
 
     Everything is written by then; taking a hundred modules apart would only cost half a second.
     """
+    for name in BLAS_THREADS:  # before numpy is imported: threads that wait for small products cost a second
+        os.environ.setdefault(name, "1")
     code = main()
     with suppress(OSError, ValueError):
         sys.stdout.flush()

@@ -1,11 +1,14 @@
 """`voxpop export`: a saved release as one file that other software reads."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from voxpop.cli.options import Overwrite, Saved, Tokenizer
+
+if TYPE_CHECKING:
+    from voxpop.choices import Format as Formats
 
 Format = Annotated[
     str | None,
@@ -41,5 +44,6 @@ def export(
 
     cut = tokenizer_of(tokenizer)
     release = load_release(folder)
-    release.write(output, format, cut, dialect=dialect, overwrite=overwrite)
+    named = cast("Formats | None", format)  # what it does not know, it refuses itself
+    release.write(output, named, cut, dialect=dialect, overwrite=overwrite)
     typer.echo(f"Wrote {len(release):,} gram{'' if len(release) == 1 else 's'} to {output}")

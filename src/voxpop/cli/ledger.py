@@ -54,13 +54,12 @@ def account_of(ledger: Path | None, dataset: str | None, seed: int | None) -> "L
     """Return the account that a call names, or None where it names none.
 
     Raises:
-        InputError: where only one of ledger and data set is given, or a seed besides.
+        InputError: where a ledger is given and no data set, or a seed besides.
     """
-    if ledger is None and dataset is None:
+    if ledger is None:
         return None
-    if ledger is None or dataset is None:
-        given, other = ("--ledger", "--dataset") if dataset is None else ("--dataset", "--ledger")
-        raise InputError(f"{given} needs {other} beside it: which data set of which ledger is charged?")
+    if dataset is None:
+        raise InputError("--ledger needs --dataset beside it: which data set of the ledger is charged?")
     if seed is not None:
         raise InputError(
             "--seed makes a release that is not private, so no ledger can hold it. Leave out one of the two."
@@ -87,6 +86,7 @@ def _described(account: "LedgerAccount") -> dict[str, Any]:
 
 
 def _text(account: dict[str, Any]) -> str:
+    from voxpop.ledger.caps import WAYS
     from voxpop.tables import table
 
     budget, spent = account["budget"], account["spent"]
@@ -108,5 +108,5 @@ def _text(account: dict[str, Any]) -> str:
     if part > 1:
         lines.append("  nothing is left")
     else:
-        lines.append(f"  {100 * part:.3g} % used, adding up the {name} way")
+        lines.append(f"  {100 * part:.3g} % used ({WAYS[name]})")
     return "\n".join(lines)

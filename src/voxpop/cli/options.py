@@ -15,7 +15,7 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[
     float | None,
-    typer.Option(help="Probability for which epsilon need not hold, such as 1e-7.", show_default=False),
+    typer.Option(help="Probability with which the promise of epsilon may fail, such as 1e-7.", show_default=False),
 ]
 Limit = Annotated[
     int | None, typer.Option(help="Most items of one user in a round; 100 if left out.", show_default=False)
@@ -40,6 +40,14 @@ Pool = Annotated[
     typer.Option(
         help="Items of a user that adaptive rounds draw from; the limit, but at least 60.", show_default=False
     ),
+]
+AtLeast = Annotated[
+    int | None,
+    typer.Option("--at-least", help="Users below which an item stays away, but for --beta.", show_default=False),
+]
+Beta = Annotated[
+    float | None,
+    typer.Option(help="How likely an item of fewer users is released; 1e-6 if left out.", show_default=False),
 ]
 MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
 Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
@@ -111,7 +119,19 @@ LedgerFile = Annotated[
     ),
 ]
 Dataset = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Data set of the ledger that the source is.", show_default=False)
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Name of the data set: in the report, and in the ledger if one is given.",
+        show_default=False,
+    ),
+]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.", show_default=False)]
+Purpose = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="What the release is for, for the report.", show_default=False)
+]
+Operator = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Who makes the release, for the report.", show_default=False)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
 Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]
@@ -131,8 +151,8 @@ def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
         )
     if delta is None:
         raise InputError(
-            "--delta is missing: give the probability for which epsilon need not hold, such as --delta 1e-7. "
-            "It must be public and far below one over the number of users, never computed from the data; "
+            "--delta is missing: give the probability with which the promise of epsilon may fail, such as --delta "
+            "1e-7. It must be public and far below one over the number of users, never computed from the data; "
             "1e-7 to 1e-10 are usual."
         )
     return Budget(epsilon, delta)

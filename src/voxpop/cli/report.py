@@ -1,7 +1,6 @@
 """A release as people and machines read it. Everything here is a function of the release."""
 
 import json
-from math import exp
 from pathlib import Path
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any
@@ -9,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from voxpop.mechanisms import mechanism_called
+from voxpop.showing import printable, words_first
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.about import About
     from voxpop.release.release import Release
+    from voxpop.sequences.model import SequenceModel
 
 SAMPLE = 20
 WIDTH = 96
-LARGEST_EXPONENT = 700.0
 
 
 def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user", data: str | None = None) -> None:
@@ -39,11 +40,19 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
     if len(release):
         typer.echo(indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)))
     typer.echo(promise(release.guarantee, user))
-    typer.echo(f"\nSaved to {folder}; report.html there is for whoever signs it off.")
+    typer.echo(saved(folder, release.about))
 
 
-def summary(release: "Release", folder: Path) -> dict[str, Any]:
-    """Return what a machine wants to know about a saved release."""
+def saved(folder: Path, about: "About | None" = None) -> str:
+    """Say where something was saved, and which ledger paid where a data set was named."""
+    where = f"\nSaved to {folder}; report.html there is for whoever signs it off."
+    if about is None or not about.dataset:
+        return where
+    return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
+
+
+def summary(release: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
+    """Return what a machine wants to know about a saved release or model."""
     return {
         "released": len(release),
         **promised(release.guarantee),
@@ -71,15 +80,12 @@ def count(release: "Release") -> str:
 
 
 def sample(release: "Release") -> list[str]:
-    """Return up to 20 grams, evenly spaced in canonical order."""
-    number = len(release)
+    """Return up to 20 grams, evenly spaced in canonical order, of those that begin with a letter where there are 20."""
+    words = [gram for gram in release.each_gram() if gram[0][:1].isalpha()]
+    chosen = words_first(release.each_gram()) if len(words) < SAMPLE else words
+    number = len(chosen)
     places = range(number) if number <= SAMPLE else [number * place // SAMPLE for place in range(SAMPLE)]
-    return [printable(release.grams["gram"][place].as_py()) for place in places]
-
-
-def printable(gram: Any) -> str:
-    """Return a gram with everything a terminal might obey written as an escape."""
-    return " ".join("".join(map(_visible, token)) for token in gram)
+    return [printable(chosen[place]) for place in places]
 
 
 def nothing(plan: Any) -> str:
@@ -88,8 +94,8 @@ def nothing(plan: Any) -> str:
     return (
         "No item was held by enough users, and the budget is spent all the same. At this delta, what so many users\n"
         f"hold is found 9 times in 10:\n{indented(needed)}\n"
-        "(each of them holding ten items, all as rare, where users may hold several). So it takes more users or more\n"
-        "epsilon; and if there should be enough, look at the column and the tokenizer."
+        "(for users who hold ten items each, none of them held by more people). It takes more users or more epsilon.\n"
+        "If you expect that many, check that you named the right column and tokenizer."
     )
 
 
@@ -115,25 +121,12 @@ def _users_needed(plan: Any) -> int | None:
 
 def promise(guarantee: "Guarantee", user: str = "user") -> str:
     """Say what a guarantee means."""
-    return f"\nGuarantee: {guarantee}\n{indented(fill(_meaning(guarantee, user), WIDTH))}"
+    from voxpop.privacy.in_words import cautions, meaning
+
+    warned = [indented(fill(f"Careful: {each}", WIDTH)) for each in cautions(guarantee)]
+    return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
 
 
 def indented(text: str) -> str:
     """Move a text two places to the right."""
     return indent(text, "  ")
-
-
-def _meaning(guarantee: "Guarantee", user: str) -> str:
-    if guarantee.unproved:
-        return "Nothing is promised to anybody: use this to reproduce a paper, not on what people hold."
-    if not guarantee.private:
-        return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
-    factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
-    return (
-        f"Take away any one {user}, or add one, with everything it holds: the probability of anything that could be "
-        f"released becomes at most {factor} times (e^{guarantee.epsilon:g}) what it was, plus {guarantee.delta:g}."
-    )
-
-
-def _visible(letter: str) -> str:
-    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()

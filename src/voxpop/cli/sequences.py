@@ -78,6 +78,7 @@ def sequences(
     from voxpop.sequences.saving import check_model_target, save_model
 
     budget = spend.budget
+    result.check_said(charge.dataset)
     folder, model = released(
         lambda: check_model_target(result.output, overwrite=result.overwrite),
         lambda: options.planned(budget),
@@ -90,6 +91,7 @@ def sequences(
     if synthesize and model.tree.counts.sum():
         with stage("Drawing"):
             extra["synthetic.parquet"] = _parquet_of(model, synthesize, charge.seed)
+    model = model.saying(result.said(charge.dataset))
     save_model(model, folder, extra, overwrite=result.overwrite)
     _report(model, folder, options.symbols[1], as_json=result.json, synthetic=synthesize if extra else 0)
 
@@ -129,7 +131,7 @@ def _parquet_of(model: "SequenceModel", n: int, seed: int | None) -> bytes:
 
 
 def _report(model: "SequenceModel", folder: Path, spent: Any, *, as_json: bool, synthetic: int) -> None:
-    from voxpop.cli.report import json_line, promise, promised
+    from voxpop.cli.report import json_line, promise, promised, saved
     from voxpop.sequences.composition import spent_together
 
     together = None if spent is None else spent_together(spent, model)
@@ -156,4 +158,4 @@ def _report(model: "SequenceModel", folder: Path, spent: Any, *, as_json: bool, 
     typer.echo(promise(model.guarantee))
     if together is not None:
         typer.echo(f"\nWith the release that the alphabet came from, if from the same users: {together}")
-    typer.echo(f"\nSaved to {folder}; report.html there is for whoever signs it off.")
+    typer.echo(saved(folder, model.about))

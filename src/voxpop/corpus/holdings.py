@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.arrow import text_buffers
 from voxpop.corpus.draws import WORDS, Draws
 
@@ -33,29 +33,40 @@ class Holdings:
             what else is held; None elsewhere.
     """
 
-    ids: NDArray[np.int32]
-    user_start: NDArray[np.int64]
-    user_key: NDArray[np.uint64]
+    ids: Int32s
+    user_start: Int64s
+    user_key: Uint64s
     size: int
-    order: NDArray[np.int64] | None = None
-    names: NDArray[np.int64] | None = None
+    order: Int64s | None = None
+    names: Int64s | None = None
     limit: "MemoryLimit | None" = None
     words: pa.LargeStringArray | None = None
 
-    def draw_names(self, secret: Draws) -> NDArray[np.uint64] | None:
+    def draw_names(self, secret: Draws) -> Uint64s | None:
         """Return what ids stand for in draws by id, None where ids themselves do.
 
         Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
         sample, which the proof allows: a sample may be any function of the user's own items.
         """
         if self.words is not None:
-            letters, starts = text_buffers(self.words)
-            names = np.empty(len(self.words), np.uint64)
-            for first in range(0, names.size, WORDS_AT_ONCE):
-                mine = starts[first : first + WORDS_AT_ONCE + 1]
-                names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, 0]
-            return names
+            return item_names(self.words, secret, parts=1)[:, 0]
         return None if self.names is None else self.names.view(np.uint64)
 
     def __repr__(self) -> str:
         return "Holdings(private)"
+
+
+def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
+    """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
+
+    Args:
+        words: large_string (n), the items.
+        secret: source of the bits.
+        parts: how many of the two parts of 64 bits are kept, the more significant first.
+    """
+    letters, starts = text_buffers(words)
+    names = np.empty((len(words), parts), np.uint64)
+    for first in range(0, len(words), WORDS_AT_ONCE):
+        mine = starts[first : first + WORDS_AT_ONCE + 1]
+        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, :parts]
+    return names

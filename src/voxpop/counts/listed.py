@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s
 from voxpop.arrow import string_array
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 Gram = tuple[str, ...]
-Bools = NDArray[np.bool_]
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,3 +90,8 @@ def with_parts(wanted: Sequence[dict[Gram, None]]) -> list[dict[Gram, None]]:
             walked[number - 1].setdefault(gram[:-1])
             walked[number - 1].setdefault(gram[1:])
     return walked
+
+
+def sizes_of(release: "Release") -> list[int]:
+    """Return how many grams of each length from 1 to the longest a release holds."""
+    return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]

@@ -8,6 +8,7 @@ from voxpop.hitters.trust import SEEN, TRUST, Aggregation
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
+from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -22,8 +23,8 @@ _CLAIM = (
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class HittersPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class HittersPlan(Printed):
     """What `HeavyHitters.plan` returns: every number that will run, before any data is read.
 
     Attributes:

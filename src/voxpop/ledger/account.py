@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, final
 
 from voxpop.errors import BudgetError, InputError, LedgerError
-from voxpop.ledger.caps import MOST_ENTRIES, accounts_of, may_run
+from voxpop.ledger.caps import MOST_ENTRIES, PARTS, WAYS, accounts_of, may_run
 from voxpop.ledger.entry import Entry
 from voxpop.ledger.keeping import DAMAGED, held, read_ledger, write_ledger
 from voxpop.privacy.budget import Budget
@@ -52,7 +52,8 @@ class LedgerAccount:
         number = self.charge(plan.guarantee, str(plan.to_dict().get("mechanism", type(plan).__name__)))
         result = plan.release(corpus)
         self._finish(number)
-        return result
+        named = getattr(result, "charged", None)
+        return result if named is None else named(f'entry {number} of "{self.name}"')
 
     def charge(self, guarantee: Guarantee, label: str) -> int:
         """Charge a release that runs outside voxpop, or by hand. Call it before anything touches the data.
@@ -149,12 +150,13 @@ class LedgerAccount:
             return f"{head}, and a data set takes at most {MOST_ENTRIES:,} releases. {tail}"
         every = [*(each.guarantee for each in entries), now]
         parts = [
-            f"{caps.name}: {name} {100 * part:.4g} %"
+            f"{WAYS[caps.name]}: {PARTS[name]} at {100 * part:.4g} %"
             for caps in accounts_of(budget)
             for name, part in caps.used(every).items()
             if part > 1
         ]
-        return f"{head}, and with what was spent before every account would be exceeded ({'; '.join(parts)}). {tail}"
+        said = "; ".join(parts)
+        return f"{head}, and with what was spent before it is too much, however it is added up ({said}). {tail}"
 
 
 def _check(guarantee: Guarantee) -> None:

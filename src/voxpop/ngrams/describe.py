@@ -15,14 +15,14 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "",
         *table(_planned(plan["lengths"])),
         "",
-        "threshold: from as many candidates as phrases released one shorter, to a million times as many",
-        "users for 50 % and 90 %: who must hold a phrase for it to be released, its parts released already,",
-        "each of them with 10 phrases as rare as this one, and 10 candidates for each phrase released one shorter",
+        "threshold: the lower number holds for few candidates, the higher one for many",
+        "users for 50 % and 90 %: how many must hold a phrase for that chance of release, once its parts are released;",
+        "they hold 10 phrases of that length each, none held by more people, and 10 candidates compete for each place",
     ]
     if plan.get("thresholds") == "votes":
-        lines.append("where votes are mostly real, thresholds come out lower than these, and fewer users are enough")
+        lines.append("thresholds may come out lower once votes are in, and then fewer users are enough")
     if plan["budgets"] == "auto":
-        lines.append("lengths share what follows length 1 by what was released; the total and the guarantee stay")
+        lines.append("later lengths get more or less of the budget by what was released; the guarantee is fixed")
     if plan["ran"]:
         lines += ["", "What ran", *table(_ran(plan["ran"]))]
     return "\n".join(lines)

@@ -70,10 +70,10 @@ class NGrams:
     max_length: int = 9
     limit: int | Sequence[int] = 100
     eta: float = 0.01
-    weighting: str = "l2-descent"
+    weighting: Literal["l2-descent", "weighted"] = "l2-descent"
     guide: bool = True
     pruning: Literal["both", "single"] = "both"
-    budgets: str | float | Sequence[float] = "auto"
+    budgets: Literal["auto", "equal"] | float | Sequence[float] = "auto"
     values: Sequence[float] | None = None
     accounting: Literal["joint", "published"] = "joint"
     alpha: float = 5.0
@@ -82,7 +82,7 @@ class NGrams:
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
-        check_whole("max_length", self.max_length, LONGEST, "most tokens in a phrase; 5 to 9 are usual")
+        check_whole("max_length", self.max_length, LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
         object.__setattr__(self, "limit", _checked_limit(self.limit, self.max_length))
         object.__setattr__(self, "budgets", _checked_budgets(self.budgets, self.max_length))
         object.__setattr__(self, "values", _checked_values(self.values, self.budgets, self.max_length))

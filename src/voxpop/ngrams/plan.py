@@ -10,6 +10,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
 from voxpop.rounds.plan import RoundPlan
+from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -23,8 +24,8 @@ GRAMS_OF_EACH = 10
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class NGramsPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class NGramsPlan(Printed):
     """What `NGrams.plan` returns: every number that is known before any data are read.
 
     The noise of length 1, and the total that all later lengths and measurements may spend, are fixed. With

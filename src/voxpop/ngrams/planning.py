@@ -8,7 +8,7 @@ from voxpop.ngrams.budgets import Budgets
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.slack import walk_slack
@@ -25,6 +25,8 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     """Fill in an extraction; see `NGrams.plan`."""
     slack = walk_slack(budget.epsilon, ngrams.max_length)
     if budget.delta <= 2 * slack:
+        if 2 * slack >= 1.0:
+            raise too_large(budget.epsilon)
         raise BudgetError(
             f"n-grams need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "
             "without it no word that is unknown beforehand may be released. Choose it far below 1 / (number of users "

@@ -34,6 +34,9 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `survival.py` | how likely noise alone keeps evidence above the floors of all rounds so far |
 | `decisions.py` | randomised answers about weights, ready to be sent to where the weights are |
 | `unique_items.py` | how much weight the items that only one user holds can have |
+| `in_words.py` | what a guarantee means to whoever must judge it |
+| `gumbel_noise.py` | gumbel noise in whole cells |
+| `peeling.py` | what it costs to pick the largest counts one after the other, by exponential mechanisms |
 """
 
 from importlib import import_module
@@ -75,10 +78,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

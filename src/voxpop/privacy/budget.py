@@ -16,7 +16,7 @@ class Budget:
 
     Args:
         epsilon: How much one user may change the log-odds of anything that is released. Finite, more than 0.
-        delta: The probability mass for which epsilon need not hold. At least 0, less than 1.
+        delta: The probability with which the promise of epsilon may fail, about. At least 0, less than 1.
 
     Raises:
         BudgetError: A value is not a number or out of range.
@@ -43,3 +43,11 @@ def _real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BudgetError(f"`{name}` must be a number, got a value of type {type(value).__name__}.")
     return float(value)
+
+
+def too_large(epsilon: float) -> BudgetError:
+    """Return the refusal of an epsilon at which no delta below 1 would do."""
+    return BudgetError(
+        f"epsilon {epsilon:g} is too large: no delta below 1 would do. 1 is strict, 4 is common, and above 10 hardly "
+        "anybody is protected."
+    )

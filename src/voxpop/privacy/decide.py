@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from voxpop.arrays import Bools, Floats, Int64s, Uint64s
 from voxpop.privacy import precise
 from voxpop.privacy.optimal import exact_probability, selection_probability
 from voxpop.privacy.release_table import ReleaseTable
 from voxpop.privacy.threshold import Noise
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most
 # 4 * 2^-53 of itself, which moves a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745) times as
@@ -32,7 +29,7 @@ _CHUNK = 1 << 18
 class Rule(Protocol):
     """How likely an item is released, given its weight."""
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """The probabilities and their complements; the smaller of the two right to a relative 2^-36.
 
         Args:
@@ -77,7 +74,7 @@ class ThresholdRule:
     threshold_units: int
     unit: float
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         missing = (self.threshold_units - weights) * self.unit / self.scale
         tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
@@ -100,23 +97,28 @@ class SelectionRule:
         epsilon: More than 0.
         delta: More than 0.
         unit_weight: The weight of one user.
+        few: So many users do not count: an item of no more is never released.
 
     Example:
         >>> float(SelectionRule(1.0, 1e-5, unit_weight=4).exact(4))
         1e-05
+        >>> [float(SelectionRule(1.0, 1e-5, unit_weight=4, few=9).exact(4 * users)) for users in (9, 10)]
+        [0.0, 1e-05]
     """
 
     epsilon: float
     delta: float
     unit_weight: int
+    few: int = 0
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        return selection_probability(self.epsilon, self.delta, weights // self.unit_weight)
+        users = np.maximum(weights // self.unit_weight - self.few, 0)
+        return selection_probability(self.epsilon, self.delta, users)
 
     def exact(self, weight: int) -> Any:
         """See `Rule`."""
-        return exact_probability(self.epsilon, self.delta, int(weight) // self.unit_weight)
+        return exact_probability(self.epsilon, self.delta, max(int(weight) // self.unit_weight - self.few, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class TableRule:
 
     table: ReleaseTable
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         tails, likely = self.table.at(weights)
         return np.where(likely, 1.0 - tails, tails), np.where(likely, tails, 1.0 - tails)
@@ -162,7 +164,7 @@ class FixedRule:
 
     chance: Any
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         return np.full(len(weights), float(self.chance)), np.full(len(weights), float(1 - self.chance))
 
@@ -171,7 +173,7 @@ class FixedRule:
         return self.chance
 
 
-def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: float = BAND) -> NDArray[np.bool_]:
+def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -> Bools:
     """Release each item with the probability its rule gives it.
 
     Args:
@@ -196,7 +198,7 @@ def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: fl
     return released
 
 
-def _decide_chunk(rule: Rule, weights: Integers, draws: NDArray[np.uint64], band: float) -> NDArray[np.bool_]:
+def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
     probability, complement = rule.probability(weights)
     unlikely = probability <= complement
     tail = np.where(unlikely, probability, complement) * _WORD
@@ -204,12 +206,12 @@ def _decide_chunk(rule: Rule, weights: Integers, draws: NDArray[np.uint64], band
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
     margin = tail * band + 2.0  # two words for what the second word and the truncation can move
     inside = drawn < tail
-    released: NDArray[np.bool_] = inside == unlikely
+    released: Bools = inside == unlikely
     for index in np.flatnonzero(np.abs(drawn - tail) <= margin):
         released[index] = _decide_exactly(rule, int(weights[index]), draws[index])
     return released
 
 
-def _decide_exactly(rule: Rule, weight: int, words: NDArray[np.uint64]) -> bool:
+def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
     uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
     return bool(uniform < rule.exact(weight))

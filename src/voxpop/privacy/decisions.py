@@ -4,14 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s, Texts, Uint64s
 from voxpop.privacy.decide import Rule, decide
+from voxpop.privacy.gumbel_noise import gumbel_cells
 from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import TEXT, Source
-
-Int64s = NDArray[np.int64]
-Texts = tuple[NDArray[np.uint8], Int64s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ class ReleaseDecisions:
     secret: Source
     purpose: str
 
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> NDArray[np.bool_]:
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
         """Return which items are released.
 
         Args:
@@ -107,7 +105,32 @@ class CellNoise:
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
-def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> NDArray[np.uint64]:
+@dataclass(frozen=True, slots=True)
+class GumbelNoise:
+    """Counts with Gumbel noise, in whole cells; see `gumbel_cells`. Their order may be shown, they themselves never.
+
+    Attributes:
+        rate: of the noise, per count.
+        unit: units of the grid in a count of 1.
+        secret: source of the bits.
+        purpose: what they are for.
+    """
+
+    rate: float
+    unit: int
+    secret: Source
+    purpose: str
+
+    def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
+        """Return noisy counts by name, in cells."""
+        return gumbel_cells(weights, self.rate, self.unit, self.secret.draws(self.purpose, names.astype(np.uint64), 0))
+
+    def restricted(self) -> "GumbelNoise":
+        """Return noise that can be sent away and knows no other purpose."""
+        return replace(self, secret=self.secret.restrict(self.purpose))
+
+
+def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
     if texts is None:
         return secret.draws(purpose, names.astype(np.uint64), 0)
     return secret.text_draws(purpose, *texts)

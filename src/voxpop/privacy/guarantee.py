@@ -14,7 +14,7 @@ class Guarantee:
     Args:
         epsilon: The epsilon of differential privacy.
         delta: The delta of differential privacy.
-        neighbours: How two data sets that must look alike differ.
+        neighbours: How the two data sets differ whose releases are nearly indistinguishable.
         private: False if the randomness came from a seed that others may know; then nothing is promised.
         unproved: Why nothing is proved, for what only reproduces a paper; then `private` is False and `delta` is 1.
         seen: What others than the readers of the release saw on the way, and the promise does not cover.
@@ -38,6 +38,13 @@ class Guarantee:
             return f"NOT PRIVATE: {self.unproved}"
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}"
         return promise if self.private else f"NOT PRIVATE: made with a seed; otherwise {promise}"
+
+    def _repr_html_(self) -> str:
+        """Return statement, meaning and cautions for a notebook."""
+        from voxpop.privacy.in_words import cautions, meaning
+        from voxpop.showing import card
+
+        return card(str(self), [meaning(self)], warned=cautions(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The guarantee as JSON-able values.

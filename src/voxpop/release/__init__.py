@@ -17,6 +17,9 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | `tally.py` | about how many users hold each gram of a release |
 | `tally_files.py` | counts on disk |
 | `trie.py` | the grams of a release as a tree of beginnings, in arrays |
+| `about.py` | what the operator says of a release |
+| `boxes.py` | releases and counts as a notebook shows them |
+| `ranking.py` | the grams of a release that most users hold, in order |
 """
 
 from typing import TYPE_CHECKING, Any
@@ -28,14 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["Release", "load"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use."""
-    if name == "Release":
-        from voxpop.release.release import Release
+if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others
 
-        return Release
-    if name == "load":
-        from voxpop.release.loading import load
+    def __getattr__(name: str) -> Any:
+        """Import a public name on first use."""
+        if name == "Release":
+            from voxpop.release.release import Release
 
-        return load
-    raise AttributeError(f"module 'voxpop.release' has no attribute {name!r}")
+            return Release
+        if name == "load":
+            from voxpop.release.loading import load
+
+            return load
+        raise AttributeError(f"module 'voxpop.release' has no attribute {name!r}")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from voxpop.errors import ColumnError, InternalError, ReleaseError
+from voxpop.errors import ColumnError, InputError, InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read
 from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.about import About
 from voxpop.release.grams import from_parquet
 from voxpop.release.record import DAMAGED, MODEL_RECORD, RECORD, TABLE, Record, checksum, read_record
 from voxpop.release.release import Release
@@ -66,8 +67,9 @@ def _release(record: Record, table: bytes, folder: str | PathLike[str]) -> Relea
     try:
         guarantee = Guarantee.from_dict(record.guarantee)
         keys = None if record.keys is None else Keys.from_list(record.keys)
-        return Release(from_parquet(table, keys), StoredPlan(record.plan), guarantee, record.reading, keys)
-    except (KeyError, TypeError, ValueError, pa.ArrowException, ColumnError, InternalError) as error:
+        about = About.from_dict(record.about)
+        return Release(from_parquet(table, keys), StoredPlan(record.plan), guarantee, record.reading, keys, about)
+    except (InputError, KeyError, TypeError, ValueError, pa.ArrowException, ColumnError, InternalError) as error:
         raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
 
 

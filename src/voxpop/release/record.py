@@ -1,13 +1,14 @@
 """`release.json`: what a saved release says about itself, and nothing more."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import ReleaseError
 
 if TYPE_CHECKING:
+    from voxpop.release.about import About
     from voxpop.release.release import Release
 
 FORMAT = "voxpop release"
@@ -15,6 +16,7 @@ FORMAT_VERSION = 1
 TABLE = "release.parquet"
 RECORD = "release.json"
 MODEL_RECORD = "model.json"
+ABOUT = "about"
 COUNTS = "counts.parquet"
 COUNTS_RECORD = "counts.json"
 DAMAGED = "The folder is damaged: copy it again from where it came, or make the release again."
@@ -29,6 +31,7 @@ class Record:
     checksum: str
     reading: str = ""
     keys: list[dict[str, str]] | None = None
+    about: dict[str, str] = field(default_factory=dict)
 
 
 def write_record(release: "Release", table: bytes) -> bytes:
@@ -39,6 +42,7 @@ def write_record(release: "Release", table: bytes) -> bytes:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "voxpop_version": installed_version(),
+        **about_entry(release.about),
         "statement": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
         "plan": release.plan.to_dict(),
@@ -64,10 +68,30 @@ def read_record(content: bytes, where: str) -> Record:
         )
     try:
         numbers, promise, reading = dict(parsed["plan"]), dict(parsed["guarantee"]), str(parsed.get("reading", ""))
-        record = Record(numbers, promise, str(parsed["checksums"][TABLE]), reading, parsed.get("keys"))
+        said = dict(parsed.get(ABOUT, {}))
+        record = Record(numbers, promise, str(parsed["checksums"][TABLE]), reading, parsed.get("keys"), said)
     except (KeyError, TypeError, ValueError) as error:
         raise ReleaseError(f"{where} is incomplete. {DAMAGED}") from error
     return record
+
+
+def about_entry(about: "About") -> dict[str, dict[str, str]]:
+    """Return what a record says of its making, where anything was said."""
+    said = about.to_dict()
+    return {ABOUT: said} if said else {}
+
+
+def same_but_for_words(one: bytes, other: bytes) -> bool:
+    """Say whether two records describe the same thing, whatever was said about it."""
+    try:
+        records = [json.loads(each) for each in (one, other)]
+    except ValueError:
+        return False
+    return all(isinstance(each, dict) for each in records) and _bare(records[0]) == _bare(records[1])
+
+
+def _bare(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != ABOUT}
 
 
 def is_record(content: bytes) -> bool:

@@ -1,15 +1,17 @@
 """What may leave the building: a set of grams, the plan that ran, and what it guarantees."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 import pyarrow as pa
 
+from voxpop.choices import Form, Format, TextTokenizer
 from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.grams import check_canonical, table_of_items, with_keys
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.charging import Account
     from voxpop.release.completing import Completer, Completion
+    from voxpop.release.ranking import Ranking
     from voxpop.release.tally import Tally
 
 ROWS_AT_ONCE = 65_536
@@ -55,6 +58,7 @@ class Release:
         reading: how tokens were made: the tokeniser of texts, or "items", "tokens", "sequence"; "" if not known.
         keys: the columns that items came from, none for words; None for a release of grams. Their types are those of
             the table, and strings where nothing was released.
+        about: what the operator says of it, for the report. It is not compared.
 
     Example:
         >>> import pyarrow as pa
@@ -75,6 +79,7 @@ class Release:
     guarantee: Guarantee
     reading: str = ""
     keys: Keys | None = None
+    about: About = NOTHING_SAID
 
     def __post_init__(self) -> None:
         """Refuse a table in any form but the canonical one."""
@@ -162,8 +167,8 @@ class Release:
         Example:
             >>> import polars as pl
             >>> import voxpop as vp
-            >>> table = pl.DataFrame({"who": range(3000), "what": ["Thank you very much", "thank you for it"] * 1500})
-            >>> corpus = vp.read(table, user="who", text="what")
+            >>> said = {"who": range(3000), "what": ["Thank you very much", "thank you for it"] * 1500}
+            >>> corpus = vp.read(pl.DataFrame(said), user="who", text="what")
             >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
             >>> [(each.token, each.context) for each in phrases.complete("I thank you")]
             [('for', ('thank', 'you')), ('very', ('thank', 'you'))]
@@ -172,7 +177,7 @@ class Release:
         """
         return self._completer.complete(prompt, limit)
 
-    def to_count_vectorizer(self, tokenizer: Any = "words", **options: Any) -> "CountVectorizer":
+    def to_count_vectorizer(self, tokenizer: TextTokenizer | None = "words", **options: Any) -> "CountVectorizer":
         """Return a scikit-learn vectorizer that counts the released grams; needs scikit-learn.
 
         Args:
@@ -189,7 +194,7 @@ class Release:
 
         return count_vectorizer(self, tokenizer, options)
 
-    def to_tokenizer(self, tokenizer: Any = "words", unknown: str = "[UNK]") -> "Tokenizer":
+    def to_tokenizer(self, tokenizer: TextTokenizer | None = "words", unknown: str = "[UNK]") -> "Tokenizer":
         """Return a Hugging Face tokenizer whose vocabulary is the released single tokens; needs tokenizers.
 
         Args:
@@ -260,6 +265,29 @@ class Release:
 
         return voxpop.Counts(limit).release(corpus, budget, self, seed, ledger)
 
+    def top(
+        self, k: int, corpus: "Engine", budget: "Budget", seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Ranking":
+        """Name the k released grams that most users hold, in order, with a budget of its own.
+
+        The order says something more about the same users, so its budget comes on top of the release's own;
+        `ranking.with_release` states the sum. The k first of counts that were released anyway cost nothing:
+        `tally.top(k)`.
+
+        Args:
+            k: how many; see `voxpop.Top`.
+            corpus: the private side, read as for the release.
+            budget: what the order may spend.
+            seed: makes the order reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
+
+        Returns:
+            The grams, in order; no counts.
+        """
+        import voxpop
+
+        return voxpop.Top(k).release(corpus, budget, self, seed, ledger)
+
     def filter(self, table: Any, columns: "str | Sequence[str] | None" = None) -> Any:
         """Keep the rows whose key was released, so that the groups of a group-by betray nobody.
 
@@ -312,7 +340,9 @@ class Release:
 
         return other_instead(self, table, columns, other)
 
-    def to_sql(self, dialect: str = "duckdb", form: str = "where", columns: "str | Sequence[str] | None" = None) -> str:
+    def to_sql(
+        self, dialect: str = "duckdb", form: Form = "where", columns: "str | Sequence[str] | None" = None
+    ) -> str:
         """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install voxpop[sql]`).
 
         Args:
@@ -339,8 +369,8 @@ class Release:
     def write(
         self,
         path: str | PathLike[str],
-        format: str | None = None,
-        tokenizer: Any = "words",
+        format: Format | None = None,
+        tokenizer: TextTokenizer | None = "words",
         *,
         dialect: str = "duckdb",
         overwrite: bool = False,
@@ -368,14 +398,31 @@ class Release:
         name = format_of(Path(path)) if format is None else format
         write(path, lambda: contents(self, name, tokenizer, dialect), overwrite=overwrite)
 
-    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        folder: str | PathLike[str],
+        *,
+        title: str | None = None,
+        dataset: str | None = None,
+        purpose: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
         """Save to a folder, whole or not at all.
 
         The folder gets `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`, a page for
-        whoever signs the release off. Their bytes depend on the release alone. `voxpop.load` reads them back.
+        whoever signs the release off. Their bytes depend on the release alone, and on what you say of it.
+        `voxpop.load` reads them back.
 
         Args:
             folder: where to; it may be new, empty, or hold this very release.
+            title: of the report. This and the next four are public by your word, and stand in the report for whoever
+                signs it; what is left out stays as it was.
+            dataset: which data this was made from.
+            purpose: what it is for.
+            operator: who made it.
+            date: the day, as 2026-11-22; today where anything of these is said and no day is known.
             overwrite: whether to replace another release that is there, and its counts, in one step.
 
         Raises:
@@ -383,7 +430,16 @@ class Release:
         """
         from voxpop.release.saving import save_release
 
-        save_release(self, folder, overwrite=overwrite)
+        said = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
+        save_release(self.saying(said), folder, overwrite=overwrite)
+
+    def saying(self, said: Mapping[str, str | None]) -> "Release":
+        """Return the same release with what is said of it for the report, by the names of `save`."""
+        return replace(self, about=self.about.stated(said))
+
+    def charged(self, entry: str) -> "Release":
+        """Return the same release, naming the entry of the ledger that was charged for it."""
+        return replace(self, about=replace(self.about, ledger=entry))
 
     def __len__(self) -> int:
         return int(self.grams.num_rows)
@@ -415,6 +471,12 @@ class Release:
     def __repr__(self) -> str:
         noun = "gram" if self.keys is None else "item"
         return f"Release({len(self):,} {noun}{'' if len(self) == 1 else 's'}, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first grams for a notebook, words before punctuation."""
+        from voxpop.release.boxes import release_box
+
+        return release_box(self)
 
     @cached_property
     def _members(self) -> frozenset[tuple[str, ...]]:

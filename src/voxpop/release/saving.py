@@ -2,13 +2,24 @@
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, fresh_prefix, replace_folder
-from voxpop.release.record import COUNTS, COUNTS_RECORD, RECORD, TABLE, checksum, is_record, write_record
+from voxpop.release.record import (
+    COUNTS,
+    COUNTS_RECORD,
+    RECORD,
+    TABLE,
+    checksum,
+    is_record,
+    same_but_for_words,
+    write_record,
+)
+from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -21,6 +32,8 @@ def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: 
     from voxpop.release.grams import to_parquet
     from voxpop.release.report import REPORT, report_of
 
+    # The plan's numbers are computed once, for the record and the page.
+    release = replace(release, plan=StoredPlan(release.plan.to_dict()))
     table = to_parquet(release.grams, release.keys)
     record = write_record(release, table)
     again = _holds(folder, record)
@@ -39,9 +52,9 @@ def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: 
 
 
 def _holds(folder: str | PathLike[str], record: bytes) -> bool:
-    """Say whether a folder holds this very release already: equal releases have equal records."""
+    """Say whether a folder holds this very release already: equal releases have equal records but for what is said."""
     try:
-        return (folder_to_read(Path(folder)) / RECORD).read_bytes() == record
+        return same_but_for_words((folder_to_read(Path(folder)) / RECORD).read_bytes(), record)
     except OSError:
         return False
 

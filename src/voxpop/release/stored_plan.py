@@ -5,10 +5,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, final
 
+from voxpop.showing import Printed
+
 
 @final
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredPlan(Printed):
     """The public numbers of the plan that made a release, as `release.json` holds them.
 
     Every number is an attribute too: `release.plan.sigma`.

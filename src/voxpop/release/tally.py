@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
@@ -34,13 +35,13 @@ class Tally:
     """
 
     grams: Release
-    users: NDArray[np.int64]
+    users: Int64s
     error: float
     plan: Plan
     guarantee: Guarantee
 
     @staticmethod
-    def of(grams: Release, users: NDArray[np.int64], error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
+    def of(grams: Release, users: Int64s, error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
         """Return the tally of a release; one number per gram."""
         from voxpop.errors import InternalError
 
@@ -75,6 +76,22 @@ class Tally:
         """Return items or grams and their numbers of users, most users first."""
         return list(self)
 
+    def top(self, k: int) -> list[tuple[Any, int]]:
+        """Return the k items or grams of most users by these counts, most users first.
+
+        It costs nothing: the counts are public. `release.top` ranks with less noise where k is small.
+
+        Args:
+            k: how many.
+
+        Raises:
+            InputError: for a number below 1.
+        """
+        from voxpop.arguments import check_whole
+
+        check_whole("k", k, 2**31, "how many grams are named")
+        return list(islice(self, k))
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -97,10 +114,7 @@ class Tally:
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "Tally":
-        """Load the counts that `save` saved, and their release.
-
-        Args:
-            folder: where both were saved.
+        """Load the counts that `save` saved, and their release, from the folder that holds both.
 
         Raises:
             ReleaseError: if there are no counts, or a file is damaged.
@@ -137,6 +151,12 @@ class Tally:
 
     def __repr__(self) -> str:
         return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return guarantee and error, and the grams of most users, for a notebook."""
+        from voxpop.release.boxes import tally_box
+
+        return tally_box(self)
 
     @property
     def _places(self) -> dict[Any, int]:

@@ -10,6 +10,7 @@ from voxpop.mechanisms import MECHANISMS, load
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.sequences.plan import check_epsilon
+from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -23,8 +24,8 @@ FINDER = "items"
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class FindingPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class FindingPlan(Printed):
     """What `Sequences(alphabet="find").plan` returns: two steps and what they guarantee together.
 
     Attributes:

@@ -1,7 +1,7 @@
 """A released model of sequences: grams with noisy counts, and what follows from them. All public."""
 
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, final
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, final
 from voxpop.arguments import check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.release import Plan
 from voxpop.sequences.tree import Tree
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from voxpop.sequences.context_sampling import ContextSampler
     from voxpop.sequences.context_tree import ContextTree
     from voxpop.sequences.sampling import Sampler
+
+ROWS_SHOWN = 10
 
 
 @final
@@ -36,6 +41,7 @@ class SequenceModel:
         max_length: most symbols of a sequence.
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: what the release guarantees, or that it is not private.
+        about: what the operator says of it, for the report. It is not compared.
     """
 
     alphabet: tuple[str, ...]
@@ -43,6 +49,7 @@ class SequenceModel:
     max_length: int
     plan: Plan
     guarantee: Guarantee
+    about: About = NOTHING_SAID
 
     @property
     def sequences(self) -> float:
@@ -207,11 +214,27 @@ class SequenceModel:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self,
+        folder: str | PathLike[str],
+        *,
+        title: str | None = None,
+        dataset: str | None = None,
+        purpose: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+        overwrite: bool = False,
+    ) -> None:
         """Save to a folder, whole or not at all.
 
         Args:
             folder: where to; it may be new, empty, or hold this very model.
+            title: of the report. This and the next four are public by your word, and stand in the report for whoever
+                signs it; what is left out stays as it was.
+            dataset: which data this was made from.
+            purpose: what it is for.
+            operator: who made it.
+            date: the day, as 2026-11-22; today where anything of these is said and no day is known.
             overwrite: whether to replace another model that is there, in one step.
 
         Raises:
@@ -219,7 +242,16 @@ class SequenceModel:
         """
         from voxpop.sequences.saving import save_model
 
-        save_model(self, folder, overwrite=overwrite)
+        said = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
+        save_model(self.saying(said), folder, overwrite=overwrite)
+
+    def saying(self, said: "Mapping[str, str | None]") -> "SequenceModel":
+        """Return the same model with what is said of it for the report; see `save`."""
+        return replace(self, about=self.about.stated(said))
+
+    def charged(self, entry: str) -> "SequenceModel":
+        """Return the same model, naming the entry of the ledger that was charged for it."""
+        return replace(self, about=replace(self.about, ledger=entry))
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "SequenceModel":
@@ -256,6 +288,20 @@ class SequenceModel:
 
     def __repr__(self) -> str:
         return f"SequenceModel({len(self):,} gram{'' if len(self) == 1 else 's'}, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first grams with their noisy counts, for a notebook."""
+        from voxpop.privacy.in_words import cautions
+        from voxpop.showing import card, printable
+
+        shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
+        rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]
+        title = f"A model of {len(self):,} gram{'' if len(self) == 1 else 's'} with noisy counts"
+        lines = [
+            str(self.guarantee),
+            "A dot is the end of a sequence. model.to_polars() has all of them.",
+        ]
+        return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
 
     def _symbols(self, tokens: SequenceOf[str], *, known: bool) -> list[int]:
         """Return the numbers of symbols; -1 for strangers, or a refusal."""

@@ -10,6 +10,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.sequences.alphabet import MISSING
 from voxpop.sequences.children import DENSE
 from voxpop.sequences.ledger import PARTS, Ledger
+from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -44,8 +45,8 @@ def check_epsilon(max_length: int, epsilon: float) -> None:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class SequencePlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class SequencePlan(Printed):
     """What `Sequences.plan` returns: every number that is known before any data is read.
 
     Deeper levels get what is left of epsilon, spread over the levels that each gram is predicted to have from its

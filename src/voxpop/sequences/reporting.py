@@ -42,7 +42,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     shape |= {"reading": "sequence", "shown": len(shown)}
     plan = model.plan.to_dict()
     story = about_sequences(plan, sizes, scales, end)
-    return page_of(story, model.guarantee, plan, sizes, (shape, packed), checksums)
+    return page_of(story, model.guarantee, plan, sizes, (shape, packed), checksums, model.about)
 
 
 def _rows(model: "SequenceModel", end: str) -> list[tuple[list[str], int, float]]:

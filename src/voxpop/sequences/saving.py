@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from voxpop.arrow import array_of, lists_of, numbers_of, plain, string_array
-from voxpop.errors import ReleaseError
+from voxpop.errors import InputError, ReleaseError
 from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.about import About
 from voxpop.release.grams import read_parquet, write_parquet
-from voxpop.release.record import DAMAGED, MODEL_RECORD, checksum
+from voxpop.release.record import ABOUT, DAMAGED, MODEL_RECORD, about_entry, checksum, same_but_for_words
 from voxpop.release.saving import already_there, may_write
 from voxpop.release.stored_plan import StoredPlan
 
@@ -58,7 +59,7 @@ def save_model(
 def _holds(folder: str | PathLike[str], record: bytes) -> bool:
     """Say whether a folder holds this very model already."""
     try:
-        return (folder_to_read(Path(folder)) / RECORD).read_bytes() == record
+        return same_but_for_words((folder_to_read(Path(folder)) / RECORD).read_bytes(), record)
     except OSError:
         return False
 
@@ -96,7 +97,7 @@ def load_model(folder: str | PathLike[str], make: "type[SequenceModel]") -> "Seq
             raise ReleaseError(f"{folder}: {name} is not the file that was saved, its checksum differs. {DAMAGED}")
     try:
         return _model(record, contents, make)
-    except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+    except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
         raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
 
 
@@ -107,7 +108,8 @@ def _model(record: dict[str, Any], contents: dict[str, bytes], make: "type[Seque
     contexts = record["counts"] == "contexts"
     tree = _contexts(record, len(words) + 1, table) if contexts else _tree(record, len(words) + 1, table)
     guarantee = Guarantee.from_dict(record["guarantee"])
-    return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee)
+    about = About.from_dict(record.get(ABOUT, {}))
+    return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee, about)
 
 
 def _contexts(record: dict[str, Any], width: int, table: pa.Table) -> "ContextTree":
@@ -167,6 +169,7 @@ def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "voxpop_version": installed_version(),
+        **about_entry(model.about),
         "statement": str(model.guarantee),
         "guarantee": model.guarantee.to_dict(),
         "max_length": model.max_length,

@@ -77,7 +77,7 @@ class Sequences:
     max_length: int = 20
     max_gram: int = 5
     combine: Literal["sample", "concatenate"] = "sample"
-    alphabet: "Iterable[str] | Release | str | None" = field(default=None, repr=False)
+    alphabet: "Iterable[str] | Release | Literal['find'] | None" = field(default=None, repr=False)
     consistency: Literal["balanced", "published"] = "balanced"
     leaves: Literal["auto", "all", "threshold"] = "auto"
     tree: Literal["auto", "contexts", "grams"] = "auto"
@@ -139,9 +139,9 @@ class Sequences:
         """Plan for the budget and release from the corpus.
 
         Args:
-            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
-            budget: what may be spent.
-            seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, of anything but items.
+            budget: epsilon; and delta where the alphabet is found.
+            seed: makes the model reproducible and NOT private, and marks it so; leave it out for real data.
             ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from voxpop.tables import table
+from voxpop.union.promised import promise_lines
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -15,6 +16,7 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "",
         *users_table(plan),
         missing_line(plan),
+        *promise_lines(plan),
     ]
     return "\n".join(lines)
 
@@ -31,7 +33,7 @@ def users_table(plan: dict[str, Any]) -> list[str]:
     return [
         "Users who must hold an item for it to be released with probability",
         *table(_user_rows(plan)),
-        "(each of those users holding that many items, all as rare as this one)",
+        "(each row is for users who hold so many items each, none of them held by more people)",
     ]
 
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
+from voxpop.choices import TokenizerName
 from voxpop.corpus.reading.failures import quieten
 from voxpop.errors import InputError
 from voxpop.segmenting import check_installed, unicode_words
@@ -16,17 +17,18 @@ if TYPE_CHECKING:
 Tokenise = Callable[[pa.Array], pa.Array]
 """From large_string texts to large_list<large_string>, one list per text."""
 
-NAMES = ("words", "unicode", "whitespace", "characters")
+NAMES = get_args(TokenizerName)
 
 
 def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     """Return how to turn texts into lists of strings, or None for "words", which has a kernel of its own.
 
     Args:
-        tokenizer: "words" (NFC, lower case, URLs removed; letters, marks, digits and apostrophes), "unicode"
-            (words, numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (what stands between white space, as it is), "characters" (code points
-            of the text in NFC and lower case, white space left out), a compiled regular expression (its matches in the text as it is), or a callable from
-            a list of texts to a list of lists of strings.
+        tokenizer: "words" (NFC, lower case, URLs removed; letters, marks, digits and apostrophes), "unicode" (words,
+            numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (what stands between white space, as it is),
+            "characters" (code points of the text in NFC and lower case, white space left out), a compiled regular
+            expression (its matches in the text as it is), or a callable from a list of texts to a list of lists of
+            strings.
 
     Raises:
         InputError: for anything else.

@@ -120,7 +120,8 @@ def _corpus(config: tuple[tuple[str, str], ...]) -> "Corpus":
     given = dict(config)
     if "source" not in given or "user" not in given:
         raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
-    return read(given["source"], user=given["user"], tokenizer=given.get("tokenizer", "words"), **_columns(given))
+    cut: Any = given.get("tokenizer", "words")  # what `read` does not know, it refuses
+    return read(given["source"], user=given["user"], tokenizer=cut, **_columns(given))
 
 
 def _columns(given: Mapping[str, str]) -> dict[str, Any]:

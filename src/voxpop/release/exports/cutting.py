@@ -7,12 +7,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, final, get_args
 
+from voxpop.choices import TokenizerName
 from voxpop.errors import InputError
 from voxpop.segmenting import URL, unicode_words
 
-NAMES = ("words", "unicode", "whitespace", "characters")
+NAMES = get_args(TokenizerName)
 _URL = re.compile(URL)
 # The corpus asks Unicode what white space is; Python's own patterns add four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")

@@ -12,6 +12,7 @@
 | `stories.py` | from a plan's public numbers to the story of its report |
 | `story.py` | what a report tells of one mechanism |
 | `words.py` | numbers as the report writes them |
+| `palette.py` | the one palette |
 """
 
 from voxpop.release.report.page import REPORT, report_of

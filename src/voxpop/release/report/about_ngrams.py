@@ -40,8 +40,8 @@ def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         needed=_needed(chances, sizes, each),
         about=_about(chances, sizes, each),
         curves=curves,
-        curves_note=f"One line for each length, with the noise and threshold that ran; its parts are taken to be "
-        f"released, and each holder to hold {each} phrases as rare as this one.",
+        curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
+        f"phrase’s parts are released, if each holder holds {each} phrases of that length, none held by more people.",
         costs=_costs(plan),
         grids=[_ran(plan, sizes)],
     )
@@ -82,8 +82,8 @@ def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) 
         "Holders that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
         rows,
-        f"Each holder holding {each} phrases of that length, all as rare as this one. A user with fewer gives each "
-        "more weight, one with more gives each less.",
+        f"If each holder holds {each} phrases of that length, none held by more people. A user with fewer phrases "
+        "gives each more weight, one with more gives each less.",
     )
 
 

@@ -29,8 +29,8 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         needed=_needed(plan),
         about=_about(plan),
         curves=curves,
-        curves_note="One line for each number of items that every holder holds, all as rare as this one: whoever holds "
-        "many gives each of them less weight.",
+        curves_note="One line for each number of items that the holders hold, none of them held by more people. "
+        "Whoever holds many items gives each of them less weight.",
         grids=[_rounds(plan)],
     )
 
@@ -41,7 +41,7 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     if _adaptive(plan) or last["noise"] == "set-only":
         return []
     if last["noise"] == "optimal":
-        chance = optimal_chance(plan["epsilon"], plan["delta"])
+        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
     else:
         share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
         if share is None:
@@ -64,7 +64,7 @@ def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
 
 def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
     rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
-    return whole(rows[0]["users"]), f"for 90 %, each holding {OTHERS} as rare"
+    return whole(rows[0]["users"]), f"for 90 %, if each holds {OTHERS} items"
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
@@ -75,14 +75,15 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         "Holders that an item needs",
         ["items of each holder", *(f"{100 * probability:g} %" for probability in probabilities)],
         [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
-        "Each holder holding that many items, all as rare as this one."
+        "Each row is for holders of so many items each, none of them held by more people."
         + (" In the last round alone: earlier rounds can only help." if len(plan["round_plans"]) > 1 else ""),
     )
 
 
 def _rounds(plan: Mapping[str, Any]) -> Grid:
-    if plan["round_plans"][-1]["noise"] == "optimal":
-        chance = optimal_chance(plan["epsilon"], plan["delta"])
+    last = plan["round_plans"][-1]
+    if last["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
         likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."

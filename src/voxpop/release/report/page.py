@@ -7,8 +7,20 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
+from math import floor
 from typing import TYPE_CHECKING, Any
 
+from voxpop.privacy.in_words import (
+    LARGE_DELTA,
+    LARGE_EPSILON,
+    SUPPORT,
+    cautions,
+    chance_at_most,
+    least_accused,
+    odds_after,
+    people_covered,
+)
+from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.report import words
 from voxpop.release.report.payload import payload_of
 from voxpop.release.report.stories import story_of
@@ -21,7 +33,8 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 MOST_SHOWN = 500_000
-FALSE_ALARMS = (0.001, 0.01, 0.1)
+SURE_BEFORE = ((1e-6, "1 in 1,000,000"), (1e-4, "1 in 10,000"), (1e-2, "1 in 100"), (0.5, "1 in 2"))
+A_MILLION = 1_000_000
 SCRIPTS = (
     "payload",
     "cutting",
@@ -35,6 +48,7 @@ SCRIPTS = (
     "completions",
     "charts",
     "theme",
+    "printing",
     "start",
 )
 CHARTS = "vendor/plot.min.js"
@@ -54,7 +68,8 @@ def report_of(release: "Release", checksums: Mapping[str, str]) -> bytes:
     shown = release.grams.slice(0, MOST_SHOWN)
     shape, packed = payload_of(GramTrie.of(shown))
     shape |= {"reading": release.reading, "shown": shown.num_rows}
-    return page_of(story_of(plan, sizes), release.guarantee, plan, sizes, (shape, packed), checksums)
+    story = story_of(plan, sizes)
+    return page_of(story, release.guarantee, plan, sizes, (shape, packed), checksums, release.about)
 
 
 def page_of(
@@ -64,6 +79,7 @@ def page_of(
     sizes: Mapping[int, int],
     payload: tuple[dict[str, Any], str],
     checksums: Mapping[str, str],
+    about: About = NOTHING_SAID,
 ) -> bytes:
     """Return the page of a story.
 
@@ -74,6 +90,7 @@ def page_of(
         sizes: how many grams of each length there are.
         payload: the grams: what it takes to unpack them, and the text.
         checksums: of the files beside the page.
+        about: what the operator says of the release.
     """
     from voxpop.version import installed_version
 
@@ -103,7 +120,11 @@ def page_of(
             numbers=list(_numbers(plan)),
             checksums=checksums,
             version=installed_version(),
-            false_alarms=FALSE_ALARMS,
+            about=about,
+            cautions=cautions(guarantee),
+            large_epsilon=LARGE_EPSILON,
+            large_delta=LARGE_DELTA,
+            odds=_odds(guarantee),
             facts=json_for_html(facts),
             packed=packed,
             style=style,
@@ -158,11 +179,22 @@ def _environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    for function in (words.whole, words.plain, words.at_most, words.percent, words.percent_at_most, words.one_in):
+    for function in (words.whole, words.plain, words.at_most, words.percent, words.one_in, words.factor):
         environment.filters[function.__name__] = function
-    environment.filters["factor"] = words.factor
-    environment.globals |= {"most_detected": words.most_detected, "most_accurate": words.most_accurate}
+    environment.filters["people_covered"] = people_covered
     return environment
+
+
+def _odds(guarantee: "Guarantee") -> dict[str, Any]:
+    """Return what somebody who knows everything else may come to think, in rows and numbers for the sentences."""
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if SUPPORT * delta >= 1.0:
+        return {"rows": []}
+    return {
+        "rows": [(before, chance_at_most(odds_after(epsilon, delta, sure))) for sure, before in SURE_BEFORE],
+        "support": f"1 in {floor(1 / (SUPPORT * delta)):,}" if delta else "",
+        "accused": floor(A_MILLION * least_accused(epsilon, delta, 0.5)),
+    }
 
 
 def _numbers(plan: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

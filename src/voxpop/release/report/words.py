@@ -5,6 +5,7 @@ from math import ceil, exp, floor, log10
 from typing import Any
 
 LARGEST_EXPONENT = 700.0
+MILLION = 1e6
 
 
 def whole(number: Any) -> str:
@@ -36,15 +37,6 @@ def at_most(number: float, digits: int = 3) -> str:
     return f"{float(rounded):,.{max(0, digits - 1 - exponent)}f}" if -4 <= exponent < 15 else f"{rounded:.{digits}g}"
 
 
-def percent_at_most(share: float) -> str:
-    """Return a bounding share in per cent, rounded up to a tenth, and never 100 where it is below."""
-    tenths = Context(prec=28, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
-    up = tenths.quantize(Context(rounding=ROUND_CEILING).create_decimal("0.1"), rounding=ROUND_CEILING)
-    if share < 1.0 and up >= 100:
-        return "just below 100 %"
-    return f"{up.normalize():f} %"
-
-
 def percent(share: float) -> str:
     """Return a share in per cent."""
     rounded = Context(prec=3, rounding=ROUND_HALF_EVEN).create_decimal_from_float(100 * share)
@@ -52,26 +44,15 @@ def percent(share: float) -> str:
 
 
 def factor(epsilon: float) -> str:
-    """Return e^epsilon, rounded up."""
-    return at_most(exp(min(epsilon, LARGEST_EXPONENT)))
+    """Return e^epsilon, rounded up; beyond a million as a power of ten, since nobody reads longer numbers."""
+    grown = exp(min(epsilon, LARGEST_EXPONENT))
+    if grown < MILLION:
+        return at_most(grown)
+    digits, power = f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(grown):.1e}".split("e")
+    return f"{digits} × 10^{int(power)}"
 
 
 def one_in(share: float) -> str:
     """Return a small share as "1 in 10,000,000" where it is one."""
     inverse = 1 / share if share > 0 else 0.0
     return f"1 in {round(inverse):,}" if inverse and abs(inverse - round(inverse)) < 1e-6 * inverse else f"{share:g}"
-
-
-def most_detected(epsilon: float, delta: float, false_alarms: float) -> float:
-    """Return how often any test for one user can be right, if it errs this often on collections without the user.
-
-    The hypothesis-testing reading of (epsilon, delta)-differential privacy, exact in both directions.
-    """
-    grown = exp(min(epsilon, LARGEST_EXPONENT))
-    return min(1.0, grown * false_alarms + delta, 1 - (1 - delta - false_alarms) / grown)
-
-
-def most_accurate(epsilon: float, delta: float) -> float:
-    """Return how often any test for one user can be right, where presence and absence are equally likely."""
-    grown = exp(min(epsilon, LARGEST_EXPONENT))
-    return (grown + delta) / (1 + grown)

@@ -7,7 +7,7 @@ class Explorer {
   constructor(rows) {
     this.rows = rows;
     this.state = { query: "", match: "contains", lengths: new Set(), first: -1, sort: FACTS.lengths.length > 1 ? "length" : "text", turned: false };
-    this.found = { nodes: new Uint32Array(0), wanted: "" };
+    this.found = { nodes: new Uint32Array(0), begun: new Uint32Array(rows.tree.roots), wanted: "" };
     this.total = rows.tree.released.reduce((sum, each) => sum + each, 0);
     byId("explorer-panel").hidden = false;
     this.list = new VirtualList(byId("list"), (item, place) => this.draw(item, this.found.nodes[place]), {
@@ -18,12 +18,13 @@ class Explorer {
     this.lengths();
     this.firsts();
     this.listen();
-    this.update();
+    this.set({});
   }
 
   set(change) {
     Object.assign(this.state, change);
     this.update();
+    if (this.arrange && !("first" in change)) this.arrange();
   }
 
   update() {
@@ -118,33 +119,41 @@ class Explorer {
     byId("firsts").hidden = tree.depths.length < 2;
     if (tree.depths.length < 2) return;
     if (matchMedia("(max-width: 860px)").matches) byId("firsts").open = false;
-    const counts = through(tree);
-    const text = Uint32Array.from({ length: tree.roots }, (_, root) => root);
-    const most = Uint32Array.from(text).sort((a, b) => counts[b] - counts[a] || a - b);
-    let order = most;
+    let order = [], chosen = "many";
     const list = new VirtualList(byId("first-list"), (item, place) => {
       appendVisible(item.appendChild(element("bdi", "phrase")), this.rows.text[order[place]]);
-      item.append(element("span", "number", many(counts[order[place]])));
+      item.append(element("span", "number", many(this.found.begun[order[place]])));
     }, { onPick: (place) => this.set({ first: order[place] }) });
-    const arrange = (chosen) => {
-      order = chosen === "text" ? text : most;
+    // Numbers are of what the search and the lengths leave.
+    this.arrange = () => {
+      const { begun } = this.found, kind = (root) => this.rows.kind(root);
+      order = Array.from({ length: tree.roots }, (_, root) => root).filter((root) => begun[root]);
+      if (chosen === "text") order.sort((a, b) => kind(a) - kind(b) || a - b);
+      else order.sort((a, b) => begun[b] - begun[a] || kind(a) - kind(b) || a - b);
       for (const each of document.querySelectorAll("[data-firsts]"))
         each.setAttribute("aria-pressed", each.dataset.firsts === chosen);
-      list.show(order.length, "");
+      list.show(order.length, "Nothing begins so.");
+      const place = order.indexOf(this.state.first);
+      if (place >= 0) list.pick(place, false);
     };
     for (const each of document.querySelectorAll("[data-firsts]"))
-      each.addEventListener("click", () => arrange(each.dataset.firsts));
+      each.addEventListener("click", () => { chosen = each.dataset.firsts; this.arrange(); });
     byId("chosen-first").addEventListener("click", () => {
       this.set({ first: -1 });
       list.pick(-1, false);
       byId("search").focus();
     });
-    arrange("many");
+  }
+
+  // What is found must be seen: the search goes to the top where the list would begin too low.
+  keepInView() {
+    const { top } = byId("search").getBoundingClientRect(), list = byId("list").getBoundingClientRect();
+    if (top < 60 || list.top + 5 * 36 > innerHeight) byId("explorer-panel").scrollIntoView({ block: "start", behavior: "instant" });
   }
 
   listen() {
     const search = byId("search");
-    search.addEventListener("input", () => this.set({ query: search.value }));
+    search.addEventListener("input", () => { this.set({ query: search.value }); this.keepInView(); });
     search.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" && this.list.size) {
         event.preventDefault();
@@ -169,8 +178,9 @@ class Explorer {
       const typing = event.target.closest("input, textarea, select, [contenteditable]");
       if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
         event.preventDefault();
-        search.focus();
+        search.focus({ preventScroll: true });
         search.select();
+        this.keepInView();
       }
     });
     byId("copy-one").addEventListener("click", () => this.copyOne(this.node));

@@ -3,7 +3,7 @@ class Rows {
   constructor(tree) {
     this.tree = tree;
     this.text = new Array(tree.size);
-    this.spaced = tree.words.some((word) => /\s/u.test(word));
+    this.spaced = tree.words.some((word) => !word || /\s/u.test(word));
     for (let node = 0; node < tree.size; node++) {
       const word = tree.words[tree.token[node]];
       this.text[node] = tree.parent[node] < 0 ? word : `${this.text[tree.parent[node]]} ${word}`;
@@ -26,6 +26,27 @@ class Rows {
     return through(this.tree)[node] - this.tree.released[node];
   }
 
+  // Words first, then numbers, then what begins with neither.
+  kind(node) {
+    if (!this.kinds) {
+      this.kinds = Uint8Array.from(this.tree.words, (word) => (/^\p{L}/u.test(word) ? 0 : /^\p{N}/u.test(word) ? 1 : 2));
+    }
+    return this.kinds[this.tree.token[this.root[node]]];
+  }
+
+  // The same order with words first in every group, whose numbers ascend.
+  grouped(order, group) {
+    const sorted = new Uint32Array(order.length);
+    for (let from = 0, at = 0; from < order.length; ) {
+      let to = from;
+      while (to < order.length && group(order[to]) === group(order[from])) to++;
+      for (let kind = 0; kind < 3; kind++)
+        for (let place = from; place < to; place++) if (this.kind(order[place]) === kind) sorted[at++] = order[place];
+      from = to;
+    }
+    return sorted;
+  }
+
   order(key) {
     if (!this.orders.has(key)) this.orders.set(key, this.computedOrder(key));
     return this.orders.get(key);
@@ -33,11 +54,11 @@ class Rows {
 
   computedOrder(key) {
     const { tree } = this;
-    if (key === "text") return this.alphabetical();
+    if (key === "text") return this.grouped(this.alphabetical(), () => 0);
     const canonical = Uint32Array.from({ length: tree.size }, (_, node) => node);
-    if (key === "length") return canonical;
+    if (key === "length") return this.grouped(canonical, (node) => tree.length[node]);
     const number = key === "count" ? (node) => tree.counts[node] : (node) => this.longer(node);
-    return canonical.sort((a, b) => number(b) - number(a) || a - b);
+    return canonical.sort((a, b) => number(b) - number(a) || this.kind(a) - this.kind(b) || a - b);
   }
 
   // Depth first is alphabetical: children come sorted.
@@ -54,7 +75,7 @@ class Rows {
     return order;
   }
 
-  // The released grams that fit, in order.
+  // The released grams that fit, in order; and how many of them, whatever the first token, begin with each token.
   matching({ query, match, lengths, first, sort, turned }) {
     const wanted = query.normalize("NFC").toLowerCase().replace(/\s+/gu, " ").trimStart();
     const inner = ` ${wanted.trim()} `;
@@ -63,14 +84,16 @@ class Rows {
       : match === "tokens" ? (text) => ` ${text} `.includes(inner)
       : (text) => text.includes(wanted);
     const { released, length, size } = this.tree, order = this.order(sort), found = new Uint32Array(size);
+    const begun = new Uint32Array(this.tree.roots);
     let count = 0;
     for (let place = 0; place < size; place++) {
       const node = order[turned ? size - 1 - place : place];
       if (!released[node] || (lengths.size && !lengths.has(length[node]))) continue;
-      if (first >= 0 && this.root[node] !== first) continue;
       if (fits && !fits(this.search[node])) continue;
+      begun[this.root[node]]++;
+      if (first >= 0 && this.root[node] !== first) continue;
       found[count++] = node;
     }
-    return { nodes: found.subarray(0, count), wanted: fits ? (match === "tokens" ? wanted.trim() : wanted) : "" };
+    return { nodes: found.subarray(0, count), begun, wanted: fits ? (match === "tokens" ? wanted.trim() : wanted) : "" };
   }
 }

@@ -1,4 +1,5 @@
 startTheme();
+startPrinting();
 drawCharts();
 unpack().then((tree) => {
   const rows = new Rows(tree);

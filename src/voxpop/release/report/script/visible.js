@@ -13,6 +13,16 @@ function escapeNode(letter) {
   return element("span", "escape", `U+${code}`);
 }
 
+// A token of nothing, or of spaces alone, is written so that it can be seen.
+function isBlank(token) {
+  return !token.trim();
+}
+
+function appendBlank(parent, token) {
+  if (!token) parent.append(element("span", "escape", "empty"));
+  for (const letter of token) parent.append(escapeNode(letter));
+}
+
 // Append text to an element, marking the part from `from` to `to` where it is given.
 function appendVisible(parent, text, from = -1, to = -1) {
   const put = (start, end, into) => {
@@ -25,6 +35,7 @@ function appendVisible(parent, text, from = -1, to = -1) {
     }
     if (at < part.length) into.append(part.slice(at));
   };
+  if (isBlank(text)) return appendBlank(parent, text);
   if (from < 0) return put(0, text.length, parent);
   put(0, from, parent);
   const marked = element("mark");

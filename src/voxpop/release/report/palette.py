@@ -1,0 +1,18 @@
+"""The one palette: report, documentation and pictures take their colours from the style of the report."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def palette(theme: str = "light") -> dict[str, str]:
+    """Return colours by the names that the style gives them, such as accent, second, third, ink and careful.
+
+    Args:
+        theme: "light" or "dark".
+    """
+    style = files("voxpop.release.report").joinpath("template/style.css").read_text(encoding="utf-8")
+    start = ":root {" if theme == "light" else ':root[data-theme="dark"] {'
+    block = style.split(start, 1)[1].split("}", 1)[0]
+    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))

@@ -1,0 +1,135 @@
+"""Systems that this machine is not: macOS and Windows, by what they lack. Nothing here proves that they work.
+
+macOS cannot exchange folders and its allocator takes no advice. Windows has no `fcntl`, opens no folders, renames onto
+nothing that exists, gives no advice on mapped pages, and may keep a file from being removed while somebody reads it.
+"""
+
+import builtins
+import ctypes
+import errno
+import os
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from voxpop.corpus.limited import memory, pages
+from voxpop.files import exchange, folder
+from voxpop.release.stored_plan import StoredPlan
+
+
+class Elsewhere:
+    """A module of this system, with what another system has in its place."""
+
+    def __init__(self, module, **other):
+        self.__dict__.update(_module=module, **other)
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+def opens_no_folder(path, flags, *rest):
+    if os.path.isdir(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+    return os.open(path, flags, *rest)
+
+
+def renames_onto_nothing(source, target):
+    if os.path.exists(target):
+        raise FileExistsError(errno.EEXIST, "Cannot create a file when that file already exists", str(target))
+    os.rename(source, target)
+
+
+def macos(monkeypatch):
+    """No exchange, no advice to the allocator."""
+    monkeypatch.setattr(exchange, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SimpleNamespace())
+
+
+def windows(monkeypatch):
+    """None of what only POSIX has."""
+    there = Elsewhere(os, name="nt", open=opens_no_folder, rename=renames_onto_nothing)
+    monkeypatch.setattr(exchange, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(folder, "os", there)
+    monkeypatch.setattr(pages, "os", there)
+    monkeypatch.setattr(memory, "os", there)
+    monkeypatch.setattr(pages, "mmap", Elsewhere(pages.mmap))
+    monkeypatch.delattr(pages.mmap._module, "MADV_DONTNEED")
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+
+    def no_libc(name, *_, **__):
+        if name is None:
+            raise TypeError("bad argument type for built-in operation")  # what CDLL(None) says there
+        return builtins.object()
+
+    monkeypatch.setattr(ctypes, "CDLL", no_libc)
+
+
+@pytest.fixture(params=[macos, windows], ids=["macOS", "Windows"])
+def system(request, monkeypatch):
+    """Pretend to be another system."""
+    request.param(monkeypatch)
+
+
+def words(*items):
+    """Return a release of these items."""
+    return vp.Release.from_items(pa.array(sorted(items)), StoredPlan({"sigma": 1.0}), vp.Guarantee(4, 1e-7))
+
+
+def test_pretending_takes_away_what_it_says(system, tmp_path):
+    """The pretence is one: folders do not change places there."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    assert not exchange.exchange(tmp_path / "one", tmp_path / "two")
+
+
+def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
+    """New, over another one, and over an empty folder; nothing is left beside it."""
+    target = tmp_path / "words"
+    words("tea").save(target)
+    words("milk").save(target, overwrite=True)
+    assert list(vp.load(target)) == ["milk"]
+    (tmp_path / "empty").mkdir()
+    words("oats").save(tmp_path / "empty")
+    assert list(vp.load(tmp_path / "empty")) == ["oats"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "words"]
+    with pytest.raises(vp.errors.ReleaseError, match="already holds"):
+        words("rye").save(target)
+
+
+def test_a_crash_between_the_two_steps_is_put_right(system, tmp_path):
+    """The old release stands aside for a moment; whoever loads finds it, and the next save goes on."""
+    target = tmp_path / "words"
+    words("tea").save(target)
+    os.rename(target, tmp_path / ".words.voxpop-old")
+    assert list(vp.load(target)) == ["tea"]
+    words("milk").save(target, overwrite=True)
+    assert list(vp.load(target)) == ["milk"]
+    assert [each.name for each in tmp_path.iterdir()] == ["words"]
+
+
+def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
+    """Work files, mapped pages and the allocator do without what the system lacks; the release is the same."""
+    rows = 40_000
+    table = pl.DataFrame(
+        {"who": np.arange(rows) % 5000, "what": [f"word{each % 700} tea milk" for each in range(rows)]}
+    )
+    settings = vp.SetUnion(limit=10)
+    whole = settings.release(vp.read(table, user="who", text="what"), vp.Budget(4, 1e-7), seed=1)
+    part = vp.read(table, user="who", text="what", memory="1GiB", work_folder=tmp_path)
+    assert settings.release(part, vp.Budget(4, 1e-7), seed=1) == whole
+    part.save(tmp_path / "kept")
+    assert settings.release(vp.load_corpus(tmp_path / "kept"), vp.Budget(4, 1e-7), seed=1) == whole
+
+
+def test_a_ledger_is_charged(system, tmp_path):
+    """Locked by filelock, replaced by a rename that every system has."""
+    corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
+    account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6))
+    for _ in range(2):
+        vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), ledger=account)
+    assert [entry.finished for entry in account.entries] == [True, True]

@@ -1,0 +1,156 @@
+"""What a notebook shows: plans as print does, releases with their guarantee, and of private data nothing."""
+
+import io
+import re
+import sys
+import types
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop import progress
+from voxpop.release.stored_plan import StoredPlan
+from voxpop.showing import printable, words_first
+
+BUDGET = vp.Budget(2, 1e-7)
+HOSTILE = ["<script>alert(1)</script>", "tea & milk", "\u202eevil", " ", "", "'", "42"]
+
+
+def corpus(**columns):
+    """Return a corpus of 3,000 people."""
+    table = pl.DataFrame({"who": range(3000), "what": ["thank you", "see you", "thank you very much"] * 1000})
+    return vp.read(table, user="who", **(columns or {"text": "what"}))
+
+
+PLANS = {
+    "adaptive": lambda: vp.SetUnion().plan(BUDGET),
+    "classic": lambda: vp.SetUnion(weighting="weighted").plan(BUDGET),
+    "ngrams": lambda: vp.NGrams(max_length=3).plan(BUDGET),
+    "hitters": lambda: vp.HeavyHitters(max_length=6).plan(BUDGET),
+    "sequences": lambda: vp.Sequences(alphabet=["a", "b"]).plan(vp.Budget(1)),
+    "finding": lambda: vp.Sequences(alphabet="find").plan(BUDGET),
+    "stored": lambda: StoredPlan({"mechanism": "x", "sigma": 1.5}),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_shows_itself_as_print_does(name):
+    """`plan` at the end of a cell, repr(plan) and print(plan) are one text, and no address of an object is in it."""
+    plan = PLANS[name]()
+    assert repr(plan) == str(plan)
+    assert "object at 0x" not in repr(plan)
+    assert text_of(plan._repr_html_()) == str(plan)
+
+
+def test_counts_show_their_plan_and_their_numbers():
+    """A tally shows the grams of most users; its plan what print shows."""
+    posts = corpus()
+    words = vp.SetUnion().release(posts, BUDGET)
+    tally = words.count(posts, vp.Budget(4, 1e-7))
+    assert repr(tally.plan) == str(tally.plan)
+    shown = tally._repr_html_()
+    assert f"{tally[('you',)]:,}" in shown
+    assert str(tally.with_release) in text_of(shown)
+    assert re.search("Epsilon [0-9.]+ is large", shown)
+
+
+def test_a_corpus_shows_nothing_of_anybody():
+    """Two corpora of other people, more of them, and other words look alike in a notebook."""
+    few = vp.read(pl.DataFrame({"who": [1], "what": ["secret"]}), user="who", text="what")
+    assert few._repr_html_() == corpus()._repr_html_()
+    assert "secret" not in few._repr_html_()
+    assert not re.search(r"\d", text_of(few._repr_html_()))
+
+
+def test_a_release_shows_its_guarantee_and_words_first():
+    """Markup of what was released is text, blanks can be seen, and caution is said."""
+    table = pl.DataFrame({"who": range(7000), "what": HOSTILE * 1000})
+    items = vp.SetUnion().release(vp.read(table, user="who", items="what"), vp.Budget(8, 1e-7))
+    shown = items._repr_html_()
+    assert "<script" not in shown
+    assert "\u202e" not in shown
+    said = text_of(shown)
+    assert said.index("tea & milk") < said.index("42") < said.index("\\u202eevil")
+    assert "' '" in said
+    assert "Epsilon 8 is large" in said
+    assert str(items.guarantee) in said
+
+
+def test_a_model_shows_noisy_counts():
+    """The first grams, with the end of a sequence as a dot."""
+    visits = pl.DataFrame({"who": range(2000), "pages": [["home", "news"], ["home"]] * 1000})
+    model = vp.Sequences(alphabet=["home", "news"], max_length=4).release(
+        vp.read(visits, user="who", sequence="pages"), vp.Budget(2)
+    )
+    said = text_of(model._repr_html_())
+    assert "home" in said
+    assert "A dot is the end of a sequence" in said
+
+
+def test_a_guarantee_says_what_it_means():
+    """The statement, the sentence, and what to be careful about."""
+    said = text_of(vp.Guarantee(50, 1e-2)._repr_html_())
+    assert "(50, 0.01)-DP" in said
+    assert "Take away any one user" in said
+    assert "protects hardly anybody" in said
+    assert "NOT PRIVATE" in text_of(vp.Guarantee(1, 1e-7, private=False)._repr_html_())
+
+
+def test_grams_are_printed_safely_and_words_first():
+    """Escapes for what a terminal obeys, quotes around blanks, letters before digits before the rest."""
+    assert printable(("a\x1b[31m", " ", "")) == "a\\x1b[31m ' ' ''"
+    assert words_first([("'",), ("1",), ("a",), ("é",)]) == [("a",), ("é",), ("1",), ("'",)]
+
+
+class Notebook(io.StringIO):
+    """Standard error of a notebook: no terminal."""
+
+
+def in_notebook(monkeypatch):
+    """Pretend that a notebook's kernel runs this."""
+    shell = type("ZMQInteractiveShell", (), {})
+    monkeypatch.setitem(sys.modules, "ipykernel.zmqshell", types.SimpleNamespace(ZMQInteractiveShell=shell))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=shell))
+
+
+def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
+    """One line that is written over, with the number of rounds and seconds; without a notebook nothing."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "OFTEN", 0.0)
+    posts, sink = corpus(), Notebook()
+    monkeypatch.setattr(sys, "stderr", sink)
+    vp.SetUnion().release(posts, BUDGET)
+    assert sink.getvalue() == ""
+    in_notebook(monkeypatch)
+    vp.SetUnion().release(posts, BUDGET)
+    vp.NGrams(max_length=2).release(posts, BUDGET)
+    said = sink.getvalue().split("\r")
+    assert any(re.fullmatch(r"releasing: 14 rounds, [\d.]+ s\n", line) for line in said)
+    assert any(re.fullmatch(r"releasing: 2 lengths, [\d.]+ s\n", line) for line in said)
+
+
+def test_quick_work_shows_nothing(monkeypatch):
+    """Below half a second nothing is written, so short cells stay clean."""
+    sink = Notebook()
+    monkeypatch.setattr(sys, "stderr", sink)
+    in_notebook(monkeypatch)
+    assert list(progress.track(range(3), "reading", lambda _: 1, None)) == [0, 1, 2]
+    assert sink.getvalue() == ""
+
+
+class Text(HTMLParser):
+    """The text of a piece of HTML."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.parts = []
+        self.feed(page)
+
+    def handle_data(self, data):
+        self.parts.append(data)
+
+
+def text_of(page):
+    return "".join(Text(page).parts)

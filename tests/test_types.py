@@ -1,0 +1,105 @@
+"""What type checkers say of a caller's code: nothing where it is right, and each wrong name by its line."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from voxpop import choices
+from voxpop.release.exports.formats import FORMATS
+
+ROOT = Path(__file__).resolve().parent.parent
+RIGHT = """
+import re
+import voxpop as vp
+
+posts = vp.read("posts.parquet", user="author", text="body", tokenizer=re.compile("[a-z]+"))
+budget = vp.Budget(epsilon=4, delta=1e-7)
+plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(budget)
+words = plan.release(posts)
+words.save("words", title="Words", overwrite=True)
+phrases: vp.Release = vp.NGrams(max_length=3, budgets="equal").release(posts, budget)
+found: list[str] = [each.token for each in phrases.complete("thank you")]
+model = vp.Sequences(alphabet="find", tree="grams").release(posts, budget)
+sql: str = words.to_sql("postgres", "select")
+print(vp.__version__, model.guarantee.epsilon, len(found), sql)
+"""
+WRONG = """
+import voxpop as vp
+
+posts = vp.read("posts.parquet", user="author", text="body", tokenizer="word")
+vp.Setunion()
+vp.SetUnion(weighting="l3-descent")
+vp.SetUnion(noise="laplacian")
+vp.SetUnion(accounting="exact")
+vp.NGrams(weighting="count")
+vp.NGrams(budgets="even")
+vp.NGrams(pruning="neither")
+vp.HeavyHitters(votes="two")
+vp.HeavyHitters(alphabet="letters")
+vp.Sequences(alphabet="found")
+vp.Sequences(tree="context")
+words = vp.SetUnion().release(posts, vp.Budget(4, 1e-7))
+words.write("words.txt", format="txt")
+words.to_sql(form="having")
+words.save("words", owner="ann")
+"""
+
+
+def wrong_lines() -> set[int]:
+    """Return the lines of WRONG that hold a wrong name."""
+    lines = WRONG.splitlines()
+    right = ("import", "words =")
+    return {
+        number
+        for number, line in enumerate(lines, start=1)
+        if line and not line.startswith(right) and 'alphabet="found"' not in line
+    }
+
+
+def complaints(text: str) -> set[int]:
+    """Return the lines that a checker complains of."""
+    return {int(number) for number in re.findall(r"use\.py:(\d+)(?::\d+)?(?: -)?:? error", text)}
+
+
+def checked(command: list[str], text: str, folder: Path) -> set[int]:
+    """Return the lines of a caller's file that a checker complains of."""
+    (folder / "use.py").write_text(text)
+    done = subprocess.run([*command, str(folder / "use.py")], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return complaints(done.stdout)
+
+
+def mypy() -> list[str]:
+    """Return how mypy is called, with our settings."""
+    pytest.importorskip("mypy", reason="mypy is not installed: pip install --group lint")
+    return [sys.executable, "-m", "mypy"]
+
+
+def pyright() -> list[str]:
+    """Return how pyright is called."""
+    path = shutil.which("pyright")
+    if path is None:
+        pytest.skip("pyright is not installed: pip install pyright")
+    return [path, "--pythonpath", sys.executable]
+
+
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_right_code_is_right(checker, tmp_path):
+    """No complaint about what the pages teach."""
+    assert checked(checker(), RIGHT, tmp_path) == set()
+
+
+@pytest.mark.parametrize("checker", [mypy, pyright])
+def test_every_wrong_name_is_found(checker, tmp_path):
+    """A misspelt class, choice, format or argument is an error in its line, and no other line is."""
+    assert checked(checker(), WRONG, tmp_path) == wrong_lines()
+
+
+def test_choices_are_those_that_run():
+    """What types offer is what there is."""
+    assert set(get_args(choices.Format)) == set(FORMATS)

@@ -1,0 +1,198 @@
+"""Try the wheel as strangers install it: python -m tools.wheels_tried [FOLDER] [--publish].
+
+Builds sdist and wheel, checks their descriptions with twine, and installs the wheel into clean environments: for each
+Python of `PYTHONS` that this machine has, once with the newest dependencies that the wheel allows and once with the
+oldest. In each environment somebody releases from a CSV file at the command line, and from Python; then every extra
+must resolve. Prints a table; the exit code is 1 where anything failed. With --publish it also fails where the address
+of the repository is a stand-in.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+RESOLUTIONS = ("newest", "oldest")
+NAMED = ("numpy", "polars", "pyarrow")
+STAND_IN = "voxpop.example"
+PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+ROWS = 2000
+SCRIPT = """
+import polars as pl
+import voxpop as vp
+
+table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you", "thank you"] * 1000})
+posts = vp.read(table, user="who", text="what")
+words = vp.SetUnion().release(posts, vp.Budget(2, 1e-7))
+phrases = vp.NGrams(max_length=3, limit=10).release(posts, vp.Budget(4, 1e-7))
+model = vp.Sequences(alphabet=words, max_length=4).release(vp.read(table, user="who", text="what"), vp.Budget(2))
+phrases.save("phrases", title="Tried")
+assert "thank" in words and ("thank", "you") in phrases and vp.load("phrases") == phrases and len(model)
+assert vp.load("released").to_list() == ["milk", "oats", "tea"]
+assert [each.token for each in phrases.complete("thank")] == ["you"]
+words.write("words.txt")
+"""
+
+
+def main() -> int:
+    """Build, check and try; print a row for each environment."""
+    named = [each for each in sys.argv[1:] if each != "--publish"]
+    folder = Path(named[0]).resolve() if named else Path(tempfile.mkdtemp(prefix="voxpop-wheels-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = built(folder)
+    bad = described_badly(wheel) + ("--publish" in sys.argv and stands_in(wheel))
+    tried = [(python, which) for python in pythons() for which in RESOLUTIONS]
+    print(f"{'python':8} {'dependencies':13} {'numpy':9} {'polars':9} {'pyarrow':9} {'seconds':>8}  outcome")
+    for python, which in tried:
+        bad += not row(folder, wheel, python, which)
+    for extra in extras():
+        bad += not resolves(folder, wheel, extra)
+    versions = {python for python, _ in tried}
+    print(f"{len(tried)} environments of {len(versions)} Pythons, {len(extras())} extras: {bad} failed")
+    return 1 if bad else 0
+
+
+def built(folder: Path) -> Path:
+    """Return the wheel, built from the sdist as an index would have it."""
+    dist = folder / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "build", "--outdir", dist, ROOT], check=True, stdout=subprocess.DEVNULL)
+    return next(dist.glob("*.whl"))
+
+
+def described_badly(wheel: Path) -> int:
+    """Return how much is wrong with the description that an index would show: twine, and links that lead nowhere."""
+    failed = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir()], check=False)
+    relative = relative_links(description(wheel))
+    for link in relative:
+        print(f"relative link in the long description: {link}")
+    return (failed.returncode != 0) + len(relative)
+
+
+def description(wheel: Path) -> str:
+    """Return the long description of a wheel."""
+    with ZipFile(wheel) as archive:
+        name = next(each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        return archive.read(name).decode().partition("\n\n")[2]
+
+
+def relative_links(text: str) -> list[str]:
+    """Return the targets of links and pictures that only a checkout has."""
+    return re.findall(r"\]\(((?!https?:|mailto:|#)[^)]*)\)", text)
+
+
+def stands_in(wheel: Path) -> bool:
+    """Say whether the description still names the address that stands for one."""
+    if STAND_IN not in description(wheel):
+        return False
+    print(f"the address of the repository is a stand-in, {STAND_IN}: see docs/releasing.md")
+    return True
+
+
+def pythons() -> Iterator[str]:
+    """Yield the Pythons that can be had here, without asking anybody for one."""
+    for version in PYTHONS:
+        found = uv("python", "find", "--no-python-downloads", version)
+        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # which are on nobody's PATH
+        if found.returncode == 0:
+            yield found.stdout.strip()
+        elif kept:
+            yield str(kept[-1])
+
+
+def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
+    """Try one environment and print what happened."""
+    begun = time.perf_counter()
+    version = subprocess.run(
+        [python, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    place = folder / f"{version.stdout.strip()}-{which}"
+    shutil.rmtree(place, ignore_errors=True)
+    installed = install(place, wheel, python, which)
+    outcome = installed or used(place)
+    found = {name: known(place, name) for name in NAMED}
+    numbers = " ".join(f"{found[name]:9}" for name in NAMED)
+    print(
+        f"{version.stdout.strip():8} {which:13} {numbers} {time.perf_counter() - begun:8.1f}  {outcome or 'ok'}",
+        flush=True,
+    )
+    return not outcome
+
+
+def install(place: Path, wheel: Path, python: str, which: str) -> str:
+    """Install the wheel with the newest or the oldest dependencies; return what went wrong."""
+    uv("venv", "--python", python, str(place / "env"))
+    needs = place / "needs.txt"
+    needs.write_text("\n".join(project()["dependencies"]))
+    resolution = ["--resolution", "lowest-direct", "--requirement", str(needs)] if which == "oldest" else []
+    done = uv("pip", "install", "--python", str(place / "env"), "--only-binary", ":all:", *resolution, str(wheel))
+    return "" if done.returncode == 0 else f"not installed: {done.stderr.strip().splitlines()[-1]}"
+
+
+def used(place: Path) -> str:
+    """Release from the command line and from Python; return what went wrong."""
+    rows = "".join(f"{who},{('tea', 'milk', 'oats')[who % 3]}\n" for who in range(ROWS))
+    (place / "small.csv").write_text(f"who,what\n{rows}")
+    (place / "script.py").write_text(SCRIPT)
+    bin_ = place / "env" / ("Scripts" if os.name == "nt" else "bin")
+    budget = ["--epsilon", "1", "--delta", "1e-7"]
+    calls = [
+        [bin_ / "voxpop", "--version"],
+        [bin_ / "voxpop", "items", "small.csv", "--user", "who", "--items", "what", *budget, "-o", "released"],
+        [bin_ / "voxpop", "show", "released"],
+        [bin_ / "python", "-W", "error::DeprecationWarning:voxpop", "script.py"],
+    ]
+    outside = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    for call in calls:
+        done = subprocess.run(list(map(str, call)), cwd=place, env=outside, capture_output=True, text=True, check=False)
+        if done.returncode:
+            (place / "failed.txt").write_text(done.stdout + done.stderr)
+            return f"{' '.join(map(str, call[1:3]))} failed; see {place / 'failed.txt'}"
+    return ""
+
+
+def known(place: Path, package: str) -> str:
+    """Return the version of a package in an environment."""
+    shown = uv("pip", "show", "--python", str(place / "env"), package).stdout
+    found = re.search(r"^Version: (.*)$", shown, re.MULTILINE)
+    return found.group(1) if found else "-"
+
+
+def resolves(folder: Path, wheel: Path, extra: str) -> bool:
+    """Say whether an extra can be installed, without doing so."""
+    here = next(folder.glob("*-newest"))
+    done = uv("pip", "install", "--dry-run", "--python", str(here / "env"), f"voxpop[{extra}] @ {wheel.as_uri()}")
+    print(f"extra {extra}: {'resolves' if done.returncode == 0 else done.stderr.strip().splitlines()[-1]}", flush=True)
+    return done.returncode == 0
+
+
+def extras() -> list[str]:
+    """Return the names of all extras."""
+    return list(project()["optional-dependencies"])
+
+
+def project() -> dict[str, dict[str, list[str]]]:
+    """Return what pyproject.toml says of the project."""
+    found: dict[str, dict[str, list[str]]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return found
+
+
+def uv(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Call uv and return what it said."""
+    return subprocess.run([sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
