@@ -30,8 +30,8 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
     Args:
         prompt: a text, or tokens, which are taken as they are.
         reading: how texts became tokens: "words", "unicode", "whitespace", "characters", "regex:PATTERN", "items",
-            "tokens" or "sequence"; "" where that is not known: then runs of white space part tokens, and a token that was
-            not released as it is typed is tried in NFC and lower case.
+            "tokens" or "sequence"; "" where that is not known: then runs of white space part tokens, and a token that
+            was not released as it is typed is tried in NFC and lower case.
         released: the tokens of the release.
 
     Raises:
