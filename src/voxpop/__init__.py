@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from voxpop.corpus.loading import load_corpus
     from voxpop.corpus.reading.read import read
     from voxpop.counts.counts import Counts
+    from voxpop.counts.top import Top
     from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.ledger.ledger import Ledger
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.loading import load
+    from voxpop.release.ranking import Ranking
     from voxpop.release.release import Release
     from voxpop.release.tally import Tally
     from voxpop.sequences.model import SequenceModel
@@ -44,11 +46,13 @@ __all__ = [
     "HeavyHitters",
     "Ledger",
     "NGrams",
+    "Ranking",
     "Release",
     "SequenceModel",
     "Sequences",
     "SetUnion",
     "Tally",
+    "Top",
     "Weighting",
     "__version__",
     "errors",
@@ -65,11 +69,13 @@ _HOMES = {
     "HeavyHitters": "voxpop.hitters.heavy_hitters",
     "Ledger": "voxpop.ledger.ledger",
     "NGrams": "voxpop.ngrams.ngrams",
+    "Ranking": "voxpop.release.ranking",
     "Release": "voxpop.release.release",
     "SequenceModel": "voxpop.sequences.model",
     "Sequences": "voxpop.sequences.sequences",
     "SetUnion": "voxpop.union.set_union",
     "Tally": "voxpop.release.tally",
+    "Top": "voxpop.counts.top",
     "Weighting": "voxpop.weighting.own",
     "load": "voxpop.release.loading",
     "load_corpus": "voxpop.corpus.loading",

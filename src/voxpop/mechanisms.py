@@ -66,6 +66,7 @@ MECHANISMS = (
         audit="voxpop.testing.audit.sequences_cases:sequences_cases",
     ),
     Mechanism("count", "counts", "voxpop.counts.counts:Counts", "voxpop.cli.count"),
+    Mechanism("top", "top", "voxpop.counts.top:Top", "voxpop.cli.top"),
 )
 
 

@@ -5,7 +5,11 @@ import pytest
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--engine", "dask"], "local or spark, got dask"), (["--master", "yarn"], "add --engine spark")],
+    [
+        (["--engine", "dask"], "local or spark, got dask"),
+        (["--master", "yarn"], "add --engine spark"),
+        (["--partitions", "3"], "add --engine spark"),
+    ],
 )
 def test_wrong_engines_are_refused(voxpop, options, message):
     call = ["items", "a.csv", "--user", "u", "--items", "i", "--epsilon", 1, "--delta", 1e-6, "-o", "out"]

@@ -10,7 +10,8 @@ from naive_counts import no_noise
 from voxpop.counts import holders as holders_module
 from voxpop.counts.counts import Counts
 from voxpop.counts.holders import weights_of_holders
-from voxpop.counts.plan import root_above, sizes_of
+from voxpop.counts.listed import sizes_of
+from voxpop.counts.plan import root_above
 from voxpop.counts.shares import UNIT, HolderShares
 from voxpop.privacy.secret import Secret
 from voxpop.release.grams import SCHEMA

@@ -96,6 +96,16 @@ def test_counts_are_the_same(engines, naive, limit):
     assert one.users.tolist() == other.users.tolist()
 
 
+@pytest.mark.parametrize("k", [1, 6])
+def test_rankings_are_the_same(engines, naive, k):
+    """Of the same grams, and of words."""
+    one, other = (LISTED.top(k, each["texts"], BUDGET, seed=3) for each in (engines, naive))
+    assert one.places.tolist() == other.places.tolist()
+    words = release_of([("good",), ("nobody",), ("own7",), ("naïve",)])
+    one, other = (words.top(k, each["items"], BUDGET, seed=3) for each in (engines, naive))
+    assert one.places.tolist() == other.places.tolist()
+
+
 def test_items_have_no_order(engines, naive):
     """Phrases, sequences and counts of phrases are refused before anything is drawn."""
     for engine in (engines["items"], naive["items"]):

@@ -27,7 +27,6 @@ spark = (
     .config("spark.ui.showConsoleProgress", "false")
     .config("spark.driver.host", "127.0.0.1")
     .config("spark.executor.memory", "512m")
-    .config("spark.sql.shuffle.partitions", 6)
     .getOrCreate()
 )
 context = spark.sparkContext
@@ -75,7 +74,7 @@ def killing(histogram, *arguments):
 
 wait_for(lambda: executors() == 2, "both executors")
 levels.SparkHistogram.noisy_levels = killing
-corpus = vp.read(spark.read.parquet(path), user="who", text="what")
+corpus = vp.read(spark.read.parquet(path), user="who", text="what", partitions=6)
 ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
 release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)
 wait_for(lambda: executors() == 1, "the driver to notice")

@@ -42,7 +42,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(java, written):
-    """Return a session of two cores and three shuffle partitions; our daemon, where the cluster has Spark's."""
+    """Return a session of two cores with Spark's own settings; our daemon, where the cluster has Spark's."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -55,7 +55,6 @@ def spark(java, written):
         .config("spark.ui.enabled", "false")
         .config("spark.python.daemon.module", "voxpop.spark.daemon")  # workers need not import all of it anew
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", 3)
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))
@@ -90,10 +89,6 @@ def read_both(spark):
 
     def read(table, partitions=3, **columns):
         columns = {"user": "who", **(columns or {"text": "what"})}
-        spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        try:
-            return vp.read(table, **columns), vp.read(framed(spark, table), **columns)
-        finally:
-            spark.conf.set("spark.sql.shuffle.partitions", 3)
+        return vp.read(table, **columns), vp.read(framed(spark, table), partitions=partitions, **columns)
 
     return read

@@ -14,7 +14,8 @@ from placed import PlacedPools, states_of
 import voxpop as vp
 from corpora import corpus_of
 from strategies import written_users
-from voxpop.corpus.pools import Pools, item_names
+from voxpop.corpus.holdings import item_names
+from voxpop.corpus.pools import Pools
 from voxpop.errors import InternalError
 from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret

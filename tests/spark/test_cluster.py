@@ -27,7 +27,8 @@ class Daemon:
         home = Path(pyspark.__file__).parent
         self.log = folder / f"{name}.log"
         environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_WORKER_DIR": str(folder / name)}
-        environment["PYTHONPATH"] = os.pathsep.join(str(each) for each in (HERE, HERE.parent))
+        before = [path for path in [os.environ.get("PYTHONPATH")] if path]
+        environment["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent), *before])
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{arguments[0]}", *arguments[1:]],

@@ -23,15 +23,15 @@ spark = (
     .config("spark.driver.bindAddress", "127.0.0.1")
     .getOrCreate()
 )
-spark.conf.set("spark.sql.shuffle.partitions", "3")
 import voxpop as vp
 frame = spark.read.parquet(sys.argv[1])
 assert type(frame).__module__.startswith("pyspark.sql.connect"), type(frame)
 corpus = vp.read(frame, user="who", text="what")
+assert corpus._places == 2, corpus._places
 phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
 model = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"]).release(corpus, vp.Budget(4), seed=3)
-spark.conf.set("spark.sql.shuffle.partitions", "1")
-words = vp.SetUnion(limit=3).release(vp.read(frame, user="who", text="what"), vp.Budget(4, 1e-8), seed=3)
+whole = vp.read(frame, user="who", text="what", partitions=1)
+words = vp.SetUnion(limit=3).release(whole, vp.Budget(4, 1e-8), seed=3)
 told = {"counts": model.tree.counts.tolist(), "words": [word for (word,) in words]}
 print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 """

@@ -20,9 +20,7 @@ def manager():
     from pathlib import Path
     seen["threads"] = len(os.listdir("/proc/self/task")) if Path("/proc/self/task").exists() else 1
     seen["modules"] = sorted({"pyarrow", "polars", "pandas"} & set(sys.modules))
-    from numba.core import config
-    seen["folder"] = config.CACHE_DIR
-    seen["cached"] = [name for name in daemon.KERNELS if type(daemon.kernel_of(name)._cache).__name__ != "NullCache"]
+    seen["caches"] = sorted({type(daemon.kernel_of(name)._cache).__name__ for name in daemon.KERNELS})
 
 pyspark.daemon.manager = manager
 daemon.main()
@@ -34,12 +32,13 @@ from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
+from voxpop.version import installed_version
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.rule import CalibratedRule, RuleSetting
 import numpy as np
 
 rows = pa.record_batch({"u": pa.array(range(5)), "c": pa.array([["a", "b", "c", "d", "a", "b"]] * 5)})
-reading = {"users": ["u"], "kind": "sequence", "columns": ["c"], "cut": {}}
+reading = {"users": ["u"], "kind": "sequence", "columns": ["c"], "cut": {}, "version": installed_version()}
 levels = PlacedLevels([list(tasks.encode([rows], **reading))])
 shares = CalibratedRule(Weighted(), RuleSetting(2, 2, 40, 0))
 words = sorted(levels.weigh(shares, 2, Secret.from_seed(1), "length 1"))
@@ -68,9 +67,9 @@ COUNT = len(daemon.KERNELS)
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels are not compiled")
 
 
-def compiling(home):
+def compiling(home, **more):
     """Start a process that compiles, with a folder for caches of its own."""
-    env = {**os.environ, "XDG_CACHE_HOME": str(home)}
+    env = {**os.environ, "XDG_CACHE_HOME": str(home), **more}
     env.pop("VOXPOP_JIT_CACHE", None)
     return subprocess.Popen([sys.executable, "-c", COMPILE], stdout=subprocess.PIPE, text=True, env=env)
 
@@ -89,36 +88,50 @@ def files_in(home):
 
 
 def test_machine_code_is_compiled_once_and_then_read(tmp_path):
-    """Three at once, of whom the first gives what it wrote its name; a later one reads it and changes nothing."""
+    """Three write at once, each file whole; a later process reads them and changes nothing."""
     for process in [compiling(tmp_path) for _ in range(3)]:
         assert ended(process)[1] == COUNT
     folder, before = files_in(tmp_path)
-    assert before
+    assert len(before) >= COUNT
+    assert not [path for path in before if "." in path.name.rpartition("-")[2]], "unfinished"
     assert machine_code.is_ours(folder)
     assert ended(compiling(tmp_path)) == [COUNT, COUNT]
     assert files_in(tmp_path) == (folder, before)
 
 
 def test_damaged_machine_code_is_compiled_anew(tmp_path):
-    """And gone, so that the next run keeps it again; nowhere to write means nothing is kept."""
+    """Cut short, changed in one bit or no code at all: it is written again; nowhere to write means nothing is kept."""
     ended(compiling(tmp_path))
     _, files = files_in(tmp_path)
-    for path in files:
-        path.write_bytes(b"no code")
+    for number, (path, content) in enumerate(files.items()):
+        changed = bytes([content[-1] ^ 1])
+        path.write_bytes((b"no code", content[:-9], content[:-1] + changed, b"")[number % 4])
     assert ended(compiling(tmp_path)) == [0, COUNT]
-    assert list((tmp_path / "voxpop").iterdir()) == []
+    assert files_in(tmp_path)[1].keys() == files.keys()
+    assert ended(compiling(tmp_path)) == [COUNT, COUNT]
+
+
+def test_nowhere_to_write_means_a_folder_for_temporary_files_or_none(tmp_path):
+    """Executors have not always a home."""
     (tmp_path / "file").touch()
-    assert ended(compiling(tmp_path / "file")) == [0, COUNT]
+    (tmp_path / "tmp").mkdir()
+    elsewhere = {"TMPDIR": str(tmp_path / "tmp")}
+    assert ended(compiling(tmp_path / "file", **elsewhere)) == [0, COUNT]
+    assert ended(compiling(tmp_path / "file", **elsewhere)) == [COUNT, COUNT]
+    (folder,) = (tmp_path / "tmp").iterdir()
+    folder.chmod(0o777)
+    assert ended(compiling(tmp_path / "file", **elsewhere)) == [0, COUNT]
 
 
 def test_folders_that_others_may_write_are_not_read(tmp_path):
-    """Nor those that are not there; other kernels belong elsewhere."""
+    """Nor those that are not there, nor links to others."""
     assert not machine_code.is_ours(tmp_path / "none")
     tmp_path.chmod(0o777)
     assert not machine_code.is_ours(tmp_path)
     tmp_path.chmod(0o755)
     assert machine_code.is_ours(tmp_path)
-    assert machine_code.folder_of("one") != machine_code.folder_of("two")
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert not machine_code.is_ours(tmp_path / "link")
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +141,8 @@ def seen():
     env = {
         name: value for name, value in os.environ.items() if name not in ("OPENBLAS_NUM_THREADS", "VOXPOP_JIT_CACHE")
     }
-    env |= {"PYTHONPATH": os.pathsep.join(str(each) for each in (here, here.parent))}
+    before = [path for path in [os.environ.get("PYTHONPATH")] if path]
+    env |= {"PYTHONPATH": os.pathsep.join([str(here), str(here.parent), *before])}
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -140,10 +154,9 @@ def test_nothing_is_forked_that_has_threads(seen):
     assert seen["modules"] == []
 
 
-def test_workers_read_and_write_no_compiled_code(seen):
-    """They get it as memory; the daemon's kernels have nothing to do with files once they are compiled."""
-    assert seen["cached"] == []
-    assert seen["folder"] == ""
+def test_kernels_have_files_that_never_change(seen):
+    """None has numba's own cache, which is not for writers that meet."""
+    assert seen["caches"] == ["OverloadFiles"]
 
 
 def test_a_walk_compiles_none_of_these_kernels_again(seen):

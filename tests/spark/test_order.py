@@ -44,14 +44,8 @@ def in_files(spark):
     """Return a function that reads a folder on Spark, one file to a task, into some partitions."""
 
     def read(folder, partitions, **columns):
-        kept = {name: spark.conf.get(name) for name in ("spark.sql.shuffle.partitions",)}
-        spark.conf.set("spark.sql.shuffle.partitions", partitions)
         spark.conf.set("spark.sql.files.openCostInBytes", 1 << 30)
-        try:
-            return vp.read(spark.read.parquet(folder), user="who", **columns)
-        finally:
-            for name, value in kept.items():
-                spark.conf.set(name, value)
+        return vp.read(spark.read.parquet(folder), user="who", partitions=partitions, **columns)
 
     return read
 

@@ -45,10 +45,10 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     assert not any("number" in word and word != "number" for word in words)
     sizes = {length: sum(len(gram) == length for gram in release.each_gram()) for length in (1, 2, 3)}
     answers = [(table.column_names, table.num_rows) for table in collected[1:]]
-    noisy_levels = [rows for names, rows in answers if names == ["name", "grade"]]
+    noisy_levels = [rows for names, rows in answers if names == ["name", "level"]]
     assert len(noisy_levels) == 2
     assert all(rows >= sizes[length] for rows, length in zip(noisy_levels, (2, 3), strict=True))
-    measured = [answer for answer in answers if answer[0] != ["name", "grade"]]
+    measured = [answer for answer in answers if answer[0] != ["name", "level"]]
     assert all(answer in [(["name", "cells"], size) for size in sizes.values()] for answer in measured)
 
 

@@ -18,6 +18,7 @@ from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
 from voxpop.spark.ballots import restricted_ballot
+from voxpop.version import installed_version
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
 from voxpop.weighting.rule import CalibratedRule, RuleSetting
@@ -149,7 +150,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
     names, weights = np.arange(1000), rng.integers(0, 5 << 20, 1000)
     weights[:50] = 0
     spurious_names = np.where(weights == 0, names % 3, 0)
-    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights, "lucky": spurious_names}
+    columns = {"name": names, "high": np.zeros(1000, np.int64), "low": weights, "spurious": spurious_names}
     whole = pa.RecordBatch.from_pydict({key: pa.array(column) for key, column in columns.items()})
     shuffled = whole.take(pa.array(rng.permutation(1000)))
     passed = [
@@ -161,7 +162,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
     levels = NoisyLevels((rule, replace(rule, threshold_units=3 << 20)), Secret.from_seed(2), "noise/x")
     noisy_levels = [
         {
-            row["name"]: row["grade"]
+            row["name"]: row["level"]
             for batch in tasks.level(batches, levels=levels.restricted(), words=False)
             for row in batch.to_pylist()
         }
@@ -185,7 +186,7 @@ def test_a_partition_without_users_answers_nothing():
     secret = Secret.from_seed(1)
     ballot = restricted_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     settings_of = {"length": 1, "single": False}
-    assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}))
+    assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}, version=installed_version()))
     assert not list(tasks.weigh_remaining([], ballot=ballot))
     assert not list(tasks.weigh_words([], ballot=ballot))
     assert not list(tasks.keep_words([], order=None))

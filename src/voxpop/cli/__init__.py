@@ -24,6 +24,7 @@
 | `stages.py` | what the operator sees while a command runs; nothing of it enters a release |
 | `bundles.py` | options that commands share |
 | `ask.py` | `voxpop ask` |
+| `top.py` | `voxpop top` |
 """
 
 from voxpop.cli.entry import console, main

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from voxpop.cli.engines import Engine, Master
+from voxpop.cli.engines import Engine, Master, Partitions
 from voxpop.cli.options import (
     Dataset,
     Delta,
@@ -163,6 +163,7 @@ class Place:
 
     engine: Engine = "local"
     master: Master = None
+    partitions: Partitions = None
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,15 @@ Master = Annotated[
     str | None,
     typer.Option(help="Of Spark: local[*], spark://host:7077, yarn, k8s://..., sc://host:15002.", show_default=False),
 ]
+Partitions = Annotated[
+    int | None,
+    typer.Option(help="Of Spark: parts that users are placed into, as many as cores by default.", show_default=False),
+]
 ENGINES = ("local", "spark")
 
 
-def check_engine(engine: str, master: str | None) -> None:
-    """Refuse an engine that there is not.
+def check_engine(engine: str, master: str | None, partitions: int | None) -> None:
+    """Refuse an engine that there is not, and what belongs to another one.
 
     Raises:
         InputError: naming those that there are.
@@ -25,6 +29,8 @@ def check_engine(engine: str, master: str | None) -> None:
         raise InputError(f"--engine must be local or spark, got {engine}.")
     if master is not None and engine != "spark":
         raise InputError("--master is an address of Spark; add --engine spark.")
+    if partitions is not None and engine != "spark":
+        raise InputError("--partitions are parts of a table on Spark; add --engine spark.")
 
 
 def read_with(engine: str, master: str | None, source: list[str], columns: dict[str, Any], **reading: Any) -> Any:

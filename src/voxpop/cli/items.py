@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voxpop.cli.bundles import Charge, Columns, Place, Result, Spend, Where, bundled
-from voxpop.cli.options import Accounting, Alpha, Cap, Limit, Noise, Pool, Rounds, UnionWeighting
+from voxpop.cli.options import Accounting, Alpha, AtLeast, Beta, Cap, Limit, Noise, Pool, Rounds, UnionWeighting
 from voxpop.cli.releasing import release_and_report
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class Options:
     accounting: Accounting = "joint"
     cap: Cap = None
     pool: Pool = None
+    at_least: AtLeast = None
+    beta: Beta = None
 
     def planned(self, budget: "Budget") -> "UnionPlan | AdaptivePlan":
         """Return the plan; the mechanism checks its fields itself."""

@@ -41,6 +41,14 @@ Pool = Annotated[
         help="Items of a user that adaptive rounds draw from; the limit, but at least 60.", show_default=False
     ),
 ]
+AtLeast = Annotated[
+    int | None,
+    typer.Option("--at-least", help="Users below which an item stays away, but for --beta.", show_default=False),
+]
+Beta = Annotated[
+    float | None,
+    typer.Option(help="How likely an item of fewer users is released; 1e-6 if left out.", show_default=False),
+]
 MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
 Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
 Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]

@@ -40,7 +40,7 @@ def released(
     from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
 
-    check_engine(place.engine, place.master)
+    check_engine(place.engine, place.master, place.partitions)
     target = check()
     plan = planned()
     account = account_of(charge.ledger, charge.dataset, charge.seed)
@@ -48,7 +48,8 @@ def released(
         account.check(plan.guarantee)
     chosen = chosen_columns(where.source, where.user, **vars(columns))
     cut = tokenizer_of(where.tokenizer)
-    corpus = read_with(place.engine, place.master, where.source, chosen, tokenizer=cut, **where.reading, **reading)
+    how = {"tokenizer": cut, "partitions": place.partitions, **where.reading, **reading}
+    corpus = read_with(place.engine, place.master, where.source, chosen, **how)
     with stage(stage_name):
         return target, run(plan, corpus, charge.seed, account)
 

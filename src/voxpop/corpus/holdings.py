@@ -49,13 +49,24 @@ class Holdings:
         sample, which the proof allows: a sample may be any function of the user's own items.
         """
         if self.words is not None:
-            letters, starts = text_buffers(self.words)
-            names = np.empty(len(self.words), np.uint64)
-            for first in range(0, names.size, WORDS_AT_ONCE):
-                mine = starts[first : first + WORDS_AT_ONCE + 1]
-                names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, 0]
-            return names
+            return item_names(self.words, secret, parts=1)[:, 0]
         return None if self.names is None else self.names.view(np.uint64)
 
     def __repr__(self) -> str:
         return "Holdings(private)"
+
+
+def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> NDArray[np.uint64]:
+    """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
+
+    Args:
+        words: large_string (n), the items.
+        secret: source of the bits.
+        parts: how many of the two parts of 64 bits are kept, the more significant first.
+    """
+    letters, starts = text_buffers(words)
+    names = np.empty((len(words), parts), np.uint64)
+    for first in range(0, len(words), WORDS_AT_ONCE):
+        mine = starts[first : first + WORDS_AT_ONCE + 1]
+        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, :parts]
+    return names

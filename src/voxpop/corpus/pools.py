@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from voxpop.arrow import int64_array, text_buffers
-from voxpop.corpus.draws import WORDS, Draws
+from voxpop.arrow import int64_array
+from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Decision, EvidenceStep, Outcome, Shares
 from voxpop.corpus.histogram import Histogram
-from voxpop.corpus.holdings import WORDS_AT_ONCE
+from voxpop.corpus.holdings import item_names
 from voxpop.corpus.pool_users import PoolUsers
 from voxpop.corpus.weigh import BYTES_OF_ID
 from voxpop.threads import in_order
@@ -81,13 +81,3 @@ class Pools:
 
     def __repr__(self) -> str:
         return "Pools(private)"
-
-
-def item_names(words: pa.LargeStringArray, secret: Draws) -> Words:
-    """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held."""
-    letters, starts = text_buffers(words)
-    names = np.empty((len(words), 2), np.uint64)
-    for first in range(0, len(words), WORDS_AT_ONCE):
-        mine = starts[first : first + WORDS_AT_ONCE + 1]
-        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)
-    return names

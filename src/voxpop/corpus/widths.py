@@ -19,5 +19,5 @@ def check_width(count: int, what: str) -> None:
     if count > MOST_NUMBERS:
         raise InputError(
             f"more than 2^31 {what} cannot be told apart by numbers of 32 bits. Read the table on Spark, where each "
-            "partition has numbers of its own, into more partitions (spark.sql.shuffle.partitions)."
+            "partition has numbers of its own, into more partitions (partitions= of voxpop.read)."
         )

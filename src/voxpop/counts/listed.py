@@ -92,3 +92,8 @@ def with_parts(wanted: Sequence[dict[Gram, None]]) -> list[dict[Gram, None]]:
             walked[number - 1].setdefault(gram[:-1])
             walked[number - 1].setdefault(gram[1:])
     return walked
+
+
+def sizes_of(release: "Release") -> list[int]:
+    """Return how many grams of each length from 1 to the longest a release holds."""
+    return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]

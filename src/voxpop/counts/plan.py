@@ -87,6 +87,7 @@ class CountsPlan(Printed):
 
 def plan_counts(counts: "Counts", budget: Budget, release: "Release") -> CountsPlan:
     """Fill in the noise; see `Counts.plan`."""
+    from voxpop.counts.listed import sizes_of
     from voxpop.privacy.gaussian import sigma
 
     sizes = sizes_of(release)
@@ -99,13 +100,6 @@ def plan_counts(counts: "Counts", budget: Budget, release: "Release") -> CountsP
     limits = tuple(counts.limits(sizes))
     noise = sigma(budget.epsilon, budget.delta - slack, root_above(max(1, sum(limits))))
     return CountsPlan(counts, budget, release, limits, noise)
-
-
-def sizes_of(release: "Release") -> list[int]:
-    """Return how many grams of each length from 1 to the longest a release holds."""
-    import numpy as np
-
-    return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]
 
 
 def root_above(number: int) -> float:

@@ -1,6 +1,6 @@
-"""The double line: the only place where counts of holders become public."""
+"""The double line: the only place where counts of holders, or their order, become public."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,38 +9,69 @@ from numpy.typing import NDArray
 
 from voxpop.corpus.engine import Engine, Noise, check_engine, check_ordered
 from voxpop.counts.holders import weights_of_holders
-from voxpop.counts.listed import ListedGrams
+from voxpop.counts.listed import ListedGrams, sizes_of
 from voxpop.counts.shares import UNIT
-from voxpop.privacy.decisions import CellNoise
+from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.secret import Secret
+from voxpop.release.ranking import Ranking
 from voxpop.release.tally import Tally
 
 if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
+    from voxpop.counts.top_plan import TopPlan
+    from voxpop.release.release import Release
 
 Int64s = NDArray[np.int64]
 
 
 def release_counts(plan: "CountsPlan", corpus: Engine, seed: int | None) -> Tally:
     """Weigh every released gram, add noise to every one, and round to whole users; see `Counts.release`."""
-    check_engine(corpus)
     secret = Secret.of(seed)
-    users = [np.empty(0, np.int64), *_counted(plan, corpus, secret)]
+
+    def noise(length: int) -> Noise:
+        return CellNoise(plan.sigma, UNIT, UNIT, secret, f"noise/count {length}")
+
+    users = measured_holders(corpus, plan.grams, plan.limits, secret, noise)
     guarantee = replace(plan.guarantee, private=secret.private)
-    return Tally.of(plan.grams, np.concatenate(users), plan.error, plan, guarantee)
+    return Tally.of(plan.grams, users, plan.error, plan, guarantee)
 
 
-def _counted(plan: "CountsPlan", corpus: Engine, secret: Secret) -> Iterator[Int64s]:
-    """Yield for each length the noisy counts of its grams, in canonical order."""
-    if len(plan.limits) > 1:
+def release_top(plan: "TopPlan", corpus: Engine, seed: int | None) -> Ranking:
+    """Count all who hold each released gram, add noise to every count, and say which come first; see `Top.release`."""
+    secret = Secret.of(seed)
+
+    def noise(length: int) -> Noise:
+        return GumbelNoise(plan.rate, UNIT, secret, f"noise/top {length}")
+
+    noisy = measured_holders(corpus, plan.grams, sizes_of(plan.grams), secret, noise)
+    first = np.argsort(-noisy, kind="stable")[: plan.picks]
+    return Ranking(plan.grams, first, plan, replace(plan.guarantee, private=secret.private))
+
+
+def measured_holders(
+    corpus: Engine, release: "Release", limits: Sequence[int], secret: Secret, noise: Callable[[int], Noise]
+) -> Int64s:
+    """Return what noise makes of how many users hold each gram, in canonical order.
+
+    Args:
+        corpus: the private side.
+        release: whose grams are counted.
+        limits: for each length, the most grams for which a user counts in full.
+        secret: source of draws.
+        noise: by length; it is added to every gram of the list, whether anybody holds it or not.
+    """
+    check_engine(corpus)
+    if len(limits) > 1:
         check_ordered(corpus)
-    for listed, weights in weights_of_holders(corpus, plan.grams, plan.limits, secret):
-        yield weights.measured(_noise(plan, listed, secret), listed.size)[listed.ranks]
+    parts = [np.empty(0, np.int64)]
+    for listed, weights in weights_of_holders(corpus, release, limits, secret):
+        placed = _placed(noise(listed.length), listed)
+        parts.append(weights.measured(placed, listed.size)[listed.ranks])
+    return np.concatenate(parts)
 
 
-def _noise(plan: "CountsPlan", listed: ListedGrams, secret: Secret) -> Noise:
-    """Return noise for every gram of the list, whether anybody holds it or not, by its place on the list."""
-    noise = CellNoise(plan.sigma, UNIT, UNIT, secret, f"noise/count {listed.length}")
+def _placed(noise: Noise, listed: ListedGrams) -> Noise:
+    """Return noise that names each gram by its place on the list, for parts of longer grams have ranks as well."""
     return noise if listed.counted is None else PlacedNoise(noise, listed.places)
 
 
@@ -53,7 +84,7 @@ class PlacedNoise:
         places: int64 by rank, all different.
     """
 
-    noise: CellNoise
+    noise: Noise
     places: Int64s
 
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:

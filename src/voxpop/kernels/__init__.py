@@ -20,4 +20,5 @@
 | `quotes.py` | the kernel that follows the quotes of a CSV file |
 | `sessions.py` | kernels over drawn sessions |
 | `shrinking.py` | kernels for noisy counts whose expected values are known roughly |
+| `_overload_files.py` | machine code of kernels in files that never change |
 """

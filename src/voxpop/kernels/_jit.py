@@ -7,30 +7,25 @@ A kernel calls other kernels of its own file only: numba's cache does not notice
 
 import os
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core.caching import NullCache
+
+from voxpop.kernels._overload_files import OverloadFiles
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+_FOLDER: list[str] = []
 
 
 def jit(kernel: Kernel) -> Kernel:
     """Compile `kernel` on first use, without the GIL, without fast-math."""
     cache = os.environ.get("VOXPOP_JIT_CACHE", "1") != "0"
-    return cast(Kernel, numba.njit(cache=cache, nogil=True, error_model="numpy")(kernel))
+    compiled = numba.njit(cache=cache, nogil=True, error_model="numpy")(kernel)
+    if _FOLDER and not cache and hasattr(compiled, "_cache"):
+        compiled._cache = OverloadFiles(kernel, _FOLDER[0])
+    return cast(Kernel, compiled)
 
 
-def keep_in(folder: str) -> str:
-    """Keep the machine code of kernels that are imported from now on in a folder; return the one before."""
-    config = vars(numba.config)
-    before, config["CACHE_DIR"] = config["CACHE_DIR"], folder
-    return str(before)
-
-
-def forget_files(module: ModuleType) -> None:
-    """Let the kernels of a module neither read nor write files any more."""
-    for each in vars(module).values():
-        if hasattr(each, "_cache"):
-            each._cache = NullCache()
+def keep_overloads_in(folder: str | None) -> None:
+    """Keep the machine code of kernels that are imported from now on in files that are written once; None for none."""
+    _FOLDER[:] = [] if folder is None else [folder]

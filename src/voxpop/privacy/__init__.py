@@ -35,6 +35,8 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `decisions.py` | randomised answers about weights, ready to be sent to where the weights are |
 | `unique_items.py` | how much weight the items that only one user holds can have |
 | `in_words.py` | what a guarantee means to whoever must judge it |
+| `gumbel_noise.py` | gumbel noise in whole cells |
+| `peeling.py` | what it costs to pick the largest counts one after the other, by exponential mechanisms |
 """
 
 from importlib import import_module

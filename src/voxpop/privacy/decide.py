@@ -100,23 +100,28 @@ class SelectionRule:
         epsilon: More than 0.
         delta: More than 0.
         unit_weight: The weight of one user.
+        few: So many users do not count: an item of no more is never released.
 
     Example:
         >>> float(SelectionRule(1.0, 1e-5, unit_weight=4).exact(4))
         1e-05
+        >>> [float(SelectionRule(1.0, 1e-5, unit_weight=4, few=9).exact(4 * users)) for users in (9, 10)]
+        [0.0, 1e-05]
     """
 
     epsilon: float
     delta: float
     unit_weight: int
+    few: int = 0
 
     def probability(self, weights: Integers) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        return selection_probability(self.epsilon, self.delta, weights // self.unit_weight)
+        users = np.maximum(weights // self.unit_weight - self.few, 0)
+        return selection_probability(self.epsilon, self.delta, users)
 
     def exact(self, weight: int) -> Any:
         """See `Rule`."""
-        return exact_probability(self.epsilon, self.delta, int(weight) // self.unit_weight)
+        return exact_probability(self.epsilon, self.delta, max(int(weight) // self.unit_weight - self.few, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.privacy.decide import Rule, decide
+from voxpop.privacy.gumbel_noise import gumbel_cells
 from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import TEXT, Source
 
@@ -103,6 +104,31 @@ class CellNoise:
         return noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
 
     def restricted(self) -> "CellNoise":
+        """Return noise that can be sent away and knows no other purpose."""
+        return replace(self, secret=self.secret.restrict(self.purpose))
+
+
+@dataclass(frozen=True, slots=True)
+class GumbelNoise:
+    """Counts with Gumbel noise, in whole cells; see `gumbel_cells`. Their order may be shown, they themselves never.
+
+    Attributes:
+        rate: of the noise, per count.
+        unit: units of the grid in a count of 1.
+        secret: source of the bits.
+        purpose: what they are for.
+    """
+
+    rate: float
+    unit: int
+    secret: Source
+    purpose: str
+
+    def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
+        """Return noisy counts by name, in cells."""
+        return gumbel_cells(weights, self.rate, self.unit, self.secret.draws(self.purpose, names.astype(np.uint64), 0))
+
+    def restricted(self) -> "GumbelNoise":
         """Return noise that can be sent away and knows no other purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 

@@ -99,6 +99,28 @@ def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, f
     return min(1.0, float(np.max(most * later[:, grid.origin])) * ROUNDING)
 
 
+def any_release(rounds: EvidenceRounds, pool: int) -> float:
+    """Bound the same without regard to floors and draws: each item of the pool, with a weight of 1, in every round.
+
+    It is far above the other bound, but enough where thresholds are high for other reasons, and takes no time.
+
+    Args:
+        rounds: The public numbers.
+        pool: The most items of one user in all rounds.
+
+    Returns:
+        The bound.
+
+    Example:
+        >>> one = EvidenceRounds(mus=(0.5,), parts=(1.0,), thresholds=(12.0,), floors=())
+        >>> novel_release(one, 100) < any_release(one, 100) < 1e-27
+        True
+    """
+    weights = np.cumsum(np.multiply(rounds.parts, rounds.mus)) / rounds.spreads * ROUNDING
+    chances = ndtr(weights + rounds.margin - np.array(rounds.thresholds))
+    return min(1.0, pool * float(np.sum(chances)) * ROUNDING)
+
+
 @lru_cache(maxsize=16)
 def _passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
     return passing(parts, floors, margin)

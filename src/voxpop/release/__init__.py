@@ -19,6 +19,7 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | `trie.py` | the grams of a release as a tree of beginnings, in arrays |
 | `about.py` | what the operator says of a release |
 | `boxes.py` | releases and counts as a notebook shows them |
+| `ranking.py` | the grams of a release that most users hold, in order |
 """
 
 from typing import TYPE_CHECKING, Any

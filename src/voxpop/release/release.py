@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.charging import Account
     from voxpop.release.completing import Completer, Completion
+    from voxpop.release.ranking import Ranking
     from voxpop.release.tally import Tally
 
 ROWS_AT_ONCE = 65_536
@@ -263,6 +264,29 @@ class Release:
         import voxpop
 
         return voxpop.Counts(limit).release(corpus, budget, self, seed, ledger)
+
+    def top(
+        self, k: int, corpus: "Engine", budget: "Budget", seed: int | None = None, ledger: "Account | None" = None
+    ) -> "Ranking":
+        """Name the k released grams that most users hold, in order, with a budget of its own.
+
+        The order says something more about the same users, so its budget comes on top of the release's own;
+        `ranking.with_release` states the sum. The k first of counts that were released anyway cost nothing:
+        `tally.top(k)`.
+
+        Args:
+            k: how many; see `voxpop.Top`.
+            corpus: the private side, read as for the release.
+            budget: what the order may spend.
+            seed: makes the order reproducible and NOT private, and marks it so; leave it out for real data.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
+
+        Returns:
+            The grams, in order; no counts.
+        """
+        import voxpop
+
+        return voxpop.Top(k).release(corpus, budget, self, seed, ledger)
 
     def filter(self, table: Any, columns: "str | Sequence[str] | None" = None) -> Any:
         """Keep the rows whose key was released, so that the groups of a group-by betray nobody.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -74,6 +75,22 @@ class Tally:
     def to_list(self) -> list[tuple[Any, int]]:
         """Return items or grams and their numbers of users, most users first."""
         return list(self)
+
+    def top(self, k: int) -> list[tuple[Any, int]]:
+        """Return the k items or grams of most users by these counts, most users first.
+
+        It costs nothing: the counts are public. `release.top` ranks with less noise where k is small.
+
+        Args:
+            k: how many.
+
+        Raises:
+            InputError: for a number below 1.
+        """
+        from voxpop.arguments import check_whole
+
+        check_whole("k", k, 2**31, "how many grams are named")
+        return list(islice(self, k))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""

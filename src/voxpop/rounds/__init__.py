@@ -7,4 +7,5 @@
 | `holders.py` | how many users an item needs |
 | `running.py` | one round on an engine |
 | `charge.py` | what rounds of weights cost, computed from the settings that will run, whoever planned them |
+| `at_least.py` | items of few users stay away |
 """

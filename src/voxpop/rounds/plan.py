@@ -23,8 +23,8 @@ class RoundPlan:
         noise: "gaussian", "laplace", "optimal" where items are selected by their number of users alone, or "set-only"
             where a table says how likely each weight is released.
         scale: sigma of Gaussian noise, b of Laplace noise, in units of weight; 0 where "optimal" or "set-only".
-        threshold: an item is released where weight plus noise reaches it; 0 where "optimal"; where "set-only", the
-            least weight that is released more often than not.
+        threshold: an item is released where weight plus noise reaches it; where "optimal", so many users do not count;
+            where "set-only", the least weight that is released more often than not.
         set_only: the table, and what it may cost, where "set-only".
     """
 
@@ -50,7 +50,8 @@ class RoundPlan:
             return TableRule(self.set_only.table)
         if self.noise == "optimal":
             delta = optimal_delta(budget.epsilon, budget.delta)
-            return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit)
+            few = round(self.threshold)
+            return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit, few=few)
         unit = self.shares.setting.unit
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
 

@@ -20,6 +20,10 @@
 | `length_walk.py` | the walk through lengths on a cluster |
 | `round_walk.py` | items on a cluster, round after round |
 | `tree_walk.py` | sequences on a cluster |
+| `cores.py` | how many tasks a cluster runs at once |
+| `groups.py` | users of many partitions in few groups |
+| `planning.py` | plans that run as they are written |
+| `sources.py` | what a table and a session must be before anything runs |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """

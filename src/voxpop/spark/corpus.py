@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from voxpop.errors import InputError
 from voxpop.keys import Keys
+from voxpop.spark.groups import in_groups
 from voxpop.spark.holder import Holder
 from voxpop.spark.length_walk import SparkLengthWalk
 from voxpop.spark.pools import SparkPools
@@ -35,11 +36,12 @@ class SparkCorpus:
         self.reading = reading
         self.keys = keys
         self._holder = Holder()
-        self._state = self._holder.hold(state)
+        self._groups: DataFrame | None = None
+        self._state = self._holder.hold(state, theirs=True)
 
     def round_walk(self) -> SparkRoundWalk:
         """Return the items, to be released in one round or several."""
-        return SparkRoundWalk(self._state)
+        return SparkRoundWalk(self._state, self._in_groups)
 
     def pools(self, secret: "RestrictableDraws") -> SparkPools:
         """Return every user's distinct items, to be released in adaptive rounds."""
@@ -47,13 +49,19 @@ class SparkCorpus:
 
     def length_walk(self) -> SparkLengthWalk:
         """Return the walk from words to longer and longer grams."""
-        return SparkLengthWalk(self._state, ordered=self.kind != "items")
+        return SparkLengthWalk(self._state, self._in_groups, ordered=self.kind != "items")
 
     def tree_walk(
         self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "RestrictableDraws"
     ) -> SparkTreeWalk:
         """Return every user's one sequence, to be counted."""
         return SparkTreeWalk(self._state, alphabet, max_length, combine, secret)
+
+    def _in_groups(self) -> "DataFrame":
+        """Return the same users in few groups, for order-dependent weightings."""
+        if self._groups is None:
+            self._groups = self._holder.hold(in_groups(self._state, self._places))
+        return self._groups
 
     def gathered(self) -> "Arrays":
         """Refuse: users stay on their executors.

@@ -6,12 +6,9 @@ the daemon compiled is kept for the next run (`machine_code.py`). Nothing here m
 thread holds stay locked in a fork: numpy and numba are imported, and neither pyarrow nor polars.
 """
 
+import gc
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from voxpop.spark import machine_code
@@ -31,7 +28,9 @@ KERNELS = {
     "pairs.find_names": (WIDE, WIDE),
     "pairs.rename_range": (IDS, NUMBER, NUMBER, IDS),
     "pairs.rename_users": (IDS, WIDE, WIDE, IDS, IDS, NUMBER),
+    "pools.keep_undecided": (IDS, WIDE, KEYS, MASK),
     "weigh.add_even": (WIDE, IDS, WIDE, WIDE),
+    "weigh.l2_descent": (WIDE, IDS, WIDE, NUMBER, NUMBER),
 }
 """What every extraction of grams runs, with the types it is called with."""
 
@@ -51,34 +50,10 @@ def compile_kernels() -> None:
 
 
 def compile_once() -> None:
-    """Compile, or read what an earlier run has compiled; from here on no kernel has to do with files."""
-    folder = machine_code.folder_of(repr(KERNELS))
-    known = machine_code.is_ours(folder)
-    source = folder if known else machine_code.begin(folder)
-    with _files_in(source):
-        try:
-            compile_kernels()
-        except Exception:  # a full disk, a damaged file: whatever it is, files are not needed
-            machine_code.remove(source)
-            source = None
-    if source is None:
-        compile_kernels()
-    elif not known:
-        machine_code.publish(source, folder)
-
-
-@contextmanager
-def _files_in(folder: Path | None) -> Iterator[None]:
-    """Have kernels that are not imported yet kept in a folder, and take them away from all files afterwards."""
-    from voxpop.kernels import _jit
-
-    os.environ["VOXPOP_JIT_CACHE"] = "0" if folder is None else "1"
-    before = _jit.keep_in("" if folder is None else str(folder))
-    yield
+    """Compile, or read what an earlier process has compiled."""
     os.environ["VOXPOP_JIT_CACHE"] = "0"
-    _jit.keep_in(before)
-    for module in {kernel_of(name).__module__ for name in KERNELS}:
-        _jit.forget_files(sys.modules[module])
+    machine_code.keep()
+    compile_kernels()
 
 
 def main() -> None:
@@ -87,6 +62,7 @@ def main() -> None:
     compile_once()
     for name in ("scipy.special", "cryptography.hazmat.primitives.ciphers"):
         import_module(name)
+    gc.freeze()  # workers need not look through it, nor copy its pages
     from pyspark.daemon import manager
 
     manager()

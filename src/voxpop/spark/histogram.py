@@ -10,6 +10,7 @@ from voxpop.errors import InternalError
 from voxpop.privacy.decide import TableRule
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.spark.closures import closure
+from voxpop.spark.cores import cores
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import run_with_public
 from voxpop.spark.tasks import add_noise, decide, decide_by_table, level
@@ -42,7 +43,7 @@ class SparkHistogram:
     def chosen(self, decision: "Decision") -> Int64s:
         """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
         kind = "name binary" if self._words else "name bigint"
-        names = answer(self._passed(decision.restricted(), kind).toArrow).column("name").combine_chunks()
+        names = answer(self._passed(decision.restricted(), kind)).column("name").combine_chunks()
         if not self._words:
             return np.sort(np.asarray(names).astype(np.int64))
         ordered = sorted(names.to_pylist())  # the order of bytes
@@ -74,7 +75,7 @@ class SparkHistogram:
             rows = rows.unionByName(some)
         kind = f"name {'binary' if self._words else 'bigint'}, level bigint"
         grading = closure(level, levels=levels.restricted(), words=self._words)
-        found = answer(_summed(rows, "spurious").mapInArrow(grading, kind).toArrow)
+        found = answer(_summed(rows, "spurious").mapInArrow(grading, kind))
         names, reached = found.column("name").combine_chunks(), np.asarray(found.column("level")).astype(np.int64)
         if self._words:
             order = np.array(sorted(range(len(names)), key=names.to_pylist().__getitem__), np.int64)
@@ -96,7 +97,7 @@ class SparkHistogram:
         noisy = _summed(everything).mapInArrow(
             closure(add_noise, noise=noise.restricted()), "name bigint, cells bigint"
         )
-        found = answer(noisy.toArrow)
+        found = answer(noisy)
         cells = np.empty(size, np.int64)
         cells[np.asarray(found.column("name"))] = np.asarray(found.column("cells"))
         return cells
@@ -116,7 +117,12 @@ class SparkHistogram:
 
 
 def _summed(weights: "DataFrame", *more: str) -> "DataFrame":
-    """Add up the partitions: the one shuffle of a length."""
+    """Add up the partitions: the one shuffle of a length.
+
+    A partition names a gram once, so adding up before the shuffle would only cost; and each task writes a file's worth
+    for each task that it shuffles to, so there are as many of these as run at once.
+    """
     from pyspark.sql import functions as sql
 
-    return weights.groupBy("name").agg(*(sql.sum(each).alias(each) for each in ("high", "low", *more)))
+    placed = weights.repartition(cores(weights.sparkSession), "name")
+    return placed.groupBy("name").agg(*(sql.sum(each).alias(each) for each in ("high", "low", *more)))

@@ -1,7 +1,10 @@
 """States of partitions, kept for as long as somebody needs them."""
 
 import weakref
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
+
+from voxpop.spark.planning import as_written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,11 +23,17 @@ class Holder:
         self._held: list[DataFrame] = []
         weakref.finalize(self, _let_all_go, self._held)
 
-    def hold(self, state: "DataFrame") -> "DataFrame":
-        """Keep a new state, and let go of the one before the last, or of none."""
+    def hold(self, state: "DataFrame", *, theirs: bool = False) -> "DataFrame":
+        """Keep a new state, and let go of the one before the last, or of none.
+
+        Args:
+            state: what is kept from when it is made.
+            theirs: whether a query of somebody else is part of it, which is planned as the session says.
+        """
         from pyspark import StorageLevel
 
-        state = state.persist(StorageLevel.MEMORY_AND_DISK)
+        with nullcontext() if theirs else as_written(state.sparkSession):
+            state = state.persist(StorageLevel.MEMORY_AND_DISK)
         self._held.append(state)
         if self._most is not None and len(self._held) > self._most:
             self._held.pop(0).unpersist()

@@ -1,5 +1,6 @@
 """The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,9 +35,16 @@ class SparkLengthWalk:
     source.
     """
 
-    def __init__(self, state: "DataFrame", *, ordered: bool) -> None:
-        """Begin with the tokens of all partitions; `ordered` says whether they have an order."""
+    def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]", *, ordered: bool) -> None:
+        """Begin with the tokens of all partitions.
+
+        Args:
+            state: of each partition.
+            in_groups: the same users in few groups; see `voxpop.spark.groups`.
+            ordered: whether tokens have an order.
+        """
         self._state = state
+        self._in_groups = in_groups
         self._ordered = ordered
         self._length = 1
         self._size: int | None = None
@@ -55,6 +63,7 @@ class SparkLengthWalk:
         ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self._size is None:
             if shares.sequential:
+                self._state = self._in_groups()
                 self._order = secret.restrict(order_of(ALL_LENGTHS))
             self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from voxpop.arrow import int64_array, text_buffers
+from voxpop.corpus.holdings import item_names
 from voxpop.corpus.pool_batches import Batch
 from voxpop.corpus.pool_users import PoolUsers
-from voxpop.corpus.pools import ITEMS_AT_ONCE, item_names
+from voxpop.corpus.pools import ITEMS_AT_ONCE
 from voxpop.errors import InternalError
 from voxpop.spark.frames import Arrays, laid_together, texts_of
 from voxpop.spark.messages import Message, as_table, received, spread, written
@@ -99,7 +100,7 @@ def _registrations(words: pa.LargeStringArray, names: Words, bounds: Int64s, min
 
 def register(rows: pa.Table) -> pa.Table:
     """Return the items of one reducer, and who holds each, in the order in which the holders name them."""
-    with safely():
+    with safely("register"):
         sent = received(rows)
         names = np.concatenate([each["names"].reshape(-1, 2) for each in sent.values()])
         texts = pa.concat_arrays([texts_of(each["word_data"], each["word_starts"]) for each in sent.values()])
@@ -129,7 +130,7 @@ def weigh_pools(pools: pa.Table, news: pa.Table, *, ballot: Ballot, reducers: in
 
     What reducers sent to themselves is passed on: so a round makes one table of the one before, which none uses twice.
     """
-    with safely():
+    with safely("weigh_pools"):
         places, sent = spread(reducers), received(news)
         states = [
             (int(places[reducer]), STATE_OF_ITEMS, {name: each[name] for name in OF_ITEMS})
@@ -158,7 +159,7 @@ def _weights(arrays: Arrays, mine: int, sent: dict[int, Arrays], ballot: Ballot,
 
 def advance_items(items: pa.Table, news: pa.Table, *, step: "EvidenceStep", places: int) -> pa.Table:
     """Return the evidence and the fates of a reducer's items after a round, and tell holders what is decided."""
-    with safely():
+    with safely("advance_items"):
         ((mine, arrays),) = received(items).items()
         sent = received(news)
         fates, evidence = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
@@ -221,7 +222,7 @@ def to_reducers(batches: Batches, *, reducers: int) -> Answer:
 
 def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
     """Return the bytes of a reducer's released items."""
-    with safely():
+    with safely("released_items"):
         found = [
             texts_of(arrays["word_data"], arrays["word_starts"]).filter(
                 pa.array(received(news)[reducer]["fates"] == RELEASED)

@@ -83,7 +83,7 @@ class SparkPools:
         of_users = sql.col("name").isin(*OF_USERS)
         self._users = self._placed(drawn.filter(of_users), self._places)
         told = drawn.filter(~of_users)
-        items = told.groupBy("place").applyInArrow(register, MESSAGES)
+        items = told.repartition(self._reducers, "place").groupBy("place").applyInArrow(register, MESSAGES)
         self._items = self._placed(items, self._reducers)
 
     def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", pass_name: str) -> None:
@@ -94,15 +94,17 @@ class SparkPools:
             raise InternalError("a round was to run before pools were drawn.")
         ballot = Ballot(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
         before = self._users.filter(sql.lit(False)) if self._outcome is None else self._outcome
-        weights = _met(self._users, before, closure(weigh_pools, ballot=ballot, reducers=self._reducers))
-        self._outcome = _met(self._items, weights, closure(advance_items, step=step.restricted(), places=self._places))
+        weigh = closure(weigh_pools, ballot=ballot, reducers=self._reducers)
+        advance = closure(advance_items, step=step.restricted(), places=self._places)
+        weights = _met(self._users, before, weigh, self._places)
+        self._outcome = _met(self._items, weights, advance, self._reducers)
 
     def released(self) -> pa.LargeStringArray:
         """Return what was released, in order of bytes."""
         words = [self._opened]
         if self._items is not None and self._outcome is not None:
             states = self._outcome.mapInArrow(closure(to_reducers, reducers=self._reducers), MESSAGES)
-            found = answer(_met(self._items, states, closure(released_items), "name binary").toArrow)
+            found = answer(_met(self._items, states, closure(released_items), self._reducers, "name binary"))
             words.append(found.column("name").combine_chunks().cast(pa.large_binary()).cast(pa.large_string()))
         together = pa.concat_arrays(words)
         return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
@@ -115,6 +117,7 @@ class SparkPools:
         return "SparkPools(private)"
 
 
-def _met(there: "DataFrame", news: "DataFrame", work: Any, schema: str = MESSAGES) -> "DataFrame":
-    """Run a task on what lies in each place and the messages to it."""
-    return there.groupBy("place").cogroup(news.groupBy("place")).applyInArrow(work, schema)
+def _met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
+    """Run a task on what lies in each of so many places and the messages to it."""
+    arrived = news.repartition(count, "place")
+    return there.groupBy("place").cogroup(arrived.groupBy("place")).applyInArrow(work, schema)

@@ -5,20 +5,26 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from voxpop.arguments import check_whole
 from voxpop.corpus.reading.columns import check_columns
 from voxpop.corpus.reading.tokenisers import tokeniser_name
 from voxpop.errors import ColumnError
 from voxpop.keys import WORDS, KeyColumn, Keys
+from voxpop.spark.cores import settled_cores
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
+from voxpop.spark.sources import check_repeatable, use_own_python
 from voxpop.spark.tasks import encode
 from voxpop.spelling import family, plain_type
+from voxpop.version import installed_version
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 PLACEMENT = 0x766F78706F70
 """Mixed into the hash that places users, so that it is not the hash that other shuffles place them by."""
+MOST_PARTITIONS = 1 << 20
+"""A task for each is more than Spark keeps track of; sums of weights are exact for 2^32."""
 
 
 def read_spark(
@@ -31,12 +37,14 @@ def read_spark(
     sentences: bool,
     order: str | None = None,
     session: Any = None,
+    partitions: int | None = None,
 ) -> SparkCorpus:
     """Encode a DataFrame on its executors; see `voxpop.read`.
 
-    Users are placed by a hash of their ids into `spark.sql.shuffle.partitions` partitions, which is the one shuffle of
-    rows. Each user's documents come in the order of their contents, a function of the user's own rows alone, wherever
-    they lie in the table. Nothing runs before the first release.
+    Users are placed by a hash of their ids into as many partitions as tasks run at once, or `partitions`, which is the
+    one shuffle of rows. The number is public and does not depend on the table: what a user moves in an order-dependent
+    weighting depends on who shares its partition. Each user's documents come in the order of their contents, a function
+    of the user's own rows alone, wherever they lie in the table. Nothing runs before the first release.
 
     Args:
         frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
@@ -47,17 +55,21 @@ def read_spark(
         sentences: as in `voxpop.read`.
         order: as in `voxpop.read`.
         session: as in `voxpop.read`.
+        partitions: as in `voxpop.read`.
 
     Raises:
         ColumnError: where a column is missing, or of a type that has no equality.
+        SourceError: where the table is another one whenever it is read.
     """
     from pyspark.sql import functions as sql
 
+    check_repeatable(frame)
+    use_own_python(frame.sparkSession)
     times = [] if order is None else [order]
     check_columns([*users, *columns, *times], frame.columns, "the table")
     for name in users:
         _check_user(frame, name)
-    count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+    count = settled_cores(frame.sparkSession) if partitions is None else _checked(partitions)
     owners = [f"user{number}" for number in range(len(users))]
     contents = [f"content{number}" for number in range(len(columns))]
     rows = frame.select(
@@ -70,10 +82,15 @@ def read_spark(
     sortable = [alias for alias, name in zip(contents, columns, strict=True) if _has_order(frame, name)]
     ordered = placed.sortWithinPartitions(*owners, *sortable)
     cut = {"tokenizer": tokenizer, "sentences": sentences, "order": order, "session": session}
-    work = partial(encode, users=users, kind=kind, columns=columns, cut=cut)
+    work = partial(encode, users=users, kind=kind, columns=columns, cut=cut, version=installed_version())
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
     keys = _keys(frame, columns) if kind == "items" else WORDS
     return SparkCorpus(ordered.mapInArrow(work, STATE), count, kind, reading, keys)
+
+
+def _checked(partitions: int) -> int:
+    check_whole("partitions", partitions, MOST_PARTITIONS, "into how many parts users are placed")
+    return partitions
 
 
 def _exact(frame: "DataFrame", name: str) -> "Column":

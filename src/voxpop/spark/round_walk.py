@@ -1,5 +1,6 @@
 """Items on a cluster, round after round."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 class SparkRoundWalk:
     """What `MemoryRoundWalk` answers: `weigh` what is left, `leave_out` what was released."""
 
-    def __init__(self, state: "DataFrame") -> None:
+    def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]") -> None:
+        """Take the encoded partitions, and how to get their users in groups; see `voxpop.spark.groups`."""
         self._state = state
+        self._in_groups = in_groups
         self._released: list[pa.LargeStringArray] = []
         self._last: SparkHistogram | None = None
 
@@ -33,7 +36,8 @@ class SparkRoundWalk:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         public = public_words(self.released()) if self._released else None
         ballot = restricted_ballot(shares, limit, secret, pass_name, order=pass_name)
-        self._last = weigh_by(self._state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
+        state = self._in_groups() if shares.sequential else self._state
+        self._last = weigh_by(state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
         return self._last
 
     def leave_out(self, ids: NDArray[np.int64]) -> None:

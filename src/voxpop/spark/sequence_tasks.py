@@ -87,7 +87,7 @@ def lengthen_steps_of(batches: Batches, *, depth: int, alphabet: int, public: by
 
 def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]", width: int) -> pa.Table:
     """Return the released children of one block of nodes: noise is added to the sums of all partitions."""
-    with safely():
+    with safely("noisy_children"):
         nodes = nodes.sort_by("row")
         first = int(nodes["row"][0].as_py())
         mine = noise.of_nodes(

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 import warnings
 from contextlib import suppress
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 LOCAL = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?")
 CONNECT = "sc://"
+LEAST_JAVA = 17
+VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+"""What `java -version` says; before Java 9 it was 1.8."""
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For Java on this machine: the work is done in Python, and half of Java's time went into optimising compilation."""
 
@@ -43,6 +47,25 @@ def java() -> Path:
             "apt-get install openjdk-17-jre-headless), or use --engine local."
         )
     return Path(on_path)
+
+
+def check_java() -> None:
+    """Refuse a Java that is too old, or does not start.
+
+    Raises:
+        InputError: saying which is wanted.
+    """
+    program = java()
+    with suppress(OSError):
+        told = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
+        found = VERSION.search(told.stderr + told.stdout)
+        if found is not None and int(found.group(1)) >= LEAST_JAVA:
+            return
+        if found is not None:
+            raise InputError(
+                f"Spark needs Java {LEAST_JAVA} or later, and {program} is {found.group(1)}. Set JAVA_HOME."
+            )
+    raise InputError(f"{program} does not start. Set JAVA_HOME to Java {LEAST_JAVA} or later.")
 
 
 def start_session(master: str) -> "SparkSession":
@@ -67,7 +90,7 @@ def start_session(master: str) -> "SparkSession":
     builder = builder.master(master).config("spark.ui.showConsoleProgress", "false")
     cores = cores_of(master)
     if cores is not None:
-        builder = builder.config("spark.sql.shuffle.partitions", cores).config("spark.ui.enabled", "false")
+        builder = builder.config("spark.ui.enabled", "false")
         # Plans that adapt to sizes run every shuffle as a job of its own, which pays on clusters only.
         builder = builder.config("spark.sql.adaptive.enabled", "false")
         builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
@@ -76,7 +99,7 @@ def start_session(master: str) -> "SparkSession":
     ahead.start()  # while Java starts
     session = _started(builder, master)
     ahead.join()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("FATAL")  # what fails is told by us, in one line
     if cores is not None:
         Thread(target=_wake_workers, args=(session,), daemon=True).start()
     return session
@@ -107,6 +130,8 @@ def _started(builder: Any, master: str) -> "SparkSession":
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:  # py4j, grpc and pyspark each have their own
+        if not master.startswith(CONNECT):
+            check_java()
         raise InputError(
             f"no Spark session could be started with --master {master} ({type(error).__name__}). Check the address, "
             "and try --master 'local[*]'."

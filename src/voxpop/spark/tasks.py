@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from voxpop.errors import InputError
 from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows, with_public
 from voxpop.spark.worker import set_up, task
+from voxpop.version import installed_version
 
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
@@ -59,7 +61,9 @@ class Ballot:
 
 
 @task
-def encode(batches: Batches, *, users: list[str], kind: str, columns: list[str], cut: dict[str, Any]) -> Answer:
+def encode(
+    batches: Batches, *, users: list[str], kind: str, columns: list[str], cut: dict[str, Any], version: str
+) -> Answer:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
@@ -68,7 +72,15 @@ def encode(batches: Batches, *, users: list[str], kind: str, columns: list[str],
         kind: of what they hold.
         columns: of it.
         cut: further arguments of `voxpop.read`, which say how it becomes tokens.
+        version: of voxpop on the driver.
+
+    Raises:
+        InputError: where it is another one here.
     """
+    if version != installed_version():
+        raise InputError(
+            f"the driver has voxpop {version}, an executor {installed_version()}. Install the same on both."
+        )
     from voxpop.corpus.reading.read import read
 
     names = [*users, *columns, *([cut["order"]] if cut.get("order") else [])]
@@ -250,17 +262,17 @@ def _passed(batch: pa.RecordBatch, coins: "Decision", *, words: bool) -> pa.Reco
 
 @task
 def level(batches: Batches, *, levels: "LevelRule", words: bool) -> Answer:
-    """Yield the names of a grade above 0: by their own noise where they have weight; without weight, as simulated."""
+    """Yield the names of a level above 0: by their own noise where they have weight; without weight, as simulated."""
     for batch in batches:
         names, weights = batch.column("name"), _weights_of(batch)
-        held, reached = weights > 0, np.array(batch.column("lucky"))
+        held, reached = weights > 0, np.array(batch.column("spurious"))
         mine = names.filter(pa.array(held))
         if words:
             reached[held] = levels(weights[held], np.empty(0, np.int64), _texts(mine))
         else:
             reached[held] = levels(weights[held], np.asarray(mine), None)
         kept = pa.array(reached > 0)
-        yield pa.RecordBatch.from_arrays([names.filter(kept), pa.array(reached).filter(kept)], ["name", "grade"])
+        yield pa.RecordBatch.from_arrays([names.filter(kept), pa.array(reached).filter(kept)], ["name", "level"])
 
 
 def _texts(names: pa.Array) -> Any:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.spark.closures import closure
+from voxpop.spark.cores import cores
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.holder import Holder
@@ -63,11 +64,12 @@ class SparkTreeWalk:
     def _released(self, noise: "TreeNoise[Rows]", work: "Callable[..., Answer]", **fields: int) -> "Rows":
         width = self._alphabet + 1
         counts_of = closure(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE, **fields)
-        counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint").groupBy("block")
-        bare = noise.restricted()
-        nodes = self._state.sparkSession.createDataFrame(_nodes(noise)).groupBy("block")
+        counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint")
+        bare, tasks = noise.restricted(), cores(self._state.sparkSession)
+        nodes = self._state.sparkSession.createDataFrame(_nodes(noise))
+        both = (each.repartition(tasks, "block").groupBy("block") for each in (counts, nodes))
         add = closure(noisy_children, noise=bare, width=width)
-        found = answer(counts.cogroup(nodes).applyInArrow(add, "row bigint, symbol int, count bigint").toArrow)
+        found = answer(next(both).cogroup(next(both)).applyInArrow(add, "row bigint, symbol int, count bigint"))
         return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
 
     def open_steps(self, max_length: int) -> None:

@@ -6,6 +6,7 @@
 | `planning.py`, `set_only.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
 | `releasing.py` | from private weights to a public set |
 | `adaptive/` | the default: rounds that add up what they saw and drop what is hopeless |
+| `promised.py` | what a promise about items of few users comes to, and what it costs |
 """
 
 from voxpop.union.plan import UnionPlan

@@ -3,6 +3,7 @@
 from typing import Any
 
 from voxpop.tables import table
+from voxpop.union.promised import promise_lines
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -15,6 +16,7 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "",
         *users_table(plan),
         missing_line(plan),
+        *promise_lines(plan),
     ]
     return "\n".join(lines)
 

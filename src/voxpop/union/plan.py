@@ -10,6 +10,7 @@ from voxpop.privacy.spend import Spend, gaussian_spend
 from voxpop.rounds.holders import check_holders, users_needed_rows
 from voxpop.rounds.plan import RoundPlan
 from voxpop.showing import Printed
+from voxpop.union.promised import promised_numbers
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -102,6 +103,15 @@ class UnionPlan(Printed):
 
         return max(missing(self.rounds[-1], self.budget, items) for items in SIZES)
 
+    def released_with_few(self) -> float:
+        """Bound how likely an item of fewer than `at_least` users is released; 1 where nothing is promised."""
+        from voxpop.rounds.at_least import released_with_few
+
+        promise = self.mechanism.promise
+        if promise is None:
+            return 1.0
+        return 0.0 if self.mechanism.one_item_each else released_with_few(promise, self.rounds)
+
     def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `SetUnion.release`."""
         from voxpop.union.releasing import release_union
@@ -122,6 +132,7 @@ class UnionPlan(Printed):
             "round_plans": [each.to_dict() for each in self.rounds],
             "users_needed": users_needed_rows(self.holders),
             "missing": self.missing(),
+            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
         }
 
     def __str__(self) -> str:

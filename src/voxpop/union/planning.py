@@ -1,5 +1,6 @@
 """From a budget to the numbers that will run."""
 
+from math import ceil
 from typing import TYPE_CHECKING, Literal
 
 from voxpop.errors import BudgetError, InternalError
@@ -7,6 +8,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.threshold import NORMS
+from voxpop.rounds.at_least import check_promise, released_with_few
 from voxpop.rounds.charge import rounds_delta, with_cutoff
 from voxpop.rounds.fractions import round_fractions
 from voxpop.rounds.plan import RoundPlan
@@ -25,7 +27,7 @@ def plan_union(union: "SetUnion", budget: Budget) -> UnionPlan:
         from voxpop.union.set_only import plan_union_set_only
 
         return plan_union_set_only(union, budget)
-    if union.limit_used == 1 and union.rounds == 1 and union.accounting == "joint" and isinstance(union.weighting, str):
+    if union.one_item_each:
         return _optimal_plan(union, budget)
     return _threshold_plan(union, budget)
 
@@ -39,7 +41,8 @@ def _optimal_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
             "deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
         )
     shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
-    rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)
+    few = 0 if union.promise is None else union.promise.few
+    rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=float(few)),)
     return UnionPlan(union, budget, rounds, delta=budget.delta)
 
 
@@ -67,6 +70,8 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
         grid=2.0**-bits,
     )
     rounds = tuple(_round(union, weighting_rule, scale, setting) for scale in scales)
+    if union.promise is not None:
+        check_promise(union.promise, released_with_few(union.promise, rounds))
     delta = rounds_delta(rounds, budget.epsilon)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
@@ -75,8 +80,18 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
 
 def _round(union: "SetUnion", weighting_rule: WeightingRule, scale: Scale, setting: RuleSetting) -> RoundPlan:
     """Fill in one round."""
-    bound = with_cutoff(weighting_rule, setting, scale.threshold + union.alpha_used * scale.scale)
-    return RoundPlan(bound, union.noise, scale.scale, scale.threshold)
+    threshold = _threshold(union, weighting_rule, scale, setting)
+    bound = with_cutoff(weighting_rule, setting, threshold + union.alpha_used * scale.scale)
+    return RoundPlan(bound, union.noise, scale.scale, threshold)
+
+
+def _threshold(union: "SetUnion", weighting_rule: WeightingRule, scale: Scale, setting: RuleSetting) -> float:
+    """Return the threshold of a round: what novel items ask for, or what was promised about items of few users."""
+    if union.promise is None:
+        return scale.threshold
+    shares = CalibratedRule(weighting_rule, setting)
+    needed = union.promise.threshold(shares, union.noise, scale.scale, union.rounds)
+    return max(scale.threshold, (ceil(needed * setting.unit) + 1) / setting.unit)
 
 
 def _rough_cutoff(
@@ -89,4 +104,5 @@ def _rough_cutoff(
     scales = calibrate(
         budget, weighting_rule.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions
     )
-    return max(scale.threshold + union.alpha_used * scale.scale + 1.0 for scale in scales)
+    thresholds = [_threshold(union, weighting_rule, scale, coarse) for scale in scales]
+    return max(each + union.alpha_used * scale.scale + 1.0 for each, scale in zip(thresholds, scales, strict=True))

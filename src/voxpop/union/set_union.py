@@ -1,11 +1,13 @@
 """Set union: the items that many people share (DPSU, ICML 2020)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final, overload
 
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.at_least import AtLeast
 from voxpop.union.adaptive.schedule import USUAL_LIMIT
 from voxpop.weighting.own import Weighting
 from voxpop.weighting.soundness import sound_rule
@@ -23,6 +25,9 @@ USUAL_ALPHA: Final = {"gaussian": 5.0, "laplace": 14.0}
 MOST_ROUNDS = 16
 LARGEST_LIMIT = 10**7
 MOST_SET_ONLY = 1000
+MOST_FEW = 10**7
+USUAL_BETA: Final = 1e-6
+LEAST_BETA: Final = 1e-15
 
 
 @final
@@ -56,6 +61,10 @@ class SetUnion:
         cap: most weight a user gives one item, from 0.01 to 1, under set-only accounting; None is 0.5.
         pool: adaptive rounds draw a user's items anew from a pool of at most so many, which is drawn once; None is the
             limit, but at least 60.
+        at_least: an item of fewer users than this is released with probability at most `beta`, whatever else is in the
+            data; None promises nothing beyond the budget. The plan says how many more users items need then. Where
+            users hold many items, their shares are small, so items need more: by how much says `plan.holders`.
+        beta: of `at_least`; None is one in a million. Optimal selection (see `accounting`) keeps it at 0.
 
     Raises:
         InputError: for a field out of range.
@@ -81,6 +90,8 @@ class SetUnion:
     accounting: Literal["joint", "published", "set-only"] = "joint"
     cap: float | None = None
     pool: int | None = None
+    at_least: int | None = None
+    beta: float | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -91,6 +102,7 @@ class SetUnion:
         check_whole("rounds", self.rounds, MOST_ROUNDS, "how often the remaining items are tried; 1 or 3 are usual")
         if self.alpha is not None:
             check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; leave it out")
+        self._check_promise()
         check_choice("noise", self.noise, ("gaussian", "laplace"))
         check_choice("accounting", self.accounting, ("joint", "published", "set-only"))
         if self.adaptive:
@@ -112,6 +124,28 @@ class SetUnion:
     def alpha_used(self) -> float:
         """How far above the threshold weight rises in a classic mechanism: alpha, or the usual one."""
         return USUAL_ALPHA[self.noise] if self.alpha is None else self.alpha
+
+    @property
+    def promise(self) -> AtLeast | None:
+        """What is promised about items of few users, None where nothing is."""
+        if self.at_least is None:
+            return None
+        return AtLeast(self.at_least, USUAL_BETA if self.beta is None else self.beta)
+
+    @property
+    def one_item_each(self) -> bool:
+        """Whether the optimal mechanism for users of one item each runs."""
+        one = self.limit_used == 1 and self.rounds == 1 and self.accounting == "joint"
+        return one and isinstance(self.weighting, str) and not self.adaptive
+
+    def _check_promise(self) -> None:
+        """Refuse a number of users or a probability out of range."""
+        if self.at_least is not None:
+            check_whole("at_least", self.at_least, MOST_FEW, "how many users an item needs at least; 50 is an example")
+        elif self.beta is not None:
+            raise InputError("`beta` goes with `at_least`: leave it out, or say how many users an item needs at least.")
+        if self.beta is not None:
+            check_within("beta", self.beta, LEAST_BETA, 0.5, "how likely an item of fewer is released; 1e-6 is usual")
 
     def _check_adaptive(self) -> None:
         """Refuse what adaptive rounds replace or have no proof for."""
@@ -147,6 +181,11 @@ class SetUnion:
             raise InputError(f'`cap` goes with accounting="set-only", got accounting {self.accounting}: leave it out.')
         if self.cap is not None:
             check_within("cap", self.cap, 0.01, 1.0, "the most weight a user gives one item; 0.5 is usual")
+        if self.at_least is not None:
+            raise UnsoundError(
+                "`at_least` raises thresholds, and set-only accounting has none: its tables are proved from the least "
+                'weight on. Leave out one of the two, or use accounting="joint".'
+            )
         if self.noise != "gaussian":
             raise UnsoundError(
                 f"set-only accounting adds no noise to weights and is proved in l2 alone, got {self.noise} noise: "
@@ -160,11 +199,12 @@ class SetUnion:
             )
         check_whole("limit", self.limit_used, MOST_SET_ONLY, "the most items one user may contribute under set-only")
 
-    def plan(self, budget: Budget) -> "UnionPlan | AdaptivePlan":
+    def plan(self, budget: Budget, data_sets: "Sequence[str]" = ()) -> "UnionPlan | AdaptivePlan":
         """Fill in noise and threshold for a budget: no data needed.
 
         Args:
             budget: what may be spent.
+            data_sets: where several share the budget, their names; see `release`.
 
         Returns:
             The plan: the numbers that will run, what they guarantee, and how many users an item needs.
@@ -181,33 +221,71 @@ class SetUnion:
         if self.adaptive:
             from voxpop.union.adaptive.planning import plan_adaptive
 
-            return plan_adaptive(self, budget)
+            return plan_adaptive(self, budget, data_sets=checked_names(data_sets))
+        if data_sets:
+            raise InputError(
+                "several data sets share a budget under adaptive rounds alone: leave `weighting` out, or release from "
+                "each with a budget of its own."
+            )
         from voxpop.union.planning import plan_union
 
         return plan_union(self, budget)
 
+    @overload
     def release(
         self, corpus: "Engine", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
-    ) -> "Release":
-        """Plan for the budget and release from the corpus.
+    ) -> "Release": ...
+
+    @overload
+    def release(
+        self,
+        corpus: "Mapping[str, Engine]",
+        budget: Budget,
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "dict[str, Release]": ...
+
+    def release(
+        self,
+        corpus: "Engine | Mapping[str, Engine]",
+        budget: Budget,
+        seed: int | None = None,
+        ledger: "Account | None" = None,
+    ) -> "Release | dict[str, Release]":
+        """Plan for the budget and release from the corpus, or from several that share the budget.
+
+        Several data sets about the same people, such as words and tags, are given as a dictionary. One guarantee then
+        covers all that one user holds in any of them; the noise in each grows with the root of their number.
 
         Args:
-            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, or a dictionary of such by name.
             budget: what may be spent.
             seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
             ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:
-            The items, in order of their bytes, with plan and guarantee.
+            The items, in order of their bytes, with plan and guarantee; of several data sets a dictionary of releases,
+            each of which states what all of them guarantee together.
         """
         from voxpop.privacy.charging import run
 
-        return run(self.plan(budget), corpus, seed, ledger)
+        names = tuple(corpus) if isinstance(corpus, Mapping) else ()
+        if isinstance(corpus, Mapping) and not names:
+            raise InputError("a dictionary of data sets must not be empty: give a corpus for each name.")
+        planned: Any = self.plan(budget, names)
+        result: Release | dict[str, Release] = run(planned, corpus, seed, ledger)
+        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         if self.adaptive:
-            return {"mechanism": "set union", "weighting": ADAPTIVE, "noise": self.noise, "accounting": self.accounting}
+            return {
+                "mechanism": "set union",
+                "weighting": ADAPTIVE,
+                "noise": self.noise,
+                "accounting": self.accounting,
+                **self._promised(),
+            }
         return {
             "mechanism": "set union",
             "limit": self.limit_used,
@@ -217,4 +295,21 @@ class SetUnion:
             "rounds": self.rounds,
             "accounting": self.accounting,
             **({} if self.cap is None else {"cap": self.cap}),
+            **self._promised(),
         }
+
+    def _promised(self) -> dict[str, Any]:
+        promise = self.promise
+        return {} if promise is None else {"at_least": promise.users, "beta": promise.beta}
+
+
+def checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of data sets that share a budget.
+
+    Raises:
+        InputError: where one is no string, is empty or comes twice.
+    """
+    names = tuple(data_sets) if not isinstance(data_sets, str) else ("",)
+    if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) < len(names):
+        raise InputError("`data_sets` are different names, each a string that is not empty, such as words and tags.")
+    return names

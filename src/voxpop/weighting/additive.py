@@ -44,6 +44,10 @@ class Count(WeightingRule):
         """Return the fixed weight."""
         return even_share(setting.limit, setting.norm)
 
+    def largest(self, setting: RuleSetting) -> float:
+        """Every item gets the same."""
+        return floored_share(setting.limit, setting) / setting.unit
+
     def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Add the fixed weight to every item."""
         from voxpop.kernels.weigh import add_even

@@ -69,6 +69,10 @@ class WeightingRule(ABC):
     def share(self, held: int, setting: RuleSetting) -> float:
         """Return the weight that each of `held` equally rare items gets from one user."""
 
+    def largest(self, setting: RuleSetting) -> float:
+        """Bound what one user gives one item: all of its weight, but where a rule says otherwise."""
+        return 1.0 + self.step_error(setting)
+
     @abstractmethod
     def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
         """Add bounded sets to the histogram in place, users in order."""
@@ -102,6 +106,11 @@ class CalibratedRule:
     def sensitivity(self) -> float:
         """How far one user moves the histogram at most, on this grid."""
         return self.weighting_rule.sensitivity(self.setting)
+
+    @property
+    def largest(self) -> float:
+        """What one user gives one item at most, on this grid."""
+        return self.weighting_rule.largest(self.setting)
 
     @property
     def novelty(self) -> UniqueItems:

@@ -41,6 +41,7 @@ def read(
     connection: Any = None,
     order: str | None = None,
     session: Any = None,
+    partitions: int | None = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
 
@@ -74,6 +75,8 @@ def read(
             bytes; events without anything that happened are left out.
         session: the longest pause within a sequence, such as "30min" or, where `order` holds numbers, a number of the
             same unit; a longer one begins a new sequence.
+        partitions: of a Spark DataFrame, into how many parts its users are placed; by default as many as tasks run at
+            once. More make each smaller; order-dependent weightings release fewer items then.
         connection: where `source` is SQL, the database: an address (postgresql://, sqlite:///, duckdb:///) or an open
             connection.
 
@@ -102,13 +105,16 @@ def read(
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
     if is_spark(source):
         spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
-        columns = {"users": column_names("user", user), "kind": kind, "columns": several}
+        columns: dict[str, Any] = {"users": column_names("user", user), "kind": kind, "columns": several}
+        columns["partitions"] = partitions
         if memory is not None:
             raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
         corpus: Corpus = spark.read_spark(
             source, tokenizer=tokenizer, sentences=sentences, order=order, session=session, **columns
         )
         return corpus
+    if partitions is not None:
+        raise InputError("`partitions` counts the parts of a Spark DataFrame; this source is read on this machine.")
     wide = ITEMS_AT_ONCE if kind == "items" else ROWS_AT_ONCE
     limit = None if memory is None else MemoryLimit.of(memory, work_folder)
     if events is not None:

@@ -41,7 +41,7 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
     if _adaptive(plan) or last["noise"] == "set-only":
         return []
     if last["noise"] == "optimal":
-        chance = optimal_chance(plan["epsilon"], plan["delta"])
+        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
     else:
         share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
         if share is None:
@@ -81,8 +81,9 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
 
 
 def _rounds(plan: Mapping[str, Any]) -> Grid:
-    if plan["round_plans"][-1]["noise"] == "optimal":
-        chance = optimal_chance(plan["epsilon"], plan["delta"])
+    last = plan["round_plans"][-1]
+    if last["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
         likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
         shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
         note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."

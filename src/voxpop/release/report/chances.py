@@ -53,15 +53,15 @@ def threshold_chance(numbers: Mapping[str, Any], share: float) -> Chance:
     return chance
 
 
-def optimal_chance(epsilon: float, delta: float) -> Chance:
-    """Return the chance under optimal selection, where each user holds one item."""
+def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
+    """Return the chance under optimal selection, where each user holds one item, and so many users do not count."""
     import numpy as np
 
     from voxpop.privacy.optimal import selection_probability
     from voxpop.privacy.slack import optimal_delta
 
     exact = optimal_delta(epsilon, delta)
-    return lambda holders: float(selection_probability(epsilon, exact, np.array([holders]))[0][0])
+    return lambda holders: float(selection_probability(epsilon, exact, np.array([max(0, holders - few)]))[0][0])
 
 
 def voting_chance(plan: Mapping[str, Any]) -> Chance:

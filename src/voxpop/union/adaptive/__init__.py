@@ -6,4 +6,5 @@
 | `planning.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
 | `holders.py` | how many users an item needs, and how often a common one stays away |
 | `releasing.py` | from private weights to a public set |
+| `few.py` | levels of evidence under which items of few users stay away |
 """

@@ -4,6 +4,7 @@ from typing import Any
 
 from voxpop.tables import table
 from voxpop.union.describe import missing_line, users_table
+from voxpop.union.promised import promise_lines
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -12,14 +13,24 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
     lines = [
         f"Set union in {rounds} adaptive rounds, at most {plan['limit']:,} of a pool of {plan['pool']:,} items a user",
         f"{guarantee}; thresholds and floors in standard deviations of the evidence",
+        *_data_sets(plan),
         "",
         *table(_round_rows(plan)),
         "",
         *users_table(plan),
         missing_line(plan),
+        *promise_lines(plan),
         *_one_each(plan),
     ]
     return "\n".join(lines)
+
+
+def _data_sets(plan: dict[str, Any]) -> list[str]:
+    """Return how several data sets share the budget, as lines."""
+    names = plan.get("data_sets", [])
+    if not names:
+        return []
+    return [f"for {', '.join(names)} together: noise in each is {len(names) ** 0.5:.3g} times that of one data set"]
 
 
 def _one_each(plan: dict[str, Any]) -> list[str]:

@@ -1,7 +1,8 @@
 """Adaptive rounds with their noise filled in: what will run, what it guarantees, how many users an item needs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, final, overload
 
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
@@ -9,6 +10,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
 from voxpop.rounds.plan import RoundPlan
 from voxpop.showing import Printed
+from voxpop.union.promised import promised_numbers
 from voxpop.weighting.rule import CalibratedRule
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ class AdaptivePlan(Printed):
         opening: the first round, which only releases.
         rounds: the later rounds.
         evidence: how later rounds are added up, and when items are released or dropped.
-        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+        data_sets: where several share the budget, their names: each gets these very rounds.
+        delta: what the numbers above spend at the budget's epsilon, in all data sets, at most the budget's delta.
 
     Example:
         >>> import voxpop as vp
@@ -68,6 +71,7 @@ class AdaptivePlan(Printed):
     opening: RoundPlan
     rounds: tuple[AdaptiveRound, ...]
     evidence: EvidenceRounds
+    data_sets: tuple[str, ...] = ()
     delta: float = field(kw_only=True)
 
     @property
@@ -127,10 +131,29 @@ class AdaptivePlan(Printed):
 
         return max(missing(self, items) for items in SIZES)
 
-    def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
-        """Run the plan on a corpus; see `SetUnion.release`."""
-        from voxpop.union.adaptive.releasing import release_adaptive
+    def released_with_few(self) -> float:
+        """Bound how likely an item of fewer than `at_least` users is released; 1 where nothing is promised."""
+        from voxpop.union.adaptive.few import ever_released_with_few
 
+        promise = self.mechanism.promise
+        if promise is None:
+            return 1.0
+        return ever_released_with_few(promise, self.opening, self.rounds, self.evidence)
+
+    @overload
+    def release(self, corpus: "Engine", seed: int | None = None) -> "Release": ...
+
+    @overload
+    def release(self, corpus: "Mapping[str, Engine]", seed: int | None = None) -> "dict[str, Release]": ...
+
+    def release(
+        self, corpus: "Engine | Mapping[str, Engine]", seed: int | None = None
+    ) -> "Release | dict[str, Release]":
+        """Run the plan on a corpus, or on its data sets by name; see `SetUnion.release`."""
+        from voxpop.union.adaptive.releasing import release_adaptive, release_several
+
+        if isinstance(corpus, Mapping):
+            return release_several(self, corpus, seed)
         return release_adaptive(self, corpus, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,6 +163,7 @@ class AdaptivePlan(Printed):
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "delta_spent": self.delta,
+            **({"data_sets": list(self.data_sets)} if self.data_sets else {}),
             "limit": self.limit,
             "pool": self.pool,
             "sigma": self.sigma,
@@ -149,6 +173,7 @@ class AdaptivePlan(Printed):
             "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
             "users_needed": users_needed_rows(self.holders),
             "missing": self.missing(),
+            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
         }
 
     def _round_row(self, number: int) -> dict[str, Any]:

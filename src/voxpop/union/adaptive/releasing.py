@@ -4,12 +4,14 @@ Everything after an `EvidenceStep` is a function of noisy weights: of a Gaussian
 hold, and of noise and a user's own weights on those that nobody else holds.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voxpop.corpus.engine import Engine, check_engine
+from voxpop.errors import InputError
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret
@@ -25,8 +27,16 @@ POOL = "pool/length 1"
 
 def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
     """Release what the rounds are sure of, one after the other; see `SetUnion.release`."""
-    secret = Secret.of(seed)
     check_engine(corpus)
+    if plan.data_sets:
+        raise InputError(
+            f"the plan is for data sets named {', '.join(plan.data_sets)}: give a dictionary with a corpus for each."
+        )
+    return _released(plan, corpus, seed)
+
+
+def _released(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
+    secret = Secret.of(seed)
     limit, opening = plan.limit, plan.opening
     pools = corpus.pools(secret)
     pools.opening(
@@ -38,6 +48,19 @@ def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> 
         pools.advance(each.shares, limit, evidence_step(plan, number, secret, pass_name), pass_name)
     guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(pools.released(), plan, guarantee, corpus.reading, corpus.keys)
+
+
+def release_several(plan: "AdaptivePlan", corpora: Mapping[str, Engine], seed: int | None) -> dict[str, Release]:
+    """Release from several data sets, each with noise of its own; see `SetUnion.release`."""
+    if set(corpora) != set(plan.data_sets):
+        raise InputError(
+            f"the plan is for data sets named {', '.join(plan.data_sets) or 'nothing: plan with `data_sets`'}; got "
+            f"{', '.join(map(str, corpora)) or 'none'}."
+        )
+    for each in corpora.values():
+        check_engine(each)
+    seeds = {name: None if seed is None else seed + number for number, name in enumerate(plan.data_sets)}
+    return {name: _released(plan, corpora[name], seeds[name]) for name in corpora}
 
 
 def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, pass_name: str) -> EvidenceStep:

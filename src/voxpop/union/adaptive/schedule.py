@@ -92,6 +92,8 @@ OPENING: Final = 0.7
 RELIEF: Final = 0.5
 """Where users draw one or two items a round, evidence comes slowly."""
 LOW_LIMIT: Final = 2
+USUAL_THRESHOLD: Final = 5.5
+"""Standard deviations of the evidence at which items come out, about; more or less changes nothing but the release."""
 USUAL_LIMIT: Final = 100
 """Items of a user in a round, and in the pool, where the caller names no limit."""
 LEAST_POOL: Final = 60

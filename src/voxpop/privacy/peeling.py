@@ -1,0 +1,132 @@
+"""What it costs to pick the largest counts one after the other, by exponential mechanisms.
+
+One user more raises any number of counts by 1 each. So the loss of one pick lies in an interval of length `rate`
+("bounded range": Durfee and Rogers, 2019), of which two bounds follow for k picks:
+
+- they are (k rate, 0)-private;
+- their Renyi divergence of order a is at most k a rate^2 / 8 (Hoeffding's lemma; Cesar and Rogers, 2021), hence
+  delta = e^((a-1)(k a rate^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1 (Canonne, Kamath and Steinke, 2020).
+
+docs/privacy/top.md has the proof, and what finite arithmetic adds.
+"""
+
+from math import exp, expm1, inf, log, log1p
+from typing import Final
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.gumbel_noise import LEAST_RATE, LOST, log_error
+from voxpop.privacy.search import lowest
+
+ROUNDING: Final = 1 + 1e-9
+"""More than the relative error of the doubles that bounds are computed in."""
+LOG_ORDERS: Final = tuple(range(-30, 40))
+"""Logarithms of orders less 1, among which the search begins."""
+
+
+def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
+    """Return the delta at an epsilon of so many picks, by the better of the two bounds, rounded up.
+
+    Args:
+        epsilon: of the guarantee, more than 0.
+        picks: how many.
+        rate: of each, per count.
+
+    Returns:
+        Delta.
+
+    Example:
+        >>> peeling_delta(1.0, picks=10, rate=0.09), peeling_delta(1.0, picks=100, rate=0.03) < 1e-6
+        (0.0, True)
+    """
+    if picks * rate * ROUNDING <= epsilon:
+        return 0.0
+    square = picks * rate * rate / 8 * ROUNDING
+
+    def log_at(log_order: float) -> float:
+        more = exp(log_order)  # the order less 1
+        return more * ((1 + more) * square - epsilon) + (1 + more) * (log_order - log1p(more)) - log_order
+
+    best = float(min(LOG_ORDERS, key=log_at))
+    best = lowest(log_at, best - 1.0, best + 1.0)
+    return min(1.0, exp(min(log_at(best), 0.0)) * ROUNDING)
+
+
+def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
+    """Return what picks spend at the budget's epsilon as they run, in cells and doubles.
+
+    Args:
+        budget: of which the epsilon is met.
+        picks: how many.
+        candidates: among so many counts.
+        rate: of each pick.
+
+    Returns:
+        Delta, rounded up; 1 where epsilon is below what arithmetic alone may cost.
+    """
+    shift = _shift(picks, rate)
+    epsilon = budget.epsilon - 2 * shift
+    if epsilon <= 0.0:
+        return 1.0
+    return peeling_delta(epsilon, picks, rate) * exp(shift) * ROUNDING + _lost(budget.epsilon, candidates)
+
+
+def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
+    """Return the largest rate of so many picks within a budget.
+
+    Args:
+        budget: what may be spent.
+        picks: how many.
+        candidates: among so many counts.
+
+    Returns:
+        The rate, per count: the least noise.
+
+    Raises:
+        BudgetError: where the budget is too small.
+    """
+    least = 2 * _lost(budget.epsilon, candidates)
+    if budget.delta <= least:
+        raise BudgetError(
+            f"ranking {candidates:,} items needs a delta above {least:.2g}, got {budget.delta:g}: noise is drawn from "
+            "128 bits. Choose it far below 1 / (number of users you expect), such as 1e-7."
+        )
+    low, high = 0.0, inf
+    rate = budget.epsilon / picks
+    while high - low > 1e-12 * high or high == inf:
+        if spent(budget, picks, candidates, rate) <= budget.delta:
+            low = rate
+        else:
+            high = rate
+        rate = 2 * low if high == inf else (low + high) / 2
+        if high < LEAST_RATE:
+            break
+    if low < LEAST_RATE:
+        raise BudgetError(
+            f"{picks:,} places cannot be ranked at epsilon {budget.epsilon:g}: the noise would be larger than 64 bits "
+            "hold. Ask for fewer, or raise `epsilon`."
+        )
+    return low
+
+
+def _shift(picks: int, rate: float) -> float:
+    """Return by what factor, as a logarithm, cells and doubles move the probability of a ranking."""
+    return picks * (picks + 1) * log_error(rate)
+
+
+def _lost(epsilon: float, candidates: int) -> float:
+    """Return what draws cost that lie where 128 bits are too few, on both sides."""
+    return candidates * LOST * (2.0 + expm1(min(epsilon, 50.0)))
+
+
+def spread(rate: float) -> float:
+    """Return the standard deviation of the noise on a count."""
+    return 1.2825498301618643 / rate
+
+
+def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
+    """Return how far counts may be out of order, but with a probability.
+
+    But with that probability no pick has a count lower by so much than one that was still left when it was picked.
+    """
+    return (log(candidates) + log(picks) - log1p(-probability)) / rate

@@ -1,0 +1,180 @@
+"""Rankings: the right grams but for the noise, everybody counted once and in full, and what is spent stated."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from corpora import corpus_of
+from naive_counts import holders, no_noise
+from strategies import written_users
+from voxpop.counts.listed import sizes_of
+from voxpop.counts.releasing import measured_holders
+from voxpop.counts.shares import UNIT
+from voxpop.errors import BudgetError, InputError
+from voxpop.privacy.decisions import GumbelNoise
+from voxpop.privacy.secret import Secret
+
+BUDGET = vp.Budget(1, 1e-8)
+GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
+
+
+class Unseen:
+    """Noise of nothing: for tests that may look."""
+
+    def __call__(self, weights, names):
+        """Return weights as they are."""
+        return no_noise(weights, names)
+
+    def restricted(self):
+        """Return the same."""
+        return self
+
+
+def counted(users, release):
+    """Return the numbers that a ranking adds noise to, in users."""
+    found = measured_holders(corpus_of(users), release, sizes_of(release), Secret.from_seed(0), lambda _: Unseen())
+    return found / UNIT
+
+
+@given(users=written_users(), grams=GRAMS)
+@settings(max_examples=150)
+def test_everybody_counts_once_and_in_full(release_of, users, grams):
+    """Whatever they hold, for grams of every length: exactly the numbers of holders."""
+    release = release_of(grams)
+    expected = holders(users, list(release), [10**9] * max(map(len, grams)))
+    assert counted(users, release).tolist() == [expected[gram] for gram in release]
+
+
+def farthest(users, release, extra):
+    """Return the most that one user moves a single count."""
+    return float(np.abs(counted([*users, extra], release) - counted(users, release)).max(initial=0.0))
+
+
+@given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
+@settings(max_examples=100)
+def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users, grams, extra):
+    """What the bound of picks is about, on the real walks."""
+    release = release_of(grams)
+    moved = counted([*users, extra[0]], release) - counted(users, release)
+    assert ((moved == 0) | (moved == 1)).all()
+
+
+def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
+    """A planted fault: who says a word five times counts five times."""
+    from voxpop.counts import holders as holders_module
+
+    class Occurrences(holders_module.HolderShares):
+        """One for each time a word is held."""
+
+        def add(self, histogram, items, starts):
+            """Count users five times."""
+            np.add.at(histogram, items, 5 * UNIT)
+
+    monkeypatch.setattr(holders_module, "HolderShares", Occurrences)
+    assert farthest([[["a"]]], release_of([("a",)]), [["a"]]) > 1
+
+
+def test_the_most_held_come_first(release_of):
+    """A hundred words, the first ten far above the others. False alarm: below 1e-9 by what the plan states."""
+    words = [f"w{place:02}" for place in range(100)]
+    rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
+    corpus = vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+    ranking = release_of((word,) for word in words).top(10, corpus, BUDGET)
+    assert ranking.plan.behind(1 - 1e-9) < 18_000
+    assert sorted(ranking) == [(word,) for word in words[:10]]
+    assert len(ranking) == 10
+
+
+def test_all_that_there_is_is_ranked_where_more_is_asked(release_of):
+    """And nothing at all where nothing was released."""
+    corpus = corpus_of([[["a", "b"]]] * 500 + [[["b"]]] * 4000)
+    ranking = release_of([("a",), ("b",), ("a", "b")]).top(99, corpus, vp.Budget(4, 1e-6))
+    assert ranking.to_list()[0] == ("b",)
+    assert sorted(ranking.places.tolist()) == [0, 1, 2]
+    nothing = release_of([]).top(5, corpus, BUDGET)
+    assert (len(nothing), nothing.to_list(), nothing.to_polars().height, nothing.plan.behind()) == (0, [], 0, 0.0)
+
+
+def test_noise_goes_to_every_gram_and_is_fresh(release_of):
+    """Words that nobody holds come in any order; two rankings differ, a seed repeats and is marked."""
+    corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
+    orders = [release.top(50, corpus, BUDGET).places.tolist() for _ in range(2)]
+    assert orders[0] != orders[1] != sorted(orders[1])
+    seeded = [release.top(50, corpus, BUDGET, seed=3) for _ in range(2)]
+    assert seeded[0].places.tolist() == seeded[1].places.tolist()
+    assert not seeded[0].guarantee.private
+    assert not seeded[0].with_release.private
+
+
+def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
+    """Every listed gram has the noise of its place on the list, also where parts of longer ones stand between."""
+    release = release_of([("b",), ("c", "d")])
+    ranked = release.top(2, corpus_of([]), vp.Budget(1, 1e-6), seed=4)
+    secret, rate, zero = Secret.from_seed(4), ranked.plan.rate, np.zeros(1, np.int64)
+    noise = [GumbelNoise(rate, UNIT, secret, f"noise/top {length}")(zero, zero)[0] for length in (1, 2)]
+    assert ranked.places.tolist() == np.argsort(-np.array(noise)).tolist()
+
+
+def test_a_ranking_as_tables():
+    """In order, with places; keys keep their types, and a key called place gives way."""
+    rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
+    corpus = vp.read(pl.DataFrame(rows), user="who", items="place")
+    keys = vp.SetUnion(limit=1, weighting="count").release(corpus, BUDGET)
+    ranking = keys.top(2, corpus, BUDGET)
+    assert ranking.to_list() == [7, 5]
+    assert list(ranking.each_gram()) == [("7",), ("5",)]
+    assert ranking.to_arrow().column_names == ["gram", "length", "place"]
+    assert pl.DataFrame(ranking)["place"].to_list() == ranking.to_polars()["place"].to_list() == [1, 2]
+    assert "2 of 2" in repr(ranking)
+
+
+def test_the_first_of_a_tally_cost_nothing(release_of):
+    """They are the tally's own."""
+    corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 3000)
+    tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
+    assert tally.top(1) == tally.to_list()[:1]
+    assert next(gram for gram, _ in tally.top(9)) == ("b",)
+    with pytest.raises(InputError, match="`k`"):
+        tally.top(0)
+
+
+def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
+    """Less noise for fewer places; spent within the budget; readable."""
+    release = release_of((f"w{place}",) for place in range(500))
+    plans = [vp.Top(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
+    assert [plan.picks for plan in plans] == [1, 10, 500, 500]
+    assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
+    assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
+    assert plans[0].behind(0.5) < plans[0].behind() < plans[1].behind()
+    assert "10 grams of 500" in str(plans[1])
+    with pytest.raises(InputError, match="`probability`"):
+        plans[0].behind(1.0)
+
+
+def test_a_ledger_is_charged(release_of, tmp_path):
+    """One entry, before anything runs."""
+    account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6))
+    release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
+    assert [entry.label for entry in account.entries] == ["top"]
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])
+def test_bad_numbers_are_refused(k):
+    """Whole numbers from 1 on."""
+    with pytest.raises(InputError, match="`k`"):
+        vp.Top(k)
+
+
+def test_what_cannot_be_spent_is_refused(release_of):
+    """No delta, phrases of items, and a table instead of a corpus."""
+    release = release_of([("a",), ("a", "b")])
+    with pytest.raises(BudgetError, match="delta"):
+        vp.Top().plan(vp.Budget(1), release)
+    items = vp.read(pl.DataFrame({"who": range(20), "what": ["tea"] * 20}), user="who", items="what")
+    with pytest.raises(InputError, match="order"):
+        release.top(1, items, BUDGET)
+    with pytest.raises(InputError, match=r"voxpop\.read"):
+        release.top(1, pl.DataFrame({"who": [1]}), BUDGET)

@@ -1,0 +1,166 @@
+"""What picking the largest counts costs: exact small cases, a search, and the noise as it is drawn."""
+
+from decimal import Decimal, localcontext
+from itertools import permutations, product
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, chi2
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.decisions import GumbelNoise
+from voxpop.privacy.gumbel_noise import CELLS, gumbel_cells, log_error
+from voxpop.privacy.peeling import behind, largest_rate, peeling_delta, spent, spread
+from voxpop.privacy.secret import Secret
+from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
+
+FALSE_ALARM = 1e-9
+UNIT = 1 << 24
+
+
+def rankings(counts, picks, rate):
+    """Return the probability of each ranking of so many picks: exponential mechanisms without replacement."""
+    weights = {place: exp(rate * (count - max(counts))) for place, count in enumerate(counts)}
+    chances = {}
+    for order in permutations(weights, picks):
+        left, chance = dict(weights), 1.0
+        for place in order:
+            chance *= left[place] / sum(left.values())
+            del left[place]
+        chances[order] = chance
+    return chances
+
+
+def delta_between(counts, joined, picks, rate, epsilon):
+    """Return the larger delta of both directions, exactly."""
+    one, other = rankings(counts, picks, rate), rankings(joined, picks, rate)
+    forward = sum(max(0.0, other[order] - exp(epsilon) * one[order]) for order in one)
+    backward = sum(max(0.0, one[order] - exp(epsilon) * other[order]) for order in one)
+    return max(forward, backward)
+
+
+def worst(picks, rate, epsilon, items=4, highest=12):
+    """Return the largest delta over neighbouring counts: all differences that matter, and random ones."""
+    rng = np.random.default_rng(picks)
+    tops = [counts for counts in product((0, 1, 3, highest), repeat=items) if counts == tuple(sorted(counts))]
+    tops += [tuple(rng.integers(0, highest, items)) for _ in range(60)]
+    return max(
+        delta_between(counts, tuple(map(sum, zip(counts, more, strict=True))), picks, rate, epsilon)
+        for counts in tops
+        for more in product((0, 1), repeat=items)
+    )
+
+
+@pytest.mark.parametrize(("picks", "rate", "epsilon"), [(1, 0.9, 0.5), (2, 0.5, 0.6), (3, 0.4, 0.5), (3, 1.0, 1.2)])
+def test_no_neighbours_exceed_the_bound(picks, rate, epsilon):
+    """A user more raises any of four counts; exact probabilities of all rankings."""
+    assert 0.0 < worst(picks, rate, epsilon) <= peeling_delta(epsilon, picks, rate)
+
+
+@pytest.mark.parametrize("picks", [1, 2, 3])
+def test_the_sum_of_rates_is_kept_and_nearly_reached(picks):
+    """No loss beyond k rates, and a loss of nearly as much: so a twin with a tenth more noise spent is caught."""
+    assert worst(picks, 0.5, 0.5 * picks) < 1e-15
+    assert peeling_delta(0.5 * picks, picks, 0.5 / (1 + 1e-6)) == 0.0
+    assert worst(picks, 0.5, 0.5 * picks / 1.1, highest=40) > 0.0
+
+
+def test_a_twin_that_forgets_that_picks_add_up_is_caught():
+    """Each pick at the whole epsilon: exact neighbours cost more than was claimed."""
+    epsilon = 0.5
+    assert worst(3, epsilon, epsilon) > 10 * peeling_delta(epsilon, 3, epsilon / 3) + 0.01
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("picks", [1, 10, 1000])
+def test_the_largest_rate_spends_the_budget(epsilon, picks):
+    """And not more; noise grows with the root of the picks at most."""
+    budget = Budget(epsilon, 1e-7)
+    rate = largest_rate(budget, picks, 50_000)
+    assert spent(budget, picks, 50_000, rate) <= budget.delta
+    assert spent(budget, picks, 50_000, rate * 1.001) > budget.delta
+    assert rate >= epsilon / picks * 0.999
+    assert spread(rate) == pytest.approx(np.pi / 6**0.5 / rate)
+
+
+@given(epsilon=st.floats(0.01, 10), picks=st.integers(1, 5000), rate=st.floats(1e-4, 2), order=st.floats(1.001, 1e4))
+@settings(max_examples=300)
+def test_no_order_gives_less_than_the_best_by_much(epsilon, picks, rate, order):
+    """Whatever order the search might have missed: within a millionth part."""
+    given_order = (order - 1) * (picks * order * rate**2 / 8 - epsilon) + order * np.log1p(-1 / order) - log(order - 1)
+    found = peeling_delta(epsilon, picks, rate)
+    assert found <= exp(min(given_order, 0.0)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("budget", "picks"), [(Budget(1.0, 1e-22), 5), (Budget(1e-5, 1e-9), 10**6)])
+def test_budgets_that_are_too_small_are_refused(budget, picks):
+    """Where draws cost more than delta, or noise would not fit."""
+    with pytest.raises(BudgetError, match="rank"):
+        largest_rate(budget, picks, 10**6)
+
+
+EXTREMES = [0, 1, 2**20, 2**63 - 1, 2**63, 2**64 - 1]
+
+
+@pytest.mark.parametrize("rate", [1e-5, 0.03, 1.0, 5.0])
+def test_cells_and_doubles_err_by_no_more_than_is_charged(rate):
+    """Against fifty digits: random draws, the middle, and near either end as far as doubles are trusted."""
+    rng = np.random.default_rng(1)
+    draws = rng.integers(0, 2**64, (400, 2), np.uint64, endpoint=False)
+    draws[:6, 0] = np.array(EXTREMES, np.uint64)
+    draws[6:60, 0] >>= rng.integers(0, 64, 54).astype(np.uint64)
+    draws[60:120, 0] = ~(draws[60:120, 0] >> rng.integers(0, 64, 60).astype(np.uint64))
+    cells = gumbel_cells(np.zeros(400, np.int64), rate, UNIT, draws)
+    with localcontext() as context:
+        context.prec = 60
+        for cell, (high, low) in zip(cells.tolist(), draws.tolist(), strict=True):
+            place = high * 2**64 + low
+            if not 2**50 <= place < 2**128 - 2**50:
+                continue
+            for uniform in (Decimal(place) / 2**128, Decimal(place + 1) / 2**128):
+                exact = -(-(1 - uniform).ln()).ln()
+                assert abs(Decimal(cell) * Decimal(rate) / CELLS - exact) <= Decimal(log_error(rate))
+
+
+def drawn(counts, rate, trials, seed=None):
+    """Return the order of every trial, by the noise as mechanisms draw it."""
+    noise = GumbelNoise(rate, UNIT, Secret.of(seed), "noise/top 1").restricted()
+    weights = np.tile(np.array(counts, np.int64) * UNIT, trials)
+    noisy = noise(weights, np.arange(weights.size)).reshape(trials, -1)
+    return np.argsort(-noisy, axis=1, kind="stable")
+
+
+def test_rankings_follow_their_law():
+    """Chi-square over all 24 rankings of four counts (false alarm 1e-9)."""
+    counts, rate, trials = (5, 3, 3, 0), 0.4, 200_000
+    orders, seen = np.unique(drawn(counts, rate, trials, seed=2), axis=0, return_counts=True)
+    chances = rankings(counts, 4, rate)
+    expected = np.array([trials * chances[tuple(order)] for order in orders.tolist()])
+    assert len(orders) == 24
+    assert float(np.sum((seen - expected) ** 2 / expected)) < chi2.isf(FALSE_ALARM, 23)
+
+
+@pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (2.0, True)])
+def test_no_more_is_shown_than_the_claim(factor, caught):
+    """A user more raises one of two counts: is it first? With twice the rate that is too much (false alarm 1e-9)."""
+    budget, trials = Budget(0.5, 1e-6), 400_000
+    rate = largest_rate(budget, 1, 2) * factor
+    first = {pair: int((drawn(pair, rate, trials)[:, 0] == 0).sum()) for pair in ((21, 40), (20, 40), (5, 8), (4, 8))}
+    seen = [Counts(first[21, 40], first[20, 40], trials), Counts(first[5, 8], first[4, 8], trials)]
+    shown = [epsilon_shown(each, budget.delta, FALSE_ALARM / 2) for each in seen]
+    assert (max(shown) > budget.epsilon) == caught
+
+
+def test_out_of_order_by_so_much_is_as_rare_as_is_stated():
+    """100 counts, 10 picks: in at most a tenth of the trials, and in some (false alarm 1e-9)."""
+    rng, rate, trials = np.random.default_rng(4), 0.2, 2_000
+    counts = np.sort(rng.integers(0, 100, 100))
+    far = behind(10, 100, rate, 0.9)
+    orders = drawn(counts, rate, trials, seed=5)
+    gaps = [max(counts[order[place + 1 :]].max() - counts[order[place]] for place in range(10)) for order in orders]
+    assert np.count_nonzero(np.array(gaps) > far) <= binom.isf(FALSE_ALARM, trials, 0.1)
+    assert np.count_nonzero(np.array(gaps) > far / 3) > binom.isf(1 - FALSE_ALARM, trials, 0.05)

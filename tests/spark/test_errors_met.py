@@ -1,0 +1,153 @@
+"""What goes wrong on clusters, each made to go wrong: one line that says what to do, and no stack of Java."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.errors import InputError, MemoryLimitError, SourceError
+from voxpop.spark import session as sessions
+from voxpop.spark.failures import KNOWN, translated
+from voxpop.spark.sources import check_repeatable
+
+SOURCE = str(Path(vp.__file__).parents[1])
+DRIVER = """
+import os, sys, warnings
+sys.path.insert(0, sys.argv[1])
+warnings.simplefilter("ignore")
+import voxpop as vp
+from pyspark.sql import SparkSession
+from voxpop.errors import VoxpopError
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+frame = spark.createDataFrame([(who, word) for who in range(90) for word in ("tea", "milk")], "who long, what string")
+
+class Dying:
+    def __call__(self, texts):
+        os._exit(1)
+
+try:
+    read = vp.read(frame, user="who", text="what", tokenizer=Dying() if sys.argv[2] == "dying" else "words")
+    print(len(vp.SetUnion(limit=2, weighting="weighted").release(read, vp.Budget(4, 1e-6), seed=1)))
+except VoxpopError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def told(case="", **variables):
+    """Return what a driver prints as its last line, without PYSPARK_PYTHON and a PYTHONPATH unless they are given."""
+    dropped = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "VIRTUAL_ENV")
+    env = {name: value for name, value in os.environ.items() if name not in dropped}
+    env |= {"SPARK_LOCAL_IP": "127.0.0.1", **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, SOURCE, case], capture_output=True, text=True, env=env, timeout=300, cwd=SOURCE
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "java." not in done.stdout
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_workers_run_the_python_of_the_driver_where_nobody_chose_one(java, tmp_path):
+    """In a virtual environment that is not on the PATH, too."""
+    path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
+    assert told(PATH=path, PYTHONPATH=SOURCE) == "2"
+
+
+@pytest.mark.slow
+def test_executors_without_voxpop(java, tmp_path):
+    """A Python without any packages."""
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    line = told(PYSPARK_PYTHON=str(bare))
+    assert line.startswith("InputError the Python of the executors has no ")
+    assert "PYSPARK_PYTHON" in line
+
+
+@pytest.mark.slow
+def test_executors_without_that_python(java):
+    """The path of the driver's machine may not be there."""
+    assert told(PYSPARK_PYTHON="/nowhere/python").startswith("InputError the executors cannot start /nowhere/python.")
+
+
+@pytest.mark.slow
+def test_workers_that_die_again_and_again(java):
+    """Mostly for want of memory."""
+    line = told("dying")
+    assert line.startswith("MemoryLimitError executors")
+    assert "partitions=" in line
+
+
+def test_another_version_is_told(spark, monkeypatch):
+    """A release is one plan, made by one version of its rules."""
+    monkeypatch.setattr("voxpop.spark.read.installed_version", lambda: "0.0.1")
+    corpus = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", text="what")
+    with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*Install the same"):
+        vp.SetUnion(weighting="weighted").release(corpus, vp.Budget(1, 1e-6))
+
+
+def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
+    """Drawn, numbered by place, or from a function that says so."""
+    from pyspark.sql import functions as sql
+
+    frame = framed(spark, pl.DataFrame({"who": [1, 2], "what": ["tea", "milk"]}))
+    anything = sql.udf(lambda text: text, "string").asNondeterministic()
+    for changing in (
+        frame.where(sql.rand() < 0.5),
+        frame.withColumn("who", sql.monotonically_increasing_id()),
+        frame.withColumn("what", sql.uuid()),
+        frame.withColumn("what", anything("what")),
+    ):
+        with pytest.raises(SourceError, match="Write it to a file first"):
+            vp.read(changing, user="who", text="what")
+    check_repeatable(frame.where("who > 1").groupBy("who").agg(sql.max("what").alias("what")))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "advice"),
+    [
+        ("ModuleNotFoundError: No module named 'voxpop'", InputError, "has no voxpop"),
+        ("No module named 'pyarrow.compute'", InputError, "has no pyarrow"),
+        ("AttributeError: Can't get attribute 'weigh' on <module 'voxpop.spark.tasks'", InputError, "another version"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "version of Python"),
+        ('java.io.IOException: Cannot run program "python9": error=2', InputError, "cannot start python9"),
+        ("java.io.IOException: No space left on device", InputError, "spark.local.dir"),
+        ("java.lang.OutOfMemoryError: Java heap space", MemoryLimitError, "spark.driver.memory"),
+        ("ExecutorLostFailure (executor 1 exited caused by", MemoryLimitError, "memoryOverhead"),
+    ],
+)
+def test_what_spark_says_becomes_advice(text, kind, advice):
+    """In one line, without Spark's own words."""
+    found = translated(f"Job aborted due to stage failure: secret words\n\tat org.apache\n{text}\n\tat java.base")
+    assert type(found) is kind
+    assert advice in str(found)
+    assert "\n" not in str(found)
+    assert "secret" not in str(found)
+
+
+def test_what_nobody_knows_stays_what_it_is():
+    """And each advice is one line."""
+    assert translated("java.lang.IllegalStateException: never seen") is None
+    assert all("\n" not in advice for _, advice in KNOWN.values())
+
+
+@pytest.mark.parametrize(
+    ("says", "error"), [('openjdk version "11.0.2"', "is 11"), ('java version "1.8.0_1"', "is 8"), ("?", "not start")]
+)
+def test_a_java_that_is_too_old(monkeypatch, tmp_path, says, error):
+    """Spark's own words for it are a stack of Java's."""
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(InputError, match=error):
+        sessions.check_java()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"21\"' >&2\n")
+    sessions.check_java()

@@ -1,0 +1,140 @@
+"""A session as people start it: nothing set, and as few jobs and tasks as there have to be."""
+
+from typing import ClassVar
+
+import polars as pl
+import pytest
+from framed import framed
+
+import voxpop as vp
+from voxpop.errors import InputError
+from voxpop.spark.cores import _wait_for_executors, cores
+from voxpop.spark.planning import ADAPTIVE, as_written
+
+BUDGET = vp.Budget(4, 1e-8)
+
+
+def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark):
+    """A row more may not change it: what a user moves in an order-dependent weighting depends on who is beside it."""
+    one = pl.DataFrame({"who": [1], "what": ["tea"]})
+    many = pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000})
+    assert cores(spark) == 2
+    places = set()
+    for frame in (framed(spark, one), framed(spark, many), framed(spark, many).repartition(30)):
+        for setting in ("200", "7", "1"):
+            spark.conf.set("spark.sql.shuffle.partitions", setting)
+            corpus = vp.read(frame, user="who", text="what")
+            places.add((corpus._places, corpus._state.rdd.getNumPartitions()))
+    spark.conf.unset("spark.sql.shuffle.partitions")
+    assert places == {(2, 2)}
+    assert vp.read(frame, user="who", text="what", partitions=5)._state.rdd.getNumPartitions() == 5
+
+
+class Growing:
+    """A session whose executors come and go with the work."""
+
+    conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
+    _sc = None
+
+
+def test_where_executors_follow_the_work_the_number_is_what_was_set():
+    """Their number would follow the data."""
+    assert cores(Growing()) == 70
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5, True, 2**21])
+def test_partitions_are_whole_numbers_of_a_frame_of_spark(spark, wrong):
+    """And mean nothing for a table on this machine."""
+    table = pl.DataFrame({"who": [1], "what": ["tea"]})
+    with pytest.raises(InputError, match="whole number"):
+        vp.read(framed(spark, table), user="who", text="what", partitions=wrong)
+    with pytest.raises(InputError, match="read on this machine"):
+        vp.read(table, user="who", text="what", partitions=2)
+
+
+def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
+    """Votes, and measurements in the same pass as what is kept; reading adds its own shuffle."""
+    corpus = vp.read(framed(spark, talk), user="who", text="what", partitions=3)
+    context = spark.sparkContext
+    context.setJobGroup("counted", "a release")
+    release = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, BUDGET, seed=2)
+    context.setLocalProperty("spark.jobGroup.id", None)
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup("counted")]
+    stages = {number: tracker.getStageInfo(number) for job in jobs for number in job.stageIds}
+    ran = sorted(stage.numTasks for stage in stages.values() if stage and stage.numCompletedTasks)
+    assert max(len(gram) for gram in release.each_gram()) == 3
+    assert len(jobs) <= 2 * 3 + 1
+    assert max(ran) <= 3 + 2 + 2  # places, a public list in as many parts as there are cores, and the table's own
+    assert spark.conf.get(ADAPTIVE) == "true"
+
+
+def test_the_sessions_own_setting_comes_back(spark):
+    """After several at once, and after an error."""
+    with as_written(spark), as_written(spark):
+        assert spark.conf.get(ADAPTIVE) == "false"
+    assert spark.conf.get(ADAPTIVE) == "true"
+    with pytest.raises(ZeroDivisionError), as_written(spark):
+        raise ZeroDivisionError
+    assert spark.conf.get(ADAPTIVE) == "true"
+    spark.conf.set(ADAPTIVE, "false")
+    with as_written(spark):
+        pass
+    assert spark.conf.get(ADAPTIVE) == "false"
+    spark.conf.unset(ADAPTIVE)
+
+
+def test_workers_leave_what_stays_out_of_collections(spark):
+    """Spark collects after each task: with all of numba in it that took longer than most tasks."""
+
+    def look(batches):
+        import gc
+
+        import pyarrow as pa
+
+        from voxpop.spark.worker import safely
+
+        for batch in batches:
+            with safely("look"):
+                pass
+            yield pa.RecordBatch.from_pydict({"id": pa.array([gc.get_freeze_count()] * batch.num_rows)})
+
+    frame = spark.range(1)
+    found = frame.mapInArrow(look, "id bigint").toArrow()["id"].to_pylist()
+    assert found[0] > 10_000
+
+
+class Arriving:
+    """A context whose four executors come one after the other."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.looks = 0.0, 0
+        monkeypatch.setattr("voxpop.spark.cores.time", self)
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def getExecutorMemoryStatus(self):  # noqa: N802  # Spark's name
+        return self
+
+    def size(self):
+        return 1 + min(4, int(self.now / 1.5))
+
+
+def test_executors_are_waited_for_until_no_more_come(monkeypatch):
+    """The first of four is not all: fewer partitions would leave cores idle, and release something else."""
+    context = Arriving(monkeypatch)
+    _wait_for_executors(context)
+    assert context.size() == 5
+    assert context.now < 9
+
+
+def test_a_cluster_where_none_comes_is_not_waited_for_for_ever(monkeypatch):
+    """Spark itself says then what it waits for."""
+    context = Arriving(monkeypatch)
+    monkeypatch.setattr(context, "size", lambda: 1)
+    _wait_for_executors(context)
+    assert 30 <= context.now < 31

@@ -1,0 +1,117 @@
+"""Several data sets about the same people: one budget, one guarantee, one entry of a ledger."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.errors import InputError
+from voxpop.privacy.evidence import novel_release
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.union.adaptive.planning import total_delta
+
+NAMES = ("words", "tags", "places")
+
+
+@pytest.fixture(scope="module")
+def union():
+    return vp.SetUnion(limit=20)
+
+
+@pytest.fixture(scope="module")
+def plan(union, budget):
+    return union.plan(budget, NAMES)
+
+
+def test_all_data_sets_together_keep_the_budget(plan, budget):
+    """Chances of novel items add up, squares of mu add up: computed again from the numbers that run."""
+    mu = np.hypot.reduce([1 / plan.opening.scale, *(1 / each.sigma for each in plan.rounds)])
+    noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
+    novel = 3 * novel_release(plan.evidence, 20, 60)
+    assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
+
+
+def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
+    """The twin that forgets to share: its own numbers exceed the budget."""
+    alone = union.plan(budget)
+    numbers = (alone.opening, alone.rounds, alone.evidence, budget, alone.pool)
+    assert total_delta(*numbers, data_sets=1) <= budget.delta
+    assert total_delta(*numbers, data_sets=2) > 3 * budget.delta
+
+
+def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
+    """And one data set by name is a data set."""
+    alone, one = union.plan(budget), union.plan(budget, ["words"])
+    assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
+    assert (one.sigma, one.evidence, one.delta) == (alone.sigma, alone.evidence, alone.delta)
+    assert plan.holders(0.5) > alone.holders(0.5)
+
+
+def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
+    """With types and readings of their own, one guarantee for all, charged once."""
+    rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
+    places = vp.read(pl.DataFrame(rows), user="who", items="place")
+    account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3.5, 1e-4))
+    found = union.release({"items": crowd, "places": places}, budget, ledger=account)
+    assert list(found) == ["items", "places"]
+    assert found["places"].to_list() == [7, 8, 9]
+    assert set(found["items"]) <= set(crowd.vocabulary.to_pylist())
+    assert all(each.guarantee == vp.Guarantee(budget.epsilon, budget.delta) for each in found.values())
+    assert found["items"].plan.to_dict()["data_sets"] == ["items", "places"]
+    assert [(entry.label, entry.finished) for entry in account.entries] == [("set union", True)]
+
+
+def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
+    """Squares of mu are shared, and not epsilon."""
+    together = union.release({"one": crowd, "two": crowd}, budget, seed=1)
+    half = union.release(crowd, vp.Budget(budget.epsilon / 2, budget.delta / 2), seed=1)
+    assert all(len(each) > 1.2 * len(half) for each in together.values())
+
+
+def test_data_sets_share_no_randomness(crowd, union, budget):
+    """The same people under two names: other noise, with a seed as without; a seed repeats and is marked."""
+    for seed in (None, 5):
+        found = union.release({"one": crowd, "two": crowd}, budget, seed=seed)
+        assert found["one"].to_list() != found["two"].to_list()
+        assert found["one"].guarantee.private == (seed is None)
+    again = union.release({"one": crowd, "two": crowd}, budget, seed=5)
+    assert {name: each.to_list() for name, each in again.items()} == {
+        name: each.to_list() for name, each in found.items()
+    }
+
+
+def test_a_promise_holds_in_each(budget):
+    """Noise is larger, so thresholds are."""
+    both = vp.SetUnion(at_least=50).plan(budget, ["one", "two"])
+    assert both.released_with_few() <= 1e-6
+    assert both.holders(0.5) >= vp.SetUnion(at_least=50).plan(budget).holders(0.5)
+    assert both.delta <= budget.delta
+
+
+def test_the_plan_says_how_they_share(plan):
+    """In words and in numbers."""
+    assert "for words, tags, places together: noise in each is 1.73 times" in str(plan)
+    assert plan.to_dict()["data_sets"] == list(NAMES)
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [""], [7], "words"])
+def test_bad_names_are_refused(union, budget, names):
+    """Different, none empty, all strings, and no string taken for a list of letters."""
+    with pytest.raises(InputError, match="`data_sets`"):
+        union.plan(budget, names)
+
+
+def test_wrong_calls_are_refused(crowd, union, plan, budget):
+    """Classic mechanisms, no data sets at all, other names than planned, and what was not read."""
+    with pytest.raises(InputError, match="adaptive"):
+        vp.SetUnion(weighting="weighted").release({"one": crowd}, budget)
+    with pytest.raises(InputError, match="empty"):
+        union.release({}, budget)
+    with pytest.raises(InputError, match="words, tags, places"):
+        plan.release({"words": crowd})
+    with pytest.raises(InputError, match="dictionary"):
+        plan.release(crowd)
+    with pytest.raises(InputError, match="data_sets"):
+        union.plan(budget).release({"words": crowd})
+    with pytest.raises(InputError, match=r"voxpop\.read"):
+        union.release({"one": crowd, "two": ["a"]}, budget)
