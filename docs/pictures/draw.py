@@ -139,7 +139,9 @@ def users_needed() -> plt.Figure:
         reached = {plan.holders(float(chance), items=10): chance for chance in chances}  # whole users: the best of each
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
-        xlabel="users who hold the item and nine others, none more common", ylabel="probability of release", xlim=(0, 140)
+        xlabel="users who hold the item and nine others, none more common",
+        ylabel="probability of release",
+        xlim=(0, 140),
     )
     plot.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
     plot.grid(axis="y", alpha=0.25)
