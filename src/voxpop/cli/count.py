@@ -77,7 +77,7 @@ def count(
         columns,
         charge,
         place,
-        "MemoryTreeWalk",
+        "Counting",
     )
     if folder is not None:
         tally.save(folder, overwrite=overwrite)
