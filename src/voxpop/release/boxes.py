@@ -7,6 +7,7 @@ from voxpop.privacy.in_words import cautions
 from voxpop.showing import card, printable, words_first
 
 if TYPE_CHECKING:
+    from voxpop.release.ranking import Ranking
     from voxpop.release.release import Release
     from voxpop.release.tally import Tally
 
@@ -32,3 +33,11 @@ def tally_box(tally: "Tally") -> str:
         f"{tally.guarantee}; with the release: {tally.with_release}",
     ]
     return card(title, lines, ("gram", "users, about"), rows, cautions(tally.with_release))
+
+
+def ranking_box(ranking: "Ranking") -> str:
+    """Return a ranking: its guarantee alone and with the release, and the grams of most users in their order."""
+    rows = [(str(place), printable(gram)) for place, gram in enumerate(islice(ranking.each_gram(), SHOWN), start=1)]
+    title = f"The {len(ranking):,} gram{'' if len(ranking) == 1 else 's'} of most users, in order"
+    lines = [f"{ranking.guarantee}; with the release: {ranking.with_release}", "Which and in which order, no counts."]
+    return card(title, lines, ("place", "gram"), rows, cautions(ranking.with_release))

@@ -78,3 +78,9 @@ class Ranking:
 
     def __repr__(self) -> str:
         return f"Ranking({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first grams in their order, for a notebook."""
+        from voxpop.release.boxes import ranking_box
+
+        return ranking_box(self)
