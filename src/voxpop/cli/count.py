@@ -74,7 +74,7 @@ def count(
         columns,
         charge,
         place,
-        "MemoryTreeWalk",
+        "Counting",
     )
     if folder is not None:
         tally.save(folder, overwrite=overwrite)

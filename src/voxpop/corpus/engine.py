@@ -23,25 +23,17 @@ single-side pruning), where ranks count kept names in rising order from 0.
 
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.corpus.draws import Draws
 from voxpop.errors import InputError
 from voxpop.keys import Keys
 
-Bools = NDArray[np.bool_]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 Combine = Literal["sample", "concatenate"]
 """What becomes of a user's documents where each user has one sequence."""
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 Outcome = tuple[Floats, Bools, Bools]
 """New evidence, and which items are released and which dropped."""
-Texts = tuple[NDArray[np.uint8], Int64s]
-"""The bytes of strings, one after the other, and where each begins (one more)."""
 
 
 class RestrictableDraws(Draws, Protocol):
@@ -152,7 +144,7 @@ class RoundWalk(Protocol):
 class EvidenceStep(Protocol):
     """What a round makes of weights: noise, added to the evidence so far, and what becomes of each item."""
 
-    def __call__(self, weights: Int64s, names: Words, evidence: Floats) -> Outcome:
+    def __call__(self, weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
         """Return the new evidence, which items are released, and which are dropped.
 
         Args:
@@ -331,7 +323,7 @@ class Arrays(Protocol):
         """int64 (users + 1), where each user's tokens begin."""
 
     @property
-    def user_key(self) -> NDArray[np.uint64]:
+    def user_key(self) -> Uint64s:
         """uint64 (users)."""
 
     @property

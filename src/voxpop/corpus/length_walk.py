@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.arrow import numbers_of
 from voxpop.corpus import widths
 from voxpop.corpus.draws import ALL_LENGTHS, Draws
@@ -27,8 +27,6 @@ from voxpop.threads import THREADS, in_order
 if TYPE_CHECKING:
     from voxpop.corpus.limited.memory import MemoryLimit
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 POSITIONS_AT_ONCE = 1 << 22
 PHRASES = "distinct phrases of one length"
@@ -67,7 +65,7 @@ class MemoryLengthWalk:
 
     @classmethod
     def at(
-        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: NDArray[np.uint64], size: int
+        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: Uint64s, size: int
     ) -> "MemoryLengthWalk":
         """Go on from where another walk was after `keep`.
 
@@ -126,7 +124,7 @@ class MemoryLengthWalk:
             raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
         return self._ids
 
-    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:
+    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, Uint64s]:
         """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
 
         Of several positions in a row without a gram (`single`: without a kept token) one is left, and users who hold

@@ -1,8 +1,8 @@
 """Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes
 from voxpop.arrow import int64_array
 from voxpop.corpus.bound import bounded_sets
 from voxpop.corpus.draws import Draws
@@ -18,7 +18,7 @@ def weigh(
     holdings: Holdings,
     shares: Shares,
     limit: int,
-    candidates: NDArray[np.uint8] | None,
+    candidates: Bytes | None,
     secret: Draws,
     pass_name: str,
 ) -> Histogram:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+from voxpop.arrays import Bools, Int32s, Int64s
 
 BITS = 24
 """Counts are whole multiples of 2^-24 before noise; 2^33 users stay below 2^57."""
@@ -24,10 +23,10 @@ class HolderShares:
     """
 
     limit: int
-    counted: NDArray[np.bool_] | None = None
+    counted: Bools | None = None
     sequential = False
 
-    def add(self, histogram: Int64s, items: NDArray[np.int32], starts: Int64s) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s) -> None:
         """Add the shares of bounded sets in place."""
         from voxpop.kernels.weigh import add_even
 

@@ -5,12 +5,12 @@ same file. Here there is no index: the name of a file says what is in it (a kern
 folder's name says sources, compiler and processor), and a file gets its name when it is whole.
 """
 
-import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from numba.core.compiler import CompileResult
@@ -50,10 +50,7 @@ class OverloadFiles:
             if code.library.has_dynamic_globals or code.lifted:
                 return
             content: bytes = _dumps(code._reduce())
-            path = self.path_of(types)
-            unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-            unfinished.write_bytes(_digest(content) + content)
-            unfinished.replace(path)
+            _write_whole(self.path_of(types), _digest(content) + content)
 
     def enable(self) -> None:
         """Be there always."""
@@ -63,6 +60,18 @@ class OverloadFiles:
 
     def flush(self) -> None:
         """Keep what is there: it never changes."""
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file under another name, then give it its own; where that cannot be, leave nothing."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as unfinished:
+        aside = Path(unfinished.name)
+        try:
+            unfinished.write(content)
+            unfinished.flush()
+            aside.replace(path)
+        except OSError:
+            aside.unlink(missing_ok=True)
 
 
 def _digest(content: bytes) -> bytes:

@@ -4,12 +4,9 @@ A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Wei
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @jit
@@ -41,6 +38,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
+        # Water filling. The items of the smallest gaps are full first; those still open share what is left evenly.
         ordered = np.sort(gaps)
         left = unit
         level = 0
@@ -67,6 +65,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         total = 0.0
         lost = 0.0
         for offset in range(size):
+            # Squares of gaps, in units of weight; `lost` is what rounding took, given back (Kahan, 1965).
             gap = (cutoff - histogram[items[begin + offset]]) / unit
             term = gap * gap - lost
             raised = total + term
@@ -76,6 +75,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoff - histogram[item]
+            # A step of length 1 along the gaps; who is nearer than that goes all the way.
             if length > 1.0:
                 histogram[item] += min(np.int64(gap / length), gap)
             else:

@@ -36,8 +36,8 @@ def tally_box(tally: "Tally") -> str:
 
 
 def ranking_box(ranking: "Ranking") -> str:
-    """Return a ranking: its guarantee alone and with the release, and the grams of most users in their order."""
-    rows = [(str(place), printable(gram)) for place, gram in enumerate(islice(ranking.each_gram(), SHOWN), start=1)]
-    title = f"The {len(ranking):,} gram{'' if len(ranking) == 1 else 's'} of most users, in order"
-    lines = [f"{ranking.guarantee}; with the release: {ranking.with_release}", "Which and in which order, no counts."]
+    """Return a ranking: the first grams in order, its guarantee alone and with the release."""
+    rows = [(f"{place:,}", printable(gram)) for place, gram in enumerate(islice(ranking.each_gram(), SHOWN), start=1)]
+    title = f"The {len(ranking):,} of {len(ranking.grams):,} that most users hold"
+    lines = [f"{ranking.guarantee}; with the release: {ranking.with_release}", "In order, about; no counts."]
     return card(title, lines, ("place", "gram"), rows, cautions(ranking.with_release))

@@ -3,11 +3,9 @@
 from math import isqrt, sqrt
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Int32s, Int64s
 from voxpop.privacy.unique_items import UniqueItems
-from voxpop.weighting.rule import ROUNDING, Integers, RuleSetting, WeightingRule, even_share
+from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule, even_share
 
 
 @final
@@ -49,7 +47,7 @@ class L1Descent(WeightingRule):
         """Whole levels leave less than one unit per item unpoured."""
         return setting.limit / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Pour each user's unit evenly over the items below the cutoff."""
         from voxpop.kernels.weigh import l1_descent
 
@@ -94,7 +92,7 @@ class L2Descent(WeightingRule):
         """One user's step in float64, rounded down to the grid."""
         return ROUNDING + sqrt(setting.limit) / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff."""
         from voxpop.kernels.weigh import l2_descent
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from math import ceil, inf, log2, sqrt
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Int32s, Int64s
 from voxpop.errors import BudgetError
 from voxpop.privacy.unique_items import UniqueItems
 
@@ -17,8 +15,6 @@ USERS_BOUND: Final = 2**33
 ADDITIVE_BITS: Final = 32
 ROUNDING: Final = 8 * 2.0**-53
 """Relative float64 error of one user's l2 step; derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,11 @@ class RuleSetting:
     def unit(self) -> int:
         """Units of the grid in a weight of 1."""
         return int(1 << self.bits)
+
+    @property
+    def cutoff_weight(self) -> float | None:
+        """Weight at which items stop rising, or None where nothing stops them."""
+        return self.cutoff / self.unit if self.cutoff else None
 
 
 class WeightingRule(ABC):
@@ -74,7 +75,7 @@ class WeightingRule(ABC):
         return 1.0 + self.step_error(setting)
 
     @abstractmethod
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add bounded sets to the histogram in place, users in order."""
 
     def bits(self, cutoff: float) -> int:
@@ -117,7 +118,7 @@ class CalibratedRule:
         """Which weights items can have that one user alone holds, on this grid."""
         return self.weighting_rule.novelty(self.setting)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s) -> None:
         """Add bounded sets to the histogram in place."""
         self.weighting_rule.add(histogram, items, starts, self.setting)
 

@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus import widths
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.pages import forget_pages
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.group import rename
 from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs, rename_range
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 AT_ONCE = 1 << 21
 BYTES_OF_PAIR = 120

@@ -19,8 +19,8 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s
 from voxpop.corpus.corpus import Corpus
 from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.ngrams import NGrams
@@ -74,7 +74,7 @@ class Phrases:
         tokens = np.concatenate([each.ravel() for each in ended]).astype(np.int32)
         return corpus_of(tokens, sizes, self.common + self.rare, "tokens")
 
-    def found(self, grams: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def found(self, grams: Int64s) -> Bools:
         """Return which copies are among released grams of the last length."""
         found = np.zeros(self.copies, np.bool_)
         inside = grams[(grams < self.common).all(axis=1)]
