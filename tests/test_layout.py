@@ -20,6 +20,7 @@ LAYERS = {
     "arrays": -1,
     "arrow": 0,
     "objects": 1,
+    "segmenting": 1,
     "spelling": 1,
     "progress": 0,
     "tables": 0,

@@ -99,7 +99,9 @@ Order = Annotated[
 Session = Annotated[
     str | None, typer.Option(metavar="PAUSE", help="Longest pause in a sequence, such as 30min.", show_default=False)
 ]
-Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
+Tokenizer = Annotated[
+    str, typer.Option(help="How to cut text: words, unicode, whitespace, characters or regex:PATTERN.")
+]
 Memory = Annotated[
     str | None,
     typer.Option(

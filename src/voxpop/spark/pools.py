@@ -93,7 +93,8 @@ class SparkPools:
         if self._users is None or self._items is None:
             raise InternalError("a round was to run before pools were drawn.")
         ballot = Ballot(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
-        before = self._users.filter(sql.lit(False)) if self._outcome is None else self._outcome
+        # No place is below 0, but a plan that knew it for empty would not lay it out with the users.
+        before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome
         weigh = closure(weigh_pools, ballot=ballot, reducers=self._reducers)
         advance = closure(advance_items, step=step.restricted(), places=self._places)
         weights = _met(self._users, before, weigh, self._places)
