@@ -41,7 +41,7 @@ STEPS: dict[str, dict[str, object]] = {
     "+ thresholds from votes": {**PUBLISHED_NGRAMS, "thresholds": "votes"},
     "+ guide": {**PUBLISHED_NGRAMS, "guide": True},
     "+ guide and thresholds from votes": {**PUBLISHED_NGRAMS, "guide": True, "thresholds": "votes"},
-    "all (the default)": {},
+    "all steps, shared": {"spending": "shared"},
 }
 
 

@@ -109,7 +109,7 @@ def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeyp
     local, spread = read_both(talk)
     ngrams = vp.NGrams(max_length=3, limit=4, weighting="weighted")
     kept = ngrams.release(spread, BUDGET, seed=5)
-    monkeypatch.setattr(holder.Holder, "hold", lambda self, state: state)
+    monkeypatch.setattr(holder.Holder, "hold", lambda self, state, theirs=False: state)
     forgotten = ngrams.release(read_both(talk)[1], BUDGET, seed=5)
     assert kept.grams.equals(forgotten.grams)
     assert kept.grams.equals(ngrams.release(local, BUDGET, seed=5).grams)

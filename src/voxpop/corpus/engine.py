@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from voxpop.arrays import Bools, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.corpus.draws import Draws
+from voxpop.corpus.subset import Subset
 from voxpop.errors import InputError
 from voxpop.keys import Keys
 
@@ -50,7 +51,7 @@ class Shares(Protocol):
     def sequential(self) -> bool:
         """Whether a user's shares depend on the weights that earlier users left."""
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
         """Add bounded sets to the histogram, in order and in place.
 
         Args:
@@ -58,7 +59,30 @@ class Shares(Protocol):
             items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
                 whatever numbers the engine gives.
             starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
+            reaches: int64 (users), how far each may move the histogram, as `Price.reaches` gave it; None: by 1.
         """
+
+
+class Price(Protocol):
+    """What a pass costs a user who takes part in it: public, and ready to be sent.
+
+    Every user begins with `whole` and pays by itself. What users have left stays inside the engine, and nothing that an
+    engine answers depends on it but weights.
+    """
+
+    @property
+    def whole(self) -> int:
+        """What a user has at the beginning."""
+
+    @property
+    def by_runs(self) -> bool:
+        """Whether `costs` asks for the most positions in a row at which each user holds a candidate."""
+
+    def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
+        """Return what users pay: of what each has left, whether its bounded set is not empty, and its `runs`."""
+
+    def reaches(self, costs: Int64s) -> Int64s:
+        """Return how far each may move the weights for what it pays."""
 
 
 class Decision(Protocol):
@@ -199,23 +223,46 @@ class Candidates(Protocol):
 class LengthWalk(Protocol):
     """Grams by length: `weigh` what users hold, `keep` what was released, `extend` by the next candidates.
 
-    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks.
+    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. Where a weighing has a price,
+    users pay for it, once and for all; a walk begins with nobody having paid.
     """
 
     @property
     def length(self) -> int:
         """Length of the grams that are weighed now."""
 
-    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
+    def weigh(
+        self,
+        shares: Shares,
+        limit: int,
+        secret: RestrictableDraws,
+        pass_name: str,
+        price: Price | None = None,
+        among: Subset | None = None,
+    ) -> Weights:
         """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
 
-        Where the weighting is sequential, users come in the order of "order/all lengths" at every length.
+        Where the weighting is sequential, users come in the order of "order/all lengths" at every length. From the
+        first `keep` on, a weighing may have a price; candidates may be weighed more than once, and only some of them.
         """
 
-    def keep(self, names: Int64s) -> None:
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
         """Forget every gram but these: names, rising, of released grams, also of those that nobody holds.
 
         At length 1 what the last weighing's `chosen` or `noisy_levels` gave.
+
+        Args:
+            names: of the released grams.
+            aside: names, rising, of other candidates of this length, which `weigh_aside` is about.
+        """
+
+    def weigh_aside(
+        self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str, price: Price
+    ) -> Weights:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside.
+
+        Their names are their numbers, from 0, in the order in which they were set aside. A user's own come in the order
+        of lengths, and of one length in the order in which they first stand in its documents.
         """
 
     def keep_words(self, words: pa.LargeStringArray) -> None:

@@ -29,9 +29,8 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.round_composition import either
 from voxpop.privacy.search import crossing
-from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.slack import MOST_PASSES, walk_slack
 
-MOST_LENGTHS = 32
 MOST_LOSSES = 4096
 LOSS_SLACK = 1e-12
 
@@ -129,7 +128,7 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     # The two lines at the top, with -ln(1 - D_0) = -log_none.
     forward = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - log_none - losses, mu)))
     backward = impossible + (1 - impossible) * float(chances @ np.exp(log_delta(epsilon + log_none - losses, mu)))
-    slack = walk_slack(epsilon, MOST_LENGTHS) * len(spending)
+    slack = walk_slack(epsilon, MOST_PASSES) * len(spending)
     return min(1.0, max(forward, backward) * ROUNDING + slack)
 
 

@@ -86,6 +86,19 @@ class Weighted(WeightingRule):
 
         add_even(histogram, items, starts, share_table(setting))
 
+    def add_within(
+        self,
+        histogram: Int64s,
+        items: Int32s,
+        starts: Int64s,
+        setting: RuleSetting,
+        reaches: Int64s,
+    ) -> None:
+        """Add the part of an even share that a user's reach is of 1: in whole numbers, so it is never more."""
+        from voxpop.kernels.weigh import add_even_within
+
+        add_even_within(histogram, items, starts, share_table(setting), reaches)
+
 
 def share_table(setting: RuleSetting) -> Int64s:
     """Return the even share, in units, by the number of items held (0 to limit)."""

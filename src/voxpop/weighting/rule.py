@@ -6,7 +6,7 @@ from math import ceil, inf, log2, sqrt
 from typing import Final
 
 from voxpop.arrays import Int32s, Int64s
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.unique_items import UniqueItems
 
 USERS_BOUND: Final = 2**33
@@ -26,12 +26,14 @@ class RuleSetting:
         norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
         bits: weights are whole multiples of 2^-bits.
         cutoff: weight at which items stop rising, in units of 2^-bits; 0 where the weighting has none.
+        reach: the most by which one user may move the histogram: 1, or more where users have reaches of their own.
     """
 
     limit: int
     norm: int
     bits: int = ADDITIVE_BITS
     cutoff: int = 0
+    reach: int = 1
 
     @property
     def unit(self) -> int:
@@ -78,12 +80,23 @@ class WeightingRule(ABC):
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add bounded sets to the histogram in place, users in order."""
 
+    def add_within(
+        self,
+        histogram: Int64s,
+        items: Int32s,
+        starts: Int64s,
+        setting: RuleSetting,
+        reaches: Int64s,
+    ) -> None:
+        """Add bounded sets of users who move the histogram by at most their own reach, in steps of 2^-20."""
+        raise InternalError(f"{self.name} weighting has no proof for users of unequal reach; please report the call.")
+
     def bits(self, cutoff: float) -> int:
         """Return the grid for weights up to `cutoff`."""
         return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
 
     def sensitivity(self, setting: RuleSetting) -> float:
-        """Bound how far one user moves the histogram, rounding of all later users included."""
+        """Bound how far a user of reach 1 moves the histogram, rounding of all users included, whatever their reach."""
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
@@ -118,9 +131,12 @@ class CalibratedRule:
         """Which weights items can have that one user alone holds, on this grid."""
         return self.weighting_rule.novelty(self.setting)
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s) -> None:
-        """Add bounded sets to the histogram in place."""
-        self.weighting_rule.add(histogram, items, starts, self.setting)
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
+        """Add bounded sets to the histogram in place, each user by 1 or by its own reach, in 2^-20."""
+        if reaches is None:
+            self.weighting_rule.add(histogram, items, starts, self.setting)
+        else:
+            self.weighting_rule.add_within(histogram, items, starts, self.setting, reaches)
 
 
 def bits_below(cutoff: float) -> int:

@@ -57,7 +57,8 @@ def number_within(
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:
             widths.check_width(names.size + (names.size == widths.MOST_NUMBERS), "distinct phrases of one length")
-            limit.require(2 * names.size * BYTES_OF_PAIR, "the distinct phrases that users hold of one length")
+            what = "the distinct phrases that users hold of one length (far fewer with NGrams(prevote=False))"
+            limit.require(2 * names.size * BYTES_OF_PAIR, what)
             raise MemoryLimitError("the distinct phrases that users hold of one length do not fit into memory.")
         forget_pages(ids, begin, end)
         forget_pages(partners, begin, end)
