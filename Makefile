@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo docs pictures notebook test check lint types exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
+.PHONY: help demo docs pictures notebook test check lint types types-of-callers exports bench bench-utility bench-peers bench-spark federation spark browser audit trust clean \
 	fuzz fuzz-coverage faults memory lock licences audit-dependencies wheel wheels-tried
 
 help:  ## what can be made
@@ -52,6 +52,13 @@ lint: $(VENV)/.installed-test  ## ruff
 
 types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy
+
+$(VENV)/.installed-pyright: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet --group pyright
+	touch $@
+
+types-of-callers: $(VENV)/.installed-pyright  ## what mypy and pyright say of a caller's code
+	PATH=$(BIN):$$PATH $(BIN)/python -m pytest -q tests/test_types.py
 
 check: lint types test  ## everything fast
 

@@ -1,7 +1,7 @@
 """Take the pictures of docs/guides/report.md: a report of a release, in headless Chromium.
 
-Usage: python -m benchmarks.report_screenshots FOLDER, where FOLDER holds what `NGrams` released from reddit_posts.
-Needs playwright, pillow, chromium and pdftoppm (`make browser`).
+Usage: python -m benchmarks.report_screenshots FOLDER, where FOLDER holds what `NGrams`
+released from reddit_posts. Needs playwright, pillow, chromium and pdftoppm (`make browser`).
 """
 
 import io

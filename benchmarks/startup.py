@@ -1,7 +1,7 @@
 """Processor time from the command line to a saved release of a small table, with warm kernels.
 
-A process of its own for each run, without what only developers install: `python -m benchmarks.startup PYTHON`, where
-PYTHON belongs to an environment that holds voxpop and nothing else. `make wheels-tried` leaves one.
+A process of its own for each run, without what only developers install: `python -m benchmarks.startup PYTHON`.
+That PYTHON belongs to an environment which holds voxpop and nothing else; `make wheels-tried` leaves one.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""What phrases are worth when the caller says what one of each length is worth: python -m benchmarks.values."""
+"""What phrases are worth when the caller says what one of each length is worth.
+
+python -m benchmarks.values
+"""
 
 from collections.abc import Callable, Sequence
 

@@ -14,6 +14,7 @@ from voxpop.release.report.palette import palette
 
 DOCS = Path(__file__).resolve().parent
 MARKER = "<!-- all public names -->"
+NAMED_PAGE = re.compile(r"`{0,2}docs/((?:privacy|guides|design|advisories)/[\w-]+)\.md`{0,2}")
 DOCUMENTED = re.compile(r"^\.\. auto(?:class|function|module):: voxpop\.(\w+)", re.MULTILINE)
 
 project = "Voxpop"
@@ -51,6 +52,7 @@ html_theme = "furo"
 html_title = "Voxpop"
 html_static_path = ["_static"]
 html_css_files = ["voxpop.css"]
+html_search_scorer = str(DOCS / "_static" / "scorer.js")
 html_favicon = "_static/voxpop.svg"
 html_logo = "_static/voxpop.svg"
 html_show_sphinx = False
@@ -111,8 +113,14 @@ def without_tables(app, what, name, obj, options, lines) -> None:
         lines[:] = [line for line in lines if not line.startswith("|")]
 
 
+def with_links(app, what, name, obj, options, lines) -> None:
+    """Link the proofs and guides that docstrings name: they stand there as files, for whoever reads the code."""
+    lines[:] = [NAMED_PAGE.sub(r":doc:`\1 </\1>`", line) for line in lines]
+
+
 def setup(app: Sphinx) -> None:
     """Connect the table of public names, and a lexer that takes no output for a prompt."""
     app.connect("autodoc-process-docstring", without_tables)
+    app.connect("autodoc-process-docstring", with_links)
     app.add_lexer("console", ConsoleLexer)
     app.connect("source-read", list_public_names)

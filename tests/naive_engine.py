@@ -72,8 +72,9 @@ def weighed(
     pass_name,
     *,
     kept: bool = False,
+    reaches: dict[int, np.ndarray] | None = None,
 ) -> dict[Name, int]:
-    """Cut each user's distinct items to the limit, and let them share the user's weight."""
+    """Cut each user's distinct items to the limit, and let them share the user's weight, or what its reach is of it."""
     weights: dict[Name, int] = {}
     for key, held in users:
         items = list(dict.fromkeys(held))
@@ -84,7 +85,8 @@ def weighed(
         ids = items if kept else range(len(items))  # what is kept goes by its rank, everything else by any number
         mine = np.zeros(max(ids, default=0) + 1, np.int64)
         mine[list(ids)] = [weights.get(item, 0) for item in items]
-        shares.add(mine, np.array(ids, np.int32), np.array([0, len(items)]))
+        given = () if reaches is None else (reaches[key],)
+        shares.add(mine, np.array(ids, np.int32), np.array([0, len(items)]), *given)
         weights.update(zip(items, mine[list(ids)].tolist(), strict=True))
     return {item: weight for item, weight in weights.items() if weight}
 
@@ -202,29 +204,57 @@ class NaiveRounds:
 
 
 class NaiveLengths:
-    """Grams as tuples, and the name of each that may still be said."""
+    """Grams as tuples, and the name of each that may still be said; and what every user has left."""
 
     def __init__(self, engine: NaiveEngine):
         self.engine, self.length, self.last, self.kept = engine, 1, None, False
         self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by itself
         self.words: dict[str, int] = {}
+        self.left: dict[int, int] = {}
+        self.aside: dict[tuple[str, ...], int] = {}
+        self.aside_size = 0
 
-    def weigh(self, shares, limit, secret, pass_name):
-        users = [
-            (key, [self._name(gram) for gram in self._held(documents) if self._name(gram) is not None])
-            for key, documents in self.engine.in_order(shares, secret, "all lengths")
-        ]
+    def weigh(self, shares, limit, secret, pass_name, price=None, among=None):
+        held = {}
+        for key, documents in self.engine.in_order(shares, secret, "all lengths"):
+            named = [[self._name(gram, among) for gram in grams] for grams in self._held(documents, self.length)]
+            held[key] = named
+        return self._weighed(held, shares, limit, secret, pass_name, price, kept=self.kept)
+
+    def weigh_aside(self, shares, limit, secret, pass_name, price):
+        held = {}
+        for key, documents in self.engine.in_order(shares, secret, "all lengths"):
+            grams = [
+                gram for length in range(2, self.length + 1) for each in self._held(documents, length) for gram in each
+            ]
+            held[key] = [[self.aside.get(gram) for gram in grams]]
+        return self._weighed(held, shares, limit, secret, pass_name, price, kept=True)
+
+    def _weighed(self, held, shares, limit, secret, pass_name, price, *, kept):
+        reaches = None if price is None else {key: self._pay(price, key, named) for key, named in held.items()}
+        users = [(key, [name for each in named for name in each if name is not None]) for key, named in held.items()]
 
         def name_of(item):
             return text_name(secret, item) if isinstance(item, str) else item
 
-        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, pass_name, kept=self.kept))
+        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, pass_name, kept=kept, reaches=reaches))
         return self.last
 
-    def keep(self, names):
+    def _pay(self, price, key, named):
+        """Let one user pay; it is its own last candidate in a row that counts, document by document."""
+        longest = max((len(run) for each in named for run in runs_in(each)), default=0)
+        left = self.left.get(key, price.whole)
+        cost = price.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
+        self.left[key] = left - int(cost[0])
+        return price.reaches(cost)
+
+    def keep(self, names, aside=None):
         if self.names is None:
             self.keep_words(self.last.texts(names))
             return
+        for place, name in enumerate([] if aside is None else aside.tolist(), self.aside_size):
+            self.aside |= {gram: place for gram, mine in self.names.items() if mine == name}
+        self.aside_size += 0 if aside is None else aside.size
         rank = {name: place for place, name in enumerate(names.tolist())}
         self.names = {gram: rank[name] for gram, name in self.names.items() if name in rank}
         self.kept = True
@@ -240,19 +270,31 @@ class NaiveLengths:
         self.length, self.kept = self.length + 1, False
         pairs = {}
         for documents in self.engine.users.values():
-            for gram in self._held(documents):
+            for gram in (gram for grams in self._held(documents, self.length) for gram in grams):
                 left = self.names.get(gram[:-1])
                 partner = self.words.get(gram[-1]) if candidates.single else self.names.get(gram[1:])
                 if left is not None and partner is not None and candidates.estimates[partner] >= candidates.need[left]:
                     pairs[gram] = (left << 32) | partner
         self.names = pairs
 
-    def _held(self, documents):
+    def _held(self, documents, length):
+        """Yield the grams of each document."""
         for document in documents:
-            yield from (tuple(document[i : i + self.length]) for i in range(len(document) - self.length + 1))
+            yield [tuple(document[i : i + length]) for i in range(len(document) - length + 1)]
 
-    def _name(self, gram):
-        return gram[0] if self.names is None else self.names.get(gram)
+    def _name(self, gram, among):
+        if self.names is None:
+            return gram[0]
+        name = self.names.get(gram)
+        return name if name is None or among is None or among.holds(np.array([name]))[0] else None
+
+
+def runs_in(named):
+    """Yield the runs of what is not None."""
+    run = []
+    for name in named:
+        run = [*run, name] if name is not None else []
+        yield run
 
 
 def one_sequence(key, documents, alphabet, max_length, combine, secret):

@@ -17,8 +17,10 @@ LAYERS = {
     "choices": 0,
     "showing": 0,
     "mechanisms": 0,
+    "arrays": -1,
     "arrow": 0,
     "objects": 1,
+    "segmenting": 1,
     "spelling": 1,
     "progress": 0,
     "tables": 0,
@@ -169,6 +171,16 @@ def test_no_imports_go_round():
 def test_package_tables_name_what_is_there(package):
     """The table in a package's `__init__` names every file and folder of it, and no other."""
     assert named(package) == there(package), "run `python tools/package_tables.py`"
+
+
+def test_the_readme_of_benchmarks_lists_every_command():
+    """Whatever can be run there has a row."""
+    root = SOURCE.parents[1] / "benchmarks"
+    runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
+    commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
+    listed = set(re.findall(r"benchmarks(?:\.\w+)+", (root / "README.md").read_text()))
+    assert commands - listed == set()
+    assert len(commands) > 20
 
 
 def test_the_design_page_names_every_part():

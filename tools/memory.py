@@ -1,8 +1,9 @@
 """Read and extract an input ten times larger than the bound, and say what memory it took: python -m tools.memory.
 
-The input is made once, in out/, and is what tests/memory_input.py writes: words of fifteen letters, such as keys have,
-since time goes by words and the bound by bytes. N-grams run at epsilon 0.5: the distinct phrases that may be released
-are numbered in memory, a million of them at this bound, and twelve are tried for each released word.
+The input is made once, in out/, and is what tests/memory_input.py writes: words of fifteen letters, such as
+keys have, since time goes by words and the bound by bytes. N-grams run at epsilon 0.5: the distinct phrases
+that may be released are numbered in memory, a million of them at this bound, and twelve are tried for each
+released word.
 """
 
 import re
@@ -54,7 +55,7 @@ def run() -> None:
     begun = time.perf_counter()
     corpus = vp.read(INPUT, user="who", text="text", memory=BOUND)
     _say("read", begun)
-    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2), 0.5)):
+    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2, prevote=False), 0.5)):
         released = mechanism.release(corpus, vp.Budget(epsilon, 1e-7))
         _say(f"{type(mechanism).__name__}, {len(released):,} released", begun)
 

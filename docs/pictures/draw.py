@@ -18,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results"
 OURS, THEIRS, ACCENT = (palette()[name] for name in ("bar", "third", "second"))
 OTHER, INK, PALE = "#c9d1d9", "#22303c", "#eef3f7"
+DEFAULT = "default"
 SHADES = ["#9cc3dd", "#5f9dc4", OURS, "#0c3552"]
 STYLE = {
     "font.family": "DejaVu Sans",
@@ -116,8 +117,8 @@ def phrases() -> plt.Figure:
     labels = ["published algorithm", "published, at its best budgets", "Voxpop's default"]
     figure, plots = plt.subplots(1, 3, figsize=(9.2, 3.1), constrained_layout=True)
     for plot, (name, title) in zip(plots, names.items(), strict=True):
-        equal, best, *_, default = results(f"utility_{name}")
-        values = [number(row["released"].split()[0]) for row in (equal, best, default)]
+        equal, best, *_, default = results(f"lengths_{name}")
+        values = [number(row["total"].split()[0]) for row in (equal, best, default)]
         made = plot.bar(range(3), values, color=colors, width=0.72, label=labels)
         plot.bar_label(made, [f"{value:,.0f}" for value in values], size=9, padding=2)
         plot.set_title(title, fontsize=10, weight="normal", loc="center")
@@ -139,7 +140,9 @@ def users_needed() -> plt.Figure:
         reached = {plan.holders(float(chance), items=10): chance for chance in chances}  # whole users: the best of each
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
-        xlabel="users who hold the item and nine others, none more common", ylabel="probability of release", xlim=(0, 140)
+        xlabel="users who hold the item and nine others, none more common",
+        ylabel="probability of release",
+        xlim=(0, 140),
     )
     plot.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
     plot.grid(axis="y", alpha=0.25)
@@ -182,15 +185,25 @@ def weightings() -> plt.Figure:
         "Weighted Gaussian, joint": "weighted, Gaussian",
         "Policy Laplace (l1-descent)": "l1-descent, Laplace",
         "Weighted Gaussian, joint, 3 rounds": "weighted, Gaussian, 3 rounds",
-        "l2-descent, joint (default)": "l2-descent, Gaussian (default)",
+        "l2-descent, joint": "l2-descent, Gaussian",
+        DEFAULT: "adaptive rounds (default)",
     }
     found = {row["limit"]: number(row["100"]) for row in results("dpsu_table2")}
+    found[DEFAULT] = default_words()
     return lying_bars(
         list(names.values())[::-1],
         [found[n] for n in names][::-1],
         "{:,.0f}",
         "words released from 500,000 posts, limit 100",
     )
+
+
+def default_words() -> float:
+    """Return how many words of the same posts the default releases, at the same budget and limit."""
+    with open(RESULTS / "set_union_field.csv", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    limits = next(row for row in rows if row[0] == "items released at (3, e^-10)")
+    return number(next(row for row in rows if row[0] == DEFAULT)[limits.index("limit 100")])
 
 
 def lying_bars(labels: list[str], values: list[float], form: str, caption: str) -> plt.Figure:
@@ -212,7 +225,7 @@ def coverage() -> plt.Figure:
     k = [number(row["k"]) for row in rows]
     columns = list(rows[0])[2:]
     figure, plot = plt.subplots(figsize=(7.4, 3.3), constrained_layout=True)
-    labels = ["l1-descent, Laplace", "l2-descent, published accounting", "l2-descent, joint accounting (default)"]
+    labels = ["l1-descent, Laplace", "l2-descent, published accounting", "l2-descent, joint accounting"]
     for column, label, color in zip(columns, labels, (OTHER, THEIRS, OURS), strict=True):
         plot.plot(k, [number(row[column]) for row in rows], "o-", color=color, lw=2.4, label=label)
     plot.set(xlabel="words that at least k users wrote", ylabel="of these released, %", ylim=(0, 100))
@@ -222,21 +235,40 @@ def coverage() -> plt.Figure:
 
 
 def hitters() -> plt.Figure:
-    """Users who must hold a word so that it is found, published and exact accounting."""
+    """Users who must hold a word so that it is found: published and exact accounting, the default, and the optimum."""
     rows = results("triehh_holders")
-    plans = {"published, Bernoulli": (THEIRS, "published accounting"), "exact, one word": (OURS, "exact accounting")}
-    figure, plot = plt.subplots(figsize=(7.4, 3.1), constrained_layout=True)
-    for shift, (plan, (color, label)) in zip((-0.2, 0.2), plans.items(), strict=True):
-        values = [number(row["holders"]) for row in rows if row["plan"] == plan]
-        made = plot.bar(np.arange(3) + shift, values, 0.38, color=color, label=label)
-        plot.bar_label(made, [f"{value:,.0f}" for value in values], padding=2, size=9.5)
+    plans = {
+        "published accounting": (OTHER, holders_of(rows, "published, Bernoulli")),
+        "exact accounting, one vote": (THEIRS, holders_of(rows, "exact, one word")),
+        "several votes (the default)": (OURS, holders_of(rows, "several votes (the default)")),
+        "one party that sees every word": (ACCENT, central_optimum()),
+    }
+    figure, plot = plt.subplots(figsize=(7.4, 3.4), constrained_layout=True)
+    for place, (label, (color, values)) in enumerate(plans.items()):
+        made = plot.bar(np.arange(3) + 0.21 * (place - 1.5), values, 0.2, color=color, label=label)
+        plot.bar_label(made, [f"{value:,.0f}" for value in values], padding=2, size=9)
+    plot.set_yscale("log")
+    plot.minorticks_off()
+    plot.margins(y=0.1)
     plot.set_xticks(range(3), ["epsilon 1", "epsilon 2", "epsilon 4"])
     plot.set_yticks([])
-    plot.set_ylabel("users a word needs")
+    plot.set_ylabel("users a word needs, logarithmic")
     plot.tick_params(axis="x", length=0)
     plot.spines["left"].set_visible(False)
-    plot.legend(fontsize=9.5)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=9.5)
     return figure
+
+
+def holders_of(rows: list[dict[str, str]], plan: str) -> list[float]:
+    """Return the holders that a plan needs, by epsilon."""
+    return [number(row["holders"]) for row in rows if row["plan"] == plan]
+
+
+def central_optimum() -> list[float]:
+    """Return what the best mechanism needs where one party sees every word, by epsilon."""
+    return [
+        float(each) for each in {row["epsilon"]: row["central optimum"] for row in results("triehh_rounds")}.values()
+    ]
 
 
 PICTURES: dict[str, Callable[[], plt.Figure]] = {

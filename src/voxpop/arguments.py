@@ -6,6 +6,9 @@ from math import isfinite
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
+LARGEST_LIMIT = 10**7
+"""The most items or grams of one user that any mechanism takes."""
+
 
 def check_whole(name: str, value: object, most: int, meaning: str, least: int = 1) -> None:
     """Refuse what is not a whole number from `least` to `most`."""

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Texts
+
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 """Arrow's names of floats; whole numbers are called alike. Asking Arrow needs pandas where it is older than 22."""
-
-Texts = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
 def text_buffers(texts: pa.Array) -> Texts:
@@ -29,7 +29,7 @@ def text_buffers(texts: pa.Array) -> Texts:
     return bytes_, starts if starts.size else np.zeros(1, np.int64)
 
 
-def int_codes(dictionary: pa.DictionaryArray) -> NDArray[np.int32]:
+def int_codes(dictionary: pa.DictionaryArray) -> Int32s:
     """Return the codes of a dictionary array, -1 for null."""
     indices = dictionary.indices
     return numbers_of(indices, missing=-1).astype(np.int32, copy=False)

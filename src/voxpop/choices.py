@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-TokenizerName = Literal["words", "whitespace", "characters"]
+TokenizerName = Literal["words", "unicode", "whitespace", "characters"]
 TextTokenizer = TokenizerName | re.Pattern[str] | Callable[[list[str]], Any]
 """How texts are cut: by name, by what matches an expression, or by a callable from texts to lists of tokens."""
 Format = Literal["text", "json", "csv", "arrow", "parquet", "vocabulary", "tokenizer", "spacy", "gensim", "sql"]

@@ -208,6 +208,7 @@ def words(posts, saved_words):
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--limit", "0"], "`limit`"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.json"], "--dataset"),
         (["count", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
+        (["top", "words", "posts.parquet", *COLUMNS, *BUDGET, "--dataset", "posts"], "--ledger"),
         (["count", "words"], "Missing"),
         (["ledger", "show", "team.json"], "does not exist"),
         (["ledger", "init", "team.json", *BUDGET], "--dataset is missing"),

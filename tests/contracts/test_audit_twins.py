@@ -194,7 +194,7 @@ def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
 def test_votes_with_half_the_noise(monkeypatch):
     """N-grams as they run by default, whose votes are graded with half of what was charged."""
     plan, phrases = pairs(BUDGET)
-    case = held_by(plan, phrases, 1, "n-grams, default")
+    case = held_by(plan, phrases, 1, "n-grams, shared spending")
     real, ran = selecting.NoisyLevels, case.joined.args[3]
 
     def quiet(rules, *others):

@@ -81,8 +81,8 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
 
     real = levels_module.weigh
 
-    def repeated(holdings, shares, limit, candidates, secret, pass_name):
-        histogram = real(holdings, shares, limit, candidates, secret, pass_name)
+    def repeated(holdings, *others):
+        histogram = real(holdings, *others)
         uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
         return type(histogram)(histogram.ids, histogram.weights * np.maximum(uses[histogram.ids], 1))
 

@@ -107,7 +107,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
     """A twin that lets the sample of each user follow the number of users before it."""
     real = levels_module.weigh
 
-    def crooked(holdings, shares, limit, candidates, secret, pass_name):
+    def crooked(holdings, *others):
         shifted = type(holdings)(
             holdings.ids,
             holdings.user_start,
@@ -115,7 +115,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
             holdings.size,
             holdings.names,
         )
-        return real(shifted, shares, limit, candidates, secret, pass_name)
+        return real(shifted, *others)
 
     assert search() <= 1 + SLACK
     monkeypatch.setattr(levels_module, "weigh", crooked)
@@ -127,8 +127,8 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     """A twin whose users share by number of distinct grams but add once for each occurrence."""
     real = levels_module.weigh
 
-    def repeated(holdings, shares, limit, candidates, secret, pass_name):
-        histogram = real(holdings, shares, limit, candidates, secret, pass_name)
+    def repeated(holdings, *others):
+        histogram = real(holdings, *others)
         uses = np.bincount(holdings.ids[holdings.ids >= 0], minlength=holdings.size)
         ids = histogram.ids if holdings.names is None else np.searchsorted(np.sort(holdings.names), histogram.ids)
         if holdings.names is not None:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import voxpop as vp
+from voxpop.arrays import Int64s
 from voxpop.privacy.secret import Secret
 from voxpop.testing import search_sensitivity
 from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import Integers, RuleSetting, WeightingRule
+from voxpop.weighting.rule import RuleSetting, WeightingRule
 
 NAMES = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
 
@@ -84,7 +85,7 @@ class ForgetsTheNorm(WeightingRule):
     def share(self, held, setting):
         return 1.0
 
-    def add(self, histogram: Integers, items, starts, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items, starts, setting: RuleSetting) -> None:
         np.add.at(histogram, items, setting.unit)
 
 
@@ -103,7 +104,7 @@ class CoarseDescent(WeightingRule):
     def share(self, held, setting):
         return 1.0
 
-    def add(self, histogram: Integers, items, starts, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items, starts, setting: RuleSetting) -> None:
         L2Descent().add(histogram, items, starts, setting)
         grid = setting.unit // 4
         histogram[:] = histogram // grid * grid

@@ -251,7 +251,7 @@ import sys
 import voxpop as vp
 from tools.memory import megabytes_of
 corpus = vp.read(sys.argv[1], user="who", text="text", memory="896MiB")
-vp.NGrams(max_length=4).release(corpus, vp.Budget(4, 1e-7))
+vp.NGrams(max_length=4, prevote=False).release(corpus, vp.Budget(4, 1e-7))
 print(megabytes_of("VmHWM"))
 """
 

@@ -129,6 +129,7 @@ def test_a_ranking_as_tables():
     assert ranking.to_arrow().column_names == ["gram", "length", "place"]
     assert pl.DataFrame(ranking)["place"].to_list() == ranking.to_polars()["place"].to_list() == [1, 2]
     assert "2 of 2" in repr(ranking)
+    assert "that most users hold" in ranking._repr_html_()
 
 
 def test_the_first_of_a_tally_cost_nothing(release_of):
@@ -149,7 +150,7 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
     assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
     assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
     assert plans[0].behind(0.5) < plans[0].behind() < plans[1].behind()
-    assert "10 grams of 500" in str(plans[1])
+    assert "10 grams of 500" in str(plans[1]) == repr(plans[1])
     with pytest.raises(InputError, match="`probability`"):
         plans[0].behind(1.0)
 

@@ -66,5 +66,5 @@ def test_texts_and_lists_are_told_apart(tokenizer, text, words):
 
 def test_unknown_tokenizers_are_refused():
     """The message lists the names there are."""
-    with pytest.raises(vp.errors.InputError, match="words, whitespace, characters"):
+    with pytest.raises(vp.errors.InputError, match="words, unicode, whitespace, characters"):
         Cutter("syllables")

@@ -76,7 +76,7 @@ def test_no_two_releases_without_a_seed_share_their_noise(letters):
 
 def test_what_ran_keeps_to_what_was_planned(letters, budget):
     """All mu^2 after length 1, votes and measurements together, stay within the plan's; none is wasted at the end."""
-    ngrams = vp.NGrams(max_length=4, limit=20)
+    ngrams = vp.NGrams(max_length=4, limit=20, spending="shared")
     plan = ngrams.plan(budget)
     ran = ngrams.release(letters, budget).plan.ran
     spent = sum(each.sigma**-2 + (each.measurement_sigma or math.inf) ** -2 for each in ran[1:])
@@ -114,7 +114,7 @@ def test_a_ratio_sets_sigma_from_length_to_length(budget):
 
 def test_values_move_the_budget_to_the_lengths_that_count(budget):
     """The whole is spent either way; equal values change nothing; a valued length has less noise than it had."""
-    plain = vp.NGrams(max_length=4).plan(budget)
+    plain = vp.NGrams(max_length=4, spending="shared").plan(budget)
     assert vp.NGrams(max_length=4, values=[2, 2, 2, 2]).plan(budget).sigma == plain.sigma
     for length in range(4):
         values = [1.0] * 4
@@ -192,7 +192,7 @@ def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
 
 def test_users_needed_grow_with_length_and_probability(budget):
     """Where lengths share half by half, longer phrases need more users."""
-    plan = vp.NGrams(max_length=5).plan(budget)
+    plan = vp.NGrams(max_length=5, spending="shared").plan(budget)
     halves = [plan.holders(length, 0.5) for length in range(2, 6)]
     assert halves == sorted(halves)
     assert all(plan.holders(length, 0.9) >= plan.holders(length, 0.5) for length in range(1, 6))
@@ -228,6 +228,8 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"alpha": -1}, "`alpha`"),
         ({"thresholds": "low"}, "`thresholds`"),
         ({"measurement": 0.9}, "`measurement`"),
+        ({"spending": "own"}, "individual"),
+        ({"prevote": 1}, "`prevote`"),
     ],
 )
 def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):

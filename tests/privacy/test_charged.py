@@ -47,10 +47,11 @@ def walked(plan, sizes, densities):
         released = sizes[length % len(sizes)]
         walk.released = [Grams.of_tokens(1)] * (length - 1)
         walk._density = densities[length % len(densities)]
-        before = walk._filter._left
+        shared = plan.mechanism.spending == "shared"
+        before = walk._spending._filter._left if shared else None
         valid = SimpleNamespace(count=released * sizes[(length + 1) % len(sizes)])
-        round_plan, _ = walk._settle(Prospect(valid, None, None), length, released)
-        yield round_plan, before - walk._filter._left
+        round_plan, _, price = walk._settle(Prospect(valid, None, None), length, released)
+        yield round_plan, before - walk._spending._filter._left if shared else price.square
 
 
 def mu_squared(round_plan):
@@ -92,8 +93,8 @@ def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
     """The fault of that time, put back: the round takes the grid that its noise asks for, whatever was charged."""
     plan = vp.NGrams(9, limit=10**7, accounting="published").plan(vp.Budget(0.03, 1e-8))
 
-    def charged_on_a_finer_grid(ngrams, length, square, released, candidates):
-        return RuleSetting(ngrams.limits[length - 1], 2, 50)
+    def charged_on_a_finer_grid(ngrams, length, square, released, candidates, reach):
+        return RuleSetting(ngrams.limits[length - 1], 2, 50, reach=reach)
 
     monkeypatch.setattr(releasing, "later_setting", charged_on_a_finer_grid)
     monkeypatch.setattr(releasing, "later_round", lambda *given: later.finest_round(given[0], 9, *given[2:]))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.privacy.composition import MOST_LENGTHS, compose, composed_delta
+from voxpop.privacy.composition import compose, composed_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.round_composition import gaussian_rounds, pure_delta
-from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.slack import MOST_PASSES, walk_slack
 from voxpop.privacy.spend import Spend
 
 INTERVAL = 1e-2
@@ -34,7 +34,7 @@ def test_gaussian_releases_compose_as_rounds(epsilon, pairs):
     """Where all have a spend, the formula is that of `round_composition.py`."""
     novel = -math.expm1(sum(math.log1p(-d) for d, _ in pairs))
     expected = min(1.0, gaussian_rounds(epsilon, novel, math.hypot(*(mu for _, mu in pairs))))
-    slack = walk_slack(epsilon, MOST_LENGTHS) * len(pairs)
+    slack = walk_slack(epsilon, MOST_PASSES) * len(pairs)
     assert composed_delta(epsilon, [gaussian(*pair) for pair in pairs]) == pytest.approx(expected + slack, rel=1e-9)
 
 

@@ -103,6 +103,13 @@ def test_budgets_that_are_too_small_are_refused(budget, picks):
         largest_rate(budget, picks, 10**6)
 
 
+@pytest.mark.parametrize("epsilon", [60.0, 800.0])
+def test_an_epsilon_without_any_delta_is_refused(epsilon):
+    """Draws of 128 bits cost more than 1 there."""
+    with pytest.raises(BudgetError, match="too large"):
+        largest_rate(Budget(epsilon, 0.5), 5, 10**6)
+
+
 EXTREMES = [0, 1, 2**20, 2**63 - 1, 2**63, 2**64 - 1]
 
 

@@ -68,7 +68,7 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
     spend = plan.guarantee.spend
     later = sum(mu_squared(one) for one, _ in walked(plan, [3, 1000], [0.0, 0.5]))
     assert Fraction(spend.mu) ** 2 >= mu_squared(plan.first) + later
-    assert spend.novel >= plan.first.pair()[0] + walk_slack(BUDGET.epsilon, 5)
+    assert spend.novel >= plan.first.pair()[0] + walk_slack(BUDGET.epsilon, ngrams.passes)
 
 
 @pytest.mark.parametrize("weighting", ["weighted", "l2-descent"])

@@ -56,6 +56,17 @@ def test_counts_show_their_plan_and_their_numbers():
     assert re.search("Epsilon [0-9.]+ is large", shown)
 
 
+def test_a_ranking_shows_its_order():
+    """Places and grams, and what it costs with the release."""
+    posts = corpus()
+    words = vp.SetUnion().release(posts, BUDGET)
+    ranking = words.top(2, posts, vp.Budget(1, 1e-7))
+    assert repr(ranking.plan) == str(ranking.plan)
+    said = text_of(ranking._repr_html_())
+    assert "1you" in said
+    assert str(ranking.with_release) in said
+
+
 def test_a_corpus_shows_nothing_of_anybody():
     """Two corpora of other people, more of them, and other words look alike in a notebook."""
     few = vp.read(pl.DataFrame({"who": [1], "what": ["secret"]}), user="who", text="what")

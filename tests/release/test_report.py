@@ -449,3 +449,17 @@ def test_text_stands_out(theme):
     for ink, ground in pairs:
         light, dark = sorted((luminance(colours[ink]), luminance(colours[ground])), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground)
+
+
+@pytest.mark.parametrize("weighting", ["l2-descent", "adaptive", "count"])
+def test_a_promise_about_items_of_few_users_is_stated(weighting):
+    """With its bound, rounded up; where nothing is promised, nothing is said; optimal chances begin above the few."""
+    budget = vp.Budget(2, 1e-7)
+    limit = 1 if weighting == "count" else 20
+    plans = [vp.SetUnion(limit=limit, weighting=weighting, at_least=each).plan(budget) for each in (None, 40)]
+    without, promised = (story_of(plan.to_dict(), {1: 5}) for plan in plans)
+    assert "fewer than" not in without.needed.note
+    chance = words.at_most(plans[1].released_with_few())
+    assert f"fewer than 40 users is released with probability at most {chance}." in promised.needed.note
+    if weighting == "count":
+        assert min(count for count, share in promised.curves[0]["points"] if share > 0) >= 40

@@ -61,9 +61,9 @@ class PlacedLevels:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
             return summed((tasks.weigh_words(state, ballot=ballot) for state in self.states), words=True)
         if self.candidates is None:
-            settings = {"ballot": ballot, "length": self.length, "size": self.size}
+            settings = {"ballot": ballot, "since": tasks.Since(self.length, False), "size": self.size}
             return summed((tasks.weigh_kept(state, **settings) for state in self.states), words=False)
-        settings = {"ballot": ballot, "length": self.length - 1, "single": self.candidates.single}
+        settings = {"ballot": ballot, "since": tasks.Since(self.length - 1, self.candidates.single)}
         states = (beside(state, self.public()) for state in self.states)
         return summed((tasks.weigh_next(state, **settings) for state in states), words=False)
 
@@ -73,7 +73,7 @@ class PlacedLevels:
             public = public_words(pa.array(released, pa.large_string()))
             self.states = [list(tasks.keep_words(beside(s, public), order=self.order)) for s in self.states]
         else:
-            settings = {"length": self.length - 1, "single": self.candidates.single}
+            settings = {"since": tasks.Since(self.length - 1, self.candidates.single)}
             public = {**self.public(), "names": np.asarray(released, np.int64)}
             self.states = [list(tasks.keep_next(beside(s, public), **settings)) for s in self.states]
         self.size, self.candidates = len(released), None

@@ -42,6 +42,13 @@ def test_counts_are_the_same(read_both, limit):
     assert one.users.tolist() == other.users.tolist()
 
 
+def test_rankings_are_the_same(read_both):
+    """Noise is added where the counts are; the order is that of plain dicts."""
+    local, spread = read_both(crowd())
+    one, other = (LISTED.top(4, each, BUDGET, seed=3) for each in (spread, naive_of(local)))
+    assert one.places.tolist() == other.places.tolist()
+
+
 def test_heavy_hitters_need_one_machine(read_both):
     """Devices are simulated in arrays; the error says so."""
     _, spread = read_both(crowd())

@@ -185,14 +185,15 @@ def test_a_partition_without_users_answers_nothing():
     """Every task takes an empty partition."""
     secret = Secret.from_seed(1)
     ballot = restricted_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
-    settings_of = {"length": 1, "single": False}
+    settings_of = {"since": tasks.Since(1, False)}
     assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}, version=installed_version()))
     assert not list(tasks.weigh_remaining([], ballot=ballot))
     assert not list(tasks.weigh_words([], ballot=ballot))
     assert not list(tasks.keep_words([], order=None))
     assert not list(tasks.weigh_next([], ballot=ballot, **settings_of))
     assert not list(tasks.keep_next([], **settings_of))
-    assert not list(tasks.weigh_kept([], ballot=ballot, length=1, size=0))
+    assert not list(tasks.weigh_kept([], ballot=ballot, size=0, **settings_of))
+    assert not list(tasks.weigh_aside([], ballot=ballot, size=0, **settings_of))
 
 
 def test_what_is_left_gets_smaller():

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import binom
 
 import voxpop as vp
 from voxpop.errors import InputError
@@ -115,3 +116,27 @@ def test_wrong_calls_are_refused(crowd, union, plan, budget):
         union.plan(budget).release({"words": crowd})
     with pytest.raises(InputError, match=r"voxpop\.read"):
         union.release({"one": crowd, "two": ["a"]}, budget)
+
+
+LOST_RUNS, FALSE_ALARM = 100, 1e-9
+
+
+def crowd_and_stranger(novel):
+    """Return 40 users who share 10 items, and one user with items of its own."""
+    rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
+    rows += [("stranger", f"own {item}") for item in range(novel)]
+    return vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+
+
+@pytest.mark.slow
+def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
+    """Something of theirs is named in either data set no more often than was charged for both (false alarm 1e-9)."""
+    plan = vp.SetUnion(limit=15).plan(vp.Budget(1.0, 0.2), ["one", "two"])
+    mu = np.hypot.reduce([1 / plan.opening.scale, *(1 / each.sigma for each in plan.rounds)])
+    charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
+    corpora = {"one": crowd_and_stranger(15), "two": crowd_and_stranger(1)}
+    lost = 0
+    for seed in range(LOST_RUNS):
+        found = plan.release(corpora, seed=1000 * seed)
+        lost += any(gram.startswith("own") for release in found.values() for gram in release)
+    assert 0 < lost <= binom.isf(FALSE_ALARM, LOST_RUNS, charged)

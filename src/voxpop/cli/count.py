@@ -10,7 +10,6 @@ import typer
 from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
 from voxpop.cli.options import Json, Overwrite, Saved, numbers_of
 from voxpop.cli.releasing import released
-from voxpop.errors import InputError
 
 if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
@@ -67,8 +66,6 @@ def count(
     from voxpop.release.tally_files import check_counts_target
 
     budget = spend.budget
-    if charge.dataset is not None and charge.ledger is None:
-        raise InputError("--dataset needs --ledger beside it: the data set of which ledger is charged?")
     folder = options.folder if save else None
     _, tally = released(
         lambda: check_counts_target(options.folder, overwrite=overwrite) if save else None,
@@ -77,7 +74,7 @@ def count(
         columns,
         charge,
         place,
-        "MemoryTreeWalk",
+        "Counting",
     )
     if folder is not None:
         tally.save(folder, overwrite=overwrite)

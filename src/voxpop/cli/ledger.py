@@ -50,14 +50,22 @@ def show(file: File, dataset: Dataset = None, json: Json = False) -> None:
     typer.echo("\n\n".join(_text(each) for each in described) or "No data set yet.")
 
 
-def account_of(ledger: Path | None, dataset: str | None, seed: int | None) -> "LedgerAccount | None":
+def account_of(ledger: Path | None, dataset: str | None, seed: int | None, *, reported: bool) -> "LedgerAccount | None":
     """Return the account that a call names, or None where it names none.
 
+    Args:
+        ledger: the file.
+        dataset: name of the data set.
+        seed: of the release.
+        reported: whether a report names the data set, so that it may be named without a ledger.
+
     Raises:
-        InputError: where a ledger is given and no data set, or a seed besides.
+        InputError: where one of ledger and data set is missing, or a seed is given besides.
     """
-    if ledger is None:
+    if ledger is None and (dataset is None or reported):
         return None
+    if ledger is None:
+        raise InputError("--dataset needs --ledger beside it: the data set of which ledger is charged?")
     if dataset is None:
         raise InputError("--ledger needs --dataset beside it: which data set of the ledger is charged?")
     if seed is not None:

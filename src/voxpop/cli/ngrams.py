@@ -15,7 +15,9 @@ from voxpop.cli.options import (
     MaxLength,
     Measurement,
     PhraseAlpha,
+    Prevote,
     Pruning,
+    Spending,
     Thresholds,
     Values,
     WeightingName,
@@ -48,6 +50,8 @@ class Options:
     alpha: PhraseAlpha = 5.0
     thresholds: Thresholds = "votes"
     measurement: Measurement = 0.02
+    spending: Spending = None
+    prevote: Prevote = True
 
     def planned(self, budget: "Budget") -> "NGramsPlan":
         """Return the plan.

@@ -61,6 +61,17 @@ Values = Annotated[
 Budgets = Annotated[str, typer.Option(help="How lengths share the budget: auto, equal, a ratio, or a list of shares.")]
 Thresholds = Annotated[str, typer.Option(help="votes (lower for likely phrases, by how votes came out) or published.")]
 Measurement = Annotated[float, typer.Option(help="Share of a length's budget that its forecast costs.")]
+Spending = Annotated[
+    str | None,
+    typer.Option(
+        help="individual: users pay only where they hold a candidate (the default, where it can be); or shared.",
+        show_default=False,
+    ),
+]
+Prevote = Annotated[
+    bool,
+    typer.Option("--prevote/--no-prevote", help="Ask about unlikely phrases, too, at lengths 2 to 5: takes memory."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Seed = Annotated[
     int | None, typer.Option(help="Make the release reproducible and NOT PRIVATE, for tests only.", show_default=False)
@@ -99,7 +110,9 @@ Order = Annotated[
 Session = Annotated[
     str | None, typer.Option(metavar="PAUSE", help="Longest pause in a sequence, such as 30min.", show_default=False)
 ]
-Tokenizer = Annotated[str, typer.Option(help="How to cut text: words, whitespace, characters or regex:PATTERN.")]
+Tokenizer = Annotated[
+    str, typer.Option(help="How to cut text: words, unicode, whitespace, characters or regex:PATTERN.")
+]
 Memory = Annotated[
     str | None,
     typer.Option(

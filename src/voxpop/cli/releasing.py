@@ -16,6 +16,8 @@ def released(
     charge: Charge,
     place: Place,
     stage_name: str = "Releasing",
+    *,
+    reported: bool = False,
     **reading: Any,
 ) -> tuple[Target, Any]:
     """Check, plan, read and release.
@@ -30,6 +32,7 @@ def released(
         charge: the ledger to charge before the release runs.
         place: where to run.
         stage_name: what the work is called meanwhile.
+        reported: whether a report names the data set.
         reading: further arguments of `voxpop.read`.
 
     Returns:
@@ -43,7 +46,7 @@ def released(
     check_engine(place.engine, place.master, place.partitions)
     target = check()
     plan = planned()
-    account = account_of(charge.ledger, charge.dataset, charge.seed)
+    account = account_of(charge.ledger, charge.dataset, charge.seed, reported=reported)
     if account is not None:
         account.check(plan.guarantee)
     chosen = chosen_columns(where.source, where.user, **vars(columns))
@@ -75,6 +78,7 @@ def release_and_report(
         columns,
         charge,
         place,
+        reported=True,
         **reading,
     )
     release = release.saying(result.said(charge.dataset))

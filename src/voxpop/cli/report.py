@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.about import About
     from voxpop.release.release import Release
+    from voxpop.sequences.model import SequenceModel
 
 SAMPLE = 20
 WIDTH = 96
@@ -50,8 +51,8 @@ def saved(folder: Path, about: "About | None" = None) -> str:
     return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
 
 
-def summary(release: "Release", folder: Path) -> dict[str, Any]:
-    """Return what a machine wants to know about a saved release."""
+def summary(release: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
+    """Return what a machine wants to know about a saved release or model."""
     return {
         "released": len(release),
         **promised(release.guarantee),

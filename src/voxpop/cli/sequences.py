@@ -86,6 +86,7 @@ def sequences(
         columns,
         charge,
         place,
+        reported=True,
     )
     extra = {}
     if synthesize and model.tree.counts.sum():

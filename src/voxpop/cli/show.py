@@ -1,6 +1,5 @@
 """`voxpop show`: what a saved release or model holds."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,24 +23,13 @@ def show(folder: Saved, first: First = 20, json: Json = False) -> None:
     saved = load(folder)
     count, rows, lines = _release(saved, first) if isinstance(saved, Release) else _model(saved, first)
     if json:
-        typer.echo(report.json_line({**_summary(saved, folder), "first": rows}))
+        typer.echo(report.json_line({**report.summary(saved, folder), "first": rows}))
         return
     typer.echo(count)
     for line in lines:
         typer.echo(f"  {line}")
     typer.echo(report.promise(saved.guarantee))
     typer.echo(f"\nPlan\n{report.indented(str(saved.plan))}")
-
-
-def _summary(saved: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
-    from voxpop.cli.report import promised
-
-    return {
-        "released": len(saved),
-        **promised(saved.guarantee),
-        "plan": saved.plan.to_dict(),
-        "folder": str(folder.resolve()),
-    }
 
 
 def _release(release: "Release", first: int) -> tuple[str, list[Any], list[str]]:

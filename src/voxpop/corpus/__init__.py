@@ -13,6 +13,7 @@
 | `pool_batches.py` | the pools of users, some hundred thousand items at a time |
 | `pools.py` | adaptive rounds over what users hold |
 | `pool_users.py` | the users' side of adaptive rounds |
+| `payments.py`, `near_misses.py`, `subset.py` | what users have left of their own budgets, and what they weigh again |
 | `length_walk.py` | the corpus, length by length |
 | `round_walk.py` | the items of a corpus, round after round |
 | `tree_walk.py` | one sequence per user, and how often grams occur in them, one symbol longer at a time |

@@ -6,8 +6,8 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.corpus.draws import Draws, sample_of
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.limited.pages import forget_pages
@@ -23,21 +23,21 @@ FEW_TOKENS_AT_ONCE = 1 << 16
 """Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
 
 
-BoundedSets = tuple[NDArray[np.int32], NDArray[np.int64]]
+BoundedSets = tuple[Int32s, Int64s]
 
 
 @dataclass(slots=True)
 class _Scratch:
     """What one thread needs to tell an item it has seen: the last user who held each item."""
 
-    seen: NDArray[np.int32]
+    seen: Int32s
     stamp: int = 0
 
 
 def bounded_sets(
     holdings: Holdings,
     limit: int,
-    candidates: NDArray[np.uint8] | None,
+    candidates: Bytes | None,
     secret: Draws,
     pass_name: str,
     *,
@@ -52,7 +52,7 @@ def bounded_sets(
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
     names = holdings.draw_names(secret) if crowded else None
 
-    def bound(items: NDArray[np.int32], starts: NDArray[np.int64], keys: NDArray[np.uint64]) -> BoundedSets:
+    def bound(items: Int32s, starts: Int64s, keys: Uint64s) -> BoundedSets:
         return cut_to_limit(names, items, starts, keys, limit, secret, pass_name)
 
     yield from distinct_sets(holdings, candidates, bound, shuffle=shuffle)
@@ -60,8 +60,8 @@ def bounded_sets(
 
 def distinct_sets(
     holdings: Holdings,
-    candidates: NDArray[np.uint8] | None,
-    then: Callable[[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]], Result],
+    candidates: Bytes | None,
+    then: Callable[[Int32s, Int64s, Uint64s], Result],
     *,
     shuffle: bool,
 ) -> Iterator[Result]:
@@ -72,7 +72,7 @@ def distinct_sets(
     for _ in range(THREADS if holdings.limit is None else 1):
         scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
 
-    def distinct(users: NDArray[np.int64]) -> Result:
+    def distinct(users: Int64s) -> Result:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
         scratch.stamp += users.size
@@ -85,7 +85,7 @@ def distinct_sets(
         yield from in_order(distinct, _batches(holdings, holdings.order))
 
 
-def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uint8], scratch: _Scratch) -> BoundedSets:
+def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch) -> BoundedSets:
     """Return the distinct items of users; of one user with a great many positions a part at a time."""
     ids, user_start = holdings.ids, holdings.user_start
     begin, end = int(user_start[users[0]]), int(user_start[users[-1] + 1])
@@ -105,10 +105,10 @@ def _distinct(holdings: Holdings, users: NDArray[np.int64], mask: NDArray[np.uin
 
 
 def cut_to_limit(
-    names: NDArray[np.uint64] | None,
-    items: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    keys: NDArray[np.uint64],
+    names: Uint64s | None,
+    items: Int32s,
+    starts: Int64s,
+    keys: Uint64s,
     limit: int,
     secret: Draws,
     pass_name: str,
@@ -123,7 +123,7 @@ def cut_to_limit(
     return items[:kept], starts
 
 
-def _batches(holdings: Holdings, order: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _batches(holdings: Holdings, order: Int64s) -> Iterator[Int64s]:
     """Yield the users in an order, about `TOKENS_AT_ONCE` tokens at a time."""
     ends = np.cumsum(np.diff(holdings.user_start)[order])
     start = 0
@@ -134,7 +134,7 @@ def _batches(holdings: Holdings, order: NDArray[np.int64]) -> Iterator[NDArray[n
         start = stop
 
 
-def _batches_as_they_are(holdings: Holdings) -> Iterator[NDArray[np.int64]]:
+def _batches_as_they_are(holdings: Holdings) -> Iterator[Int64s]:
     """Yield the users as they lie, about so many tokens and at most as many users at a time."""
     user_start, start = holdings.user_start, 0
     most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE

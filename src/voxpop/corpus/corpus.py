@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.keys import WORDS, Keys
 
 if TYPE_CHECKING:
@@ -38,9 +37,9 @@ class Corpus:
         limit: how much memory the work on it may take; None for as much as it needs.
     """
 
-    tokens: NDArray[np.int32]
-    user_start: NDArray[np.int64]
-    user_key: NDArray[np.uint64]
+    tokens: Int32s
+    user_start: Int64s
+    user_key: Uint64s
     vocabulary: pa.LargeStringArray
     kind: str
     reading: str = ""
@@ -55,7 +54,7 @@ class Corpus:
         self,
         weighting: "Shares",
         limit: int,
-        candidates: NDArray[np.uint8] | None,
+        candidates: Bytes | None,
         secret: "Draws",
         pass_name: str = "length 1",
     ) -> "Histogram":

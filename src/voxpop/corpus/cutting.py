@@ -2,8 +2,8 @@
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Arrays, Combine
 from voxpop.kernels.sequences import count_documents, cut_sequences
@@ -11,7 +11,7 @@ from voxpop.kernels.sequences import count_documents, cut_sequences
 
 def one_sequence_each(
     corpus: Arrays, alphabet: tuple[str, ...], max_length: int, combine: Combine, secret: Draws
-) -> NDArray[np.int32]:
+) -> Int32s:
     """Return every user's one sequence, each followed by the end mark: private.
 
     What a user's sequence is depends on the user's own documents, the alphabet and the secret alone. Tokens outside the
@@ -43,7 +43,7 @@ def one_sequence_each(
     return symbols[:size]
 
 
-def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> NDArray[np.int32]:
+def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> Int32s:
     """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
     numbered = pl.DataFrame({"word": alphabet, "symbol": np.arange(len(alphabet), dtype=np.int32)})
     words = pl.DataFrame({"word": pl.Series(values=corpus.vocabulary, dtype=pl.String)})

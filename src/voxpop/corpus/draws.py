@@ -6,8 +6,7 @@ samples and has the same place on all three.
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from voxpop.arrays import Bytes, Int64s, Uint64s
 
 ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
@@ -18,10 +17,10 @@ WORDS = "words"
 class Draws(Protocol):
     """Whatever yields uniform bits by purpose: the secret of the release."""
 
-    def draws(self, purpose: str, first: NDArray[np.uint64], second: NDArray[np.uint64] | int) -> NDArray[np.uint64]:
+    def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
         """Return (n, 2) uniform 64-bit words, a function of the purpose and of each (first, second)."""
 
-    def text_draws(self, purpose: str, data: NDArray[np.uint8], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
         """Return (n, 2) uniform 64-bit words, a function of the purpose and of the bytes of each text."""
 
 

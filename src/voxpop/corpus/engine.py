@@ -23,25 +23,18 @@ single-side pruning), where ranks count kept names in rising order from 0.
 
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.corpus.draws import Draws
+from voxpop.corpus.subset import Subset
 from voxpop.errors import InputError
 from voxpop.keys import Keys
 
-Bools = NDArray[np.bool_]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 Combine = Literal["sample", "concatenate"]
 """What becomes of a user's documents where each user has one sequence."""
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 Outcome = tuple[Floats, Bools, Bools]
 """New evidence, and which items are released and which dropped."""
-Texts = tuple[NDArray[np.uint8], Int64s]
-"""The bytes of strings, one after the other, and where each begins (one more)."""
 
 
 class RestrictableDraws(Draws, Protocol):
@@ -58,7 +51,7 @@ class Shares(Protocol):
     def sequential(self) -> bool:
         """Whether a user's shares depend on the weights that earlier users left."""
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
         """Add bounded sets to the histogram, in order and in place.
 
         Args:
@@ -66,7 +59,30 @@ class Shares(Protocol):
             items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
                 whatever numbers the engine gives.
             starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
+            reaches: int64 (users), how far each may move the histogram, as `Price.reaches` gave it; None: by 1.
         """
+
+
+class Price(Protocol):
+    """What a pass costs a user who takes part in it: public, and ready to be sent.
+
+    Every user begins with `whole` and pays by itself. What users have left stays inside the engine, and nothing that an
+    engine answers depends on it but weights.
+    """
+
+    @property
+    def whole(self) -> int:
+        """What a user has at the beginning."""
+
+    @property
+    def by_runs(self) -> bool:
+        """Whether `costs` asks for the most positions in a row at which each user holds a candidate."""
+
+    def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
+        """Return what users pay: of what each has left, whether its bounded set is not empty, and its `runs`."""
+
+    def reaches(self, costs: Int64s) -> Int64s:
+        """Return how far each may move the weights for what it pays."""
 
 
 class Decision(Protocol):
@@ -152,7 +168,7 @@ class RoundWalk(Protocol):
 class EvidenceStep(Protocol):
     """What a round makes of weights: noise, added to the evidence so far, and what becomes of each item."""
 
-    def __call__(self, weights: Int64s, names: Words, evidence: Floats) -> Outcome:
+    def __call__(self, weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
         """Return the new evidence, which items are released, and which are dropped.
 
         Args:
@@ -207,23 +223,46 @@ class Candidates(Protocol):
 class LengthWalk(Protocol):
     """Grams by length: `weigh` what users hold, `keep` what was released, `extend` by the next candidates.
 
-    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks.
+    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. Where a weighing has a price,
+    users pay for it, once and for all; a walk begins with nobody having paid.
     """
 
     @property
     def length(self) -> int:
         """Length of the grams that are weighed now."""
 
-    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
+    def weigh(
+        self,
+        shares: Shares,
+        limit: int,
+        secret: RestrictableDraws,
+        pass_name: str,
+        price: Price | None = None,
+        among: Subset | None = None,
+    ) -> Weights:
         """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
 
-        Where the weighting is sequential, users come in the order of "order/all lengths" at every length.
+        Where the weighting is sequential, users come in the order of "order/all lengths" at every length. From the
+        first `keep` on, a weighing may have a price; candidates may be weighed more than once, and only some of them.
         """
 
-    def keep(self, names: Int64s) -> None:
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
         """Forget every gram but these: names, rising, of released grams, also of those that nobody holds.
 
         At length 1 what the last weighing's `chosen` or `noisy_levels` gave.
+
+        Args:
+            names: of the released grams.
+            aside: names, rising, of other candidates of this length, which `weigh_aside` is about.
+        """
+
+    def weigh_aside(
+        self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str, price: Price
+    ) -> Weights:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside.
+
+        Their names are their numbers, from 0, in the order in which they were set aside. A user's own come in the order
+        of lengths, and of one length in the order in which they first stand in its documents.
         """
 
     def keep_words(self, words: pa.LargeStringArray) -> None:
@@ -331,7 +370,7 @@ class Arrays(Protocol):
         """int64 (users + 1), where each user's tokens begin."""
 
     @property
-    def user_key(self) -> NDArray[np.uint64]:
+    def user_key(self) -> Uint64s:
         """uint64 (users)."""
 
     @property

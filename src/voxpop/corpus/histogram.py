@@ -5,17 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s, Texts
 from voxpop.arrow import int64_array, text_buffers
 from voxpop.errors import InternalError
 
 IDS_AT_ONCE = 1 << 17
 """Items that are decided together: draws for their bytes take 42 MB then, and 147 for two million at once."""
 
-Int64s = NDArray[np.int64]
-Texts = tuple[NDArray[np.uint8], Int64s]
-Decision = Callable[[Int64s, Int64s, Texts | None], NDArray[np.bool_]]
+Decision = Callable[[Int64s, Int64s, Texts | None], Bools]
 """Which items pass: of weights, of names and of the items' bytes, the last two for draws."""
 LevelRule = Callable[[Int64s, Int64s, Texts | None], Int64s]
 """How many cutpoints items reach: of the same."""

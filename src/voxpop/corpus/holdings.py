@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.arrow import text_buffers
 from voxpop.corpus.draws import WORDS, Draws
 
@@ -33,16 +33,16 @@ class Holdings:
             what else is held; None elsewhere.
     """
 
-    ids: NDArray[np.int32]
-    user_start: NDArray[np.int64]
-    user_key: NDArray[np.uint64]
+    ids: Int32s
+    user_start: Int64s
+    user_key: Uint64s
     size: int
-    order: NDArray[np.int64] | None = None
-    names: NDArray[np.int64] | None = None
+    order: Int64s | None = None
+    names: Int64s | None = None
     limit: "MemoryLimit | None" = None
     words: pa.LargeStringArray | None = None
 
-    def draw_names(self, secret: Draws) -> NDArray[np.uint64] | None:
+    def draw_names(self, secret: Draws) -> Uint64s | None:
         """Return what ids stand for in draws by id, None where ids themselves do.
 
         Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
@@ -56,7 +56,7 @@ class Holdings:
         return "Holdings(private)"
 
 
-def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> NDArray[np.uint64]:
+def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
     """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
 
     Args:

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.arrow import numbers_of
 from voxpop.corpus import widths
 from voxpop.corpus.draws import ALL_LENGTHS, Draws
-from voxpop.corpus.engine import Arrays, Candidates, Shares, no_order
+from voxpop.corpus.engine import Arrays, Candidates, Price, Shares, no_order
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.limited.mapped_positions import copied, number_within, rename_all
 from voxpop.corpus.limited.ordering import in_weighing_order
 from voxpop.corpus.limited.pages import forget_pages
+from voxpop.corpus.near_misses import NearMisses
+from voxpop.corpus.payments import UserBudgets
+from voxpop.corpus.subset import Subset
 from voxpop.corpus.weigh import weigh
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.corpus.widths import check_width
@@ -27,8 +30,6 @@ from voxpop.threads import THREADS, in_order
 if TYPE_CHECKING:
     from voxpop.corpus.limited.memory import MemoryLimit
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 POSITIONS_AT_ONCE = 1 << 22
 PHRASES = "distinct phrases of one length"
@@ -64,10 +65,12 @@ class MemoryLengthWalk:
         self._names: Int64s | None = None
         self._table: Int64s | None = None
         self._ranges = _ranges(corpus.user_start)
+        self._budgets = UserBudgets()
+        self._aside = NearMisses(limit)
 
     @classmethod
     def at(
-        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: NDArray[np.uint64], size: int
+        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: Uint64s, size: int
     ) -> "MemoryLengthWalk":
         """Go on from where another walk was after `keep`.
 
@@ -87,29 +90,78 @@ class MemoryLengthWalk:
         levels._limit, levels._in_order = None, True
         levels._length, levels._size, levels._names, levels._table = length, size, None, None
         levels._ranges = _ranges(user_start)
+        levels._budgets, levels._aside = UserBudgets(), NearMisses(None)
         return levels
+
+    def with_past(self, left: Int64s | None, aside: NearMisses | None) -> "MemoryLengthWalk":
+        """Take over what users had left, and which candidates were set aside, in a walk that `at` began."""
+        self._budgets = UserBudgets(left)
+        self._aside = self._aside if aside is None else aside
+        return self
+
+    def past(self, users: Bools) -> tuple[Int64s | None, Int32s, Int64s]:
+        """Return what users have left, and what they hold of candidates set aside, for `with_past`.
+
+        Args:
+            users: bool by user, whether it is needed; see `compact`.
+        """
+        left = self._budgets.left(users.size)
+        items, starts = self._aside.joined(users.size)
+        counts = np.diff(starts)
+        mine = items[np.repeat(users, counts)]
+        return None if left is None else left[users], mine, np.concatenate([[0], np.cumsum(counts[users])])
 
     @property
     def length(self) -> int:
         """Length of the grams that are weighed now."""
         return self._length
 
-    def weigh(self, shares: Shares, limit: int, secret: Draws, pass_name: str) -> Histogram:
+    def weigh(
+        self,
+        shares: Shares,
+        limit: int,
+        secret: Draws,
+        pass_name: str,
+        price: Price | None = None,
+        among: Subset | None = None,
+    ) -> Histogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length.
 
-        Before `keep` these are the candidates, by their names; after it the kept grams, by their ranks.
+        Before `keep` these are the candidates or some of them, by their names; after it the kept grams, by ranks.
         """
         if shares.sequential and not self._in_order:
             if self._ids is not None:
                 raise InternalError("a walk that began without an order of users cannot have one at a later length.")
             self.put_in_order(secret)
+        holdings, wanted, reaches = self._holdings(), self._wanted(among), None
+        if price is not None:
+            self._kept()  # before, users have no place of their own
+            reaches = self._budgets.pay(price, holdings, wanted)
+        histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, reaches)
+        forget_pages(self._tokens)
+        return histogram
+
+    def weigh_aside(self, shares: Shares, limit: int, secret: Draws, pass_name: str, price: Price) -> Histogram:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside."""
+        holdings = self._aside.holdings(self._user_key)
+        return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(price, holdings, None))
+
+    def _holdings(self) -> Holdings:
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None
         users = self._user_start, self._user_key
-        holdings = Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
-        histogram = weigh(holdings, shares, limit, None, secret, pass_name)
-        forget_pages(self._tokens)
-        return histogram
+        return Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
+
+    def pay(self, price: Price, among: Subset | None = None) -> None:
+        """Let users pay for a pass that was weighed elsewhere."""
+        self._budgets.pay(price, self._holdings(), self._wanted(among))
+
+    def _wanted(self, among: Subset | None) -> Bytes | None:
+        if among is None:
+            return None
+        if self._names is None:
+            raise InternalError("some of the candidates were asked for where there are none; please report the call.")
+        return among.holds(self._names).astype(np.uint8)
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
@@ -126,32 +178,38 @@ class MemoryLengthWalk:
             raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
         return self._ids
 
-    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, NDArray[np.uint64]]:
+    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, Uint64s, Bools]:
         """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
 
-        Of several positions in a row without a gram (`single`: without a kept token) one is left, and users who hold
-        no gram are left out.
+        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
+        gram, and no candidate set aside, are left out; which users stay comes last.
         """
         ids = self._kept()
         first = ids if self._first is None else self._first
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        holding = np.diff(before) > 0
+        holding = (np.diff(before) > 0) | (np.diff(self._aside.joined(self._user_key.size)[1]) > 0)
         live = (first if single else ids) >= 0
         needed = live.copy()
         needed[1:] |= live[:-1]
         needed &= np.repeat(holding, np.diff(self._user_start))
         starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
         user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
-        return ids[needed], first[needed], user_start, self._user_key[holding]
+        return ids[needed], first[needed], user_start, self._user_key[holding], holding
 
-    def keep(self, names: Int64s) -> None:
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
         """Forget every gram but these.
 
         Args:
             names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
                 below 0 stand for words that nobody holds here.
+            aside: int64, rising: names of other candidates, which are weighed once more in the end.
         """
         check_width(names.size, PHRASES)
+        if aside is not None and aside.size:
+            if self._table is None:
+                raise InternalError("candidates were set aside where there are none; please report the call.")
+            check_width(self._aside.size + aside.size, PHRASES)
+            self._aside.add(self._holdings(), find_names(aside, self._table).astype(np.int64))
         ranks = np.full(self._size, -1, np.int32)
         held = names if self._table is None else find_names(names, self._table)
         ranks[held[held >= 0]] = np.flatnonzero(held >= 0)

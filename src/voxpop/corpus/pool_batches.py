@@ -5,8 +5,8 @@ from threading import Lock
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.kernels.pools import keep_undecided
 
@@ -21,11 +21,11 @@ class Batch:
         keys: uint64 (users).
     """
 
-    items: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    keys: NDArray[np.uint64]
+    items: Int32s
+    starts: Int64s
+    keys: Uint64s
 
-    def undecided(self, mask: NDArray[np.uint8]) -> "Batch":
+    def undecided(self, mask: Bytes) -> "Batch":
         """Return the same users without decided items, and without users who have no others; this one is used up."""
         items, users = keep_undecided(self.items, self.starts, self.keys, mask)
         return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users])

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s, Uint64s
 from voxpop.corpus.bound import TOKENS_AT_ONCE, BoundedSets, cut_to_limit, distinct_sets
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Shares
@@ -15,8 +15,6 @@ from voxpop.threads import in_order
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
 
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Result = TypeVar("Result")
 
 ORDER = "adaptive rounds/length 1"
@@ -31,7 +29,7 @@ class PoolUsers:
         undecided: uint8 (items), nonzero for items that users may still give to.
     """
 
-    def __init__(self, batches: Batches, names: Words, secret: Draws) -> None:
+    def __init__(self, batches: Batches, names: Uint64s, secret: Draws) -> None:
         """Take users in their order.
 
         Args:
@@ -45,7 +43,7 @@ class PoolUsers:
         self._secret = secret
 
     @staticmethod
-    def of(corpus: "Corpus", names: Words, secret: Draws) -> "PoolUsers":
+    def of(corpus: "Corpus", names: Uint64s, secret: Draws) -> "PoolUsers":
         """Lay out the distinct items of every user, users in the order in which they weigh."""
         batches = Batches(corpus.limit)
         for batch in distinct_sets(corpus.holdings(secret, ORDER, ordered=True), None, Batch, shuffle=True):
@@ -53,7 +51,7 @@ class PoolUsers:
         return PoolUsers(batches, names, secret)
 
     @staticmethod
-    def at(users: Batch, names: Words, secret: Draws) -> "PoolUsers":
+    def at(users: Batch, names: Uint64s, secret: Draws) -> "PoolUsers":
         """Take up users that `joined` gave, which are used up."""
         batches, starts, first = Batches(None), users.starts, 0
         while first < users.keys.size:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Decision, EvidenceStep, Outcome, Shares
@@ -18,9 +18,6 @@ from voxpop.threads import in_order
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 
 ITEMS_AT_ONCE = 1 << 15
 """Items whose noise is drawn together, each such part by a thread."""

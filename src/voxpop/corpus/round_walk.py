@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s
 from voxpop.arrow import int64_array
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Shares
 from voxpop.corpus.histogram import Histogram
 
-Weigh = Callable[[Shares, int, NDArray[np.uint8] | None, Draws, str], Histogram]
+Weigh = Callable[[Shares, int, Bytes | None, Draws, str], Histogram]
 """`Corpus.weigh`."""
 
 
@@ -29,7 +29,7 @@ class MemoryRoundWalk:
         candidates = None if self._left.all() else self._left
         return self._weigh(shares, limit, candidates, secret, pass_name)
 
-    def leave_out(self, ids: NDArray[np.int64]) -> None:
+    def leave_out(self, ids: Int64s) -> None:
         """Forget the ids that the last weighing released."""
         self._left[ids] = 0
 

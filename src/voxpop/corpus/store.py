@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.engine import Arrays
 from voxpop.corpus.limited.pages import forget_pages
 from voxpop.errors import SourceError
@@ -23,7 +23,7 @@ ARRAYS = ("tokens", "user_start", "user_key")
 AT_ONCE = 1 << 20
 
 
-Blocks = Iterable[tuple[NDArray[np.int32], NDArray[np.int64]]]
+Blocks = Iterable[tuple[Int32s, Int64s]]
 
 
 def save_corpus(corpus: Arrays, folder: Path) -> None:

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels.contexts import count_following, lengthen_contexts, open_steps
 from voxpop.kernels.sequences import count_children, enter_children, open_root
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 Rows = TypeVar("Rows")
 
 

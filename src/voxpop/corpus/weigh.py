@@ -1,14 +1,15 @@
 """Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s
 from voxpop.arrow import int64_array
 from voxpop.corpus.bound import bounded_sets
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Shares
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
+from voxpop.errors import InternalError
 
 BYTES_OF_ID = 48
 """Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
@@ -18,9 +19,10 @@ def weigh(
     holdings: Holdings,
     shares: Shares,
     limit: int,
-    candidates: NDArray[np.uint8] | None,
+    candidates: Bytes | None,
     secret: Draws,
     pass_name: str,
+    reaches: Int64s | None = None,
 ) -> Histogram:
     """Return the histogram of the bounded sets: one pass over the positions.
 
@@ -32,15 +34,23 @@ def weigh(
             means every item.
         secret: source of the sample and of the order of users.
         pass_name: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
+        reaches: int64 by user, in the order in which they lie: how far each may move the weights, as it was paid for;
+            None where everybody may by 1.
 
     Returns:
         Weights of exactly those items that lie in some bounded set.
     """
     if holdings.limit is not None:
         holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
-    histogram = np.zeros(holdings.size, np.int64)
+    histogram, weighed = np.zeros(holdings.size, np.int64), 0
     for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name, shuffle=shares.sequential):
-        shares.add(histogram, items, starts)
+        if reaches is None:
+            shares.add(histogram, items, starts)
+        else:
+            shares.add(histogram, items, starts, reaches[weighed : weighed + starts.size - 1])
+        weighed += starts.size - 1
+    if reaches is not None and (holdings.order is not None or weighed != reaches.size):
+        raise InternalError("users weighed with the reach of others; please report the call.")
     ids = np.flatnonzero(histogram)
     names = ids if holdings.names is None else holdings.names[ids]
     words = holdings.words

@@ -7,12 +7,11 @@ proof of every sequential weighting starts from (docs/privacy/set-union.md).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s, Uint64s
 from voxpop.corpus.draws import Draws, order_of
 
-Int64s = NDArray[np.int64]
-Keys = NDArray[np.uint64]
+Keys = Uint64s
 
 
 def order_hashes(keys: Keys, secret: Draws, pass_name: str) -> Keys:
@@ -49,7 +48,7 @@ def weighing_order(keys: Keys, secret: Draws, pass_name: str) -> Int64s:
     return order
 
 
-def _mend(order: Int64s, same: NDArray[np.bool_], hashes: Keys, keys: Keys) -> None:
+def _mend(order: Int64s, same: Bools, hashes: Keys, keys: Keys) -> None:
     """Sort users anew whose compared bits are those of the one before, by all bits and then by key.
 
     How many bits were compared depends on the number of users. Nothing of that is left: users of one run keep the

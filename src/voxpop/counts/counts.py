@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.arguments import check_budget, check_whole
+from voxpop.arguments import LARGEST_LIMIT, check_budget, check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.charging import Account
     from voxpop.release.release import Release
     from voxpop.release.tally import Tally
-
-LARGEST_LIMIT = 10**7
 
 
 @final
@@ -38,8 +36,8 @@ class Counts:
     Example:
         >>> import polars as pl
         >>> import voxpop as vp
-        >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "tea", "milk"] * 1000})
-        >>> corpus = vp.read(table, user="who", items="what")
+        >>> held = {"who": range(3000), "what": ["tea", "tea", "milk"] * 1000}
+        >>> corpus = vp.read(pl.DataFrame(held), user="who", items="what")
         >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> tally = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), limit=1)
         >>> [gram for gram, users in tally]

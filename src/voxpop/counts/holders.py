@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.counts.listed import ListedGrams, listed_grams
 from voxpop.counts.shares import HolderShares
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine, RestrictableDraws, Weights
     from voxpop.release.release import Release
-
-Int64s = NDArray[np.int64]
 
 
 def weights_of_holders(

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s
 from voxpop.arrow import string_array
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 Gram = tuple[str, ...]
-Bools = NDArray[np.bool_]
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.corpus.engine import Engine, Noise, check_engine, check_ordered
 from voxpop.counts.holders import weights_of_holders
 from voxpop.counts.listed import ListedGrams, sizes_of
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
     from voxpop.counts.top_plan import TopPlan
     from voxpop.release.release import Release
-
-Int64s = NDArray[np.int64]
 
 
 def release_counts(plan: "CountsPlan", corpus: Engine, seed: int | None) -> Tally:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+from voxpop.arrays import Bools, Int32s, Int64s
+from voxpop.errors import InternalError
 
 BITS = 24
 """Counts are whole multiples of 2^-24 before noise; 2^33 users stay below 2^57."""
@@ -24,13 +24,15 @@ class HolderShares:
     """
 
     limit: int
-    counted: NDArray[np.bool_] | None = None
+    counted: Bools | None = None
     sequential = False
 
-    def add(self, histogram: Int64s, items: NDArray[np.int32], starts: Int64s) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
         """Add the shares of bounded sets in place."""
         from voxpop.kernels.weigh import add_even
 
+        if reaches is not None:
+            raise InternalError("counts have no proof for users of unequal reach; please report the call.")
         if self.counted is not None:
             chosen = self.counted[items]
             before = np.concatenate([[0], np.cumsum(chosen)])

@@ -36,8 +36,8 @@ class Top:
     Example:
         >>> import polars as pl
         >>> import voxpop as vp
-        >>> table = pl.DataFrame({"who": range(3000), "what": ["tea", "tea", "milk"] * 1000})
-        >>> corpus = vp.read(table, user="who", items="what")
+        >>> held = {"who": range(3000), "what": ["tea", "tea", "milk"] * 1000}
+        >>> corpus = vp.read(pl.DataFrame(held), user="who", items="what")
         >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> words.top(1, corpus, vp.Budget(epsilon=1, delta=1e-8)).to_list()
         ['tea']

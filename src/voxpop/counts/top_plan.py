@@ -7,6 +7,7 @@ from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
+from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -18,8 +19,8 @@ USUAL = 0.95
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TopPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class TopPlan(Printed):
     """What `Top.plan` returns: every number that will run, before any private data is read.
 
     Attributes:

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+
+from voxpop.arrays import Floats, Int32s, Int64s
 
 USERS = 223_388
 ITEMS = 200_000
@@ -43,7 +44,7 @@ def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: 
             writer.write_table(pa.table([pa.array(owner), chosen], schema=schema))
 
 
-def set_sizes(users: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def set_sizes(users: int, rng: np.random.Generator) -> Int64s:
     """Draw how many distinct items each user holds: log-linear between the quantiles of Table 1."""
     shares = [0.0, *(share for share, _ in QUANTILES)]
     sizes = [1.0, *(float(size) for _, size in QUANTILES)]
@@ -51,7 +52,7 @@ def set_sizes(users: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.ceil(drawn).astype(np.int64)
 
 
-def _pairs(users: int, items: int, rng: np.random.Generator) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+def _pairs(users: int, items: int, rng: np.random.Generator) -> Iterator[tuple[Int32s, Int32s]]:
     """Yield owners and items of distinct pairs, some users at a time."""
     ranks = np.arange(1, items + 1, dtype=np.float64)
     popularity = np.where(ranks <= STEEP_FROM, 1 / ranks, STEEP_FROM**0.6 / ranks**1.6)
@@ -62,9 +63,7 @@ def _pairs(users: int, items: int, rng: np.random.Generator) -> Iterator[tuple[N
         yield _distinct(owners, sizes[owners], cumulative, rng)
 
 
-def _distinct(
-    owners: NDArray[np.int64], sizes: NDArray[np.int64], cumulative: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _distinct(owners: Int64s, sizes: Int64s, cumulative: Floats, rng: np.random.Generator) -> tuple[Int32s, Int32s]:
     """Draw until every user holds its number of distinct items; users who have enough drop out."""
     items = cumulative.size
     wanted = np.zeros(int(owners[-1]) + 1, np.int64)
@@ -83,7 +82,7 @@ def _distinct(
     return (pairs // items).astype(np.int32), (pairs % items).astype(np.int32)
 
 
-def _first_distinct(pairs: NDArray[np.int64], items: int, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def _first_distinct(pairs: Int64s, items: int, wanted: Int64s) -> Int64s:
     """Keep each user's first distinct pairs, no more than wanted, in the order drawn."""
     _, first = np.unique(pairs, return_index=True)
     pairs = pairs[np.sort(first)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.store import save_blocks
 
 WORDS = 1_000_000
@@ -16,9 +16,6 @@ SHORTEST, LONGEST = 2, 9
 PHRASE_SHARE = 0.15
 PIECES_IN_DOCUMENT = 40
 TOKENS_AT_ONCE = 1 << 23
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

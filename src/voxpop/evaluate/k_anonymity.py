@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.kernels.bound import gather_distinct
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from voxpop.release import Release
 
 
-def private_user_counts(corpus: "Corpus") -> NDArray[np.int64]:
+def private_user_counts(corpus: "Corpus") -> Int64s:
     """Return how many users hold each item: private, not noisy.
 
     Args:

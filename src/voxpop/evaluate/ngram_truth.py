@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.evaluate.baselines.all_grams import AllGrams
 from voxpop.kernels.bound import gather_distinct
 
@@ -76,16 +76,16 @@ def _all_grams(corpus: "Corpus | AllGrams", max_length: int) -> AllGrams:
     return corpus if isinstance(corpus, AllGrams) else AllGrams.of(corpus, max_length)
 
 
-def _users_by_id(grams: AllGrams, length: int) -> NDArray[np.int64]:
+def _users_by_id(grams: AllGrams, length: int) -> Int64s:
     corpus = grams.corpus
     seen = np.full(grams.size(length), -1, np.int32)
     everyone = np.arange(corpus.user_key.size)
     ids, _ = gather_distinct(grams.ids[length - 1], corpus.user_start, everyone, np.empty(0, np.uint8), seen, 0)
-    counts: NDArray[np.int64] = np.bincount(ids, minlength=seen.size)
+    counts: Int64s = np.bincount(ids, minlength=seen.size)
     return counts
 
 
-def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64]:
+def _named(grams: AllGrams, release: "Release", length: int) -> Int64s:
     """Return the ids of the released grams of a length that somebody holds."""
     corpus = grams.corpus
     place = {word: number for number, word in enumerate(corpus.vocabulary.to_pylist())}
@@ -102,5 +102,5 @@ def _named(grams: AllGrams, release: "Release", length: int) -> NDArray[np.int64
         parts = order[found] if names.size else np.zeros_like(pairs)
         held &= (names[parts] == pairs).all(axis=1) if names.size else False
         ids = parts
-    chosen: NDArray[np.int64] = ids[held, 0]
+    chosen: Int64s = ids[held, 0]
     return chosen

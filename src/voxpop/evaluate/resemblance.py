@@ -2,13 +2,11 @@
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InputError
 from voxpop.evaluate.sequences import SequenceData, private_length_distance
 
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 LONGEST = 50
 
 

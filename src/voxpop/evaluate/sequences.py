@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.errors import InputError
 from voxpop.kernels.patterns import count_containing, count_extensions
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 Pattern = tuple[int, ...]
 SANITY = 0.001
 MOST_CELLS = 1 << 28
@@ -139,7 +137,7 @@ def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
 
 def private_relative_error(
     truth: SequenceData, synthetic: SequenceData, queries: Sequence[Pattern], weight: float = 1.0
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the relative error of each count query, `|Q - Q'| / max(Q, 0.1 % of the sequences)`.
 
     Args:
@@ -153,7 +151,7 @@ def private_relative_error(
     """
     real = private_counts(truth, queries)
     estimated = private_counts(synthetic, queries) * weight
-    errors: NDArray[np.float64] = np.abs(real - estimated) / np.maximum(real, SANITY * truth.size)
+    errors: Floats = np.abs(real - estimated) / np.maximum(real, SANITY * truth.size)
     return errors
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.arrow import text_buffers
 from voxpop.errors import InputError
 from voxpop.hitters.rules import Rules
@@ -15,9 +15,6 @@ from voxpop.kernels.tries import copy_rows, measure_strings, number_rows
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Arrays
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @final
@@ -39,7 +36,7 @@ class Spelling:
     user_start: Int64s
     rows: Int32s | None = None
 
-    def fits(self, rules: Rules) -> NDArray[np.uint8]:
+    def fits(self, rules: Rules) -> Bytes:
         """Return which words may be voted for: neither empty nor too long."""
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         return fitting.view(np.uint8)

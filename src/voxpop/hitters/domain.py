@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Uint32s
 from voxpop.errors import InputError
 from voxpop.hitters.prefix import Prefix, Symbol
 from voxpop.hitters.rules import Rules
@@ -20,7 +20,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MOST_SUMS = 1 << 22
 """Most places of a vector: 16 MB a node a round."""
 
-Sums = NDArray[np.uint32]
+Sums = Uint32s
 
 
 def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:

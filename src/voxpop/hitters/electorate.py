@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.hitters.alphabet import Spelling
 from voxpop.hitters.rules import Rules
 from voxpop.kernels.tries import hold_all, keep_most_frequent
@@ -13,9 +13,6 @@ from voxpop.kernels.tries import hold_all, keep_most_frequent
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
@@ -32,13 +29,13 @@ class Electorate:
         held_start: int64 (users + 1).
     """
 
-    keys: Words
-    twins: Words
+    keys: Uint64s
+    twins: Uint64s
     held: Int32s
     held_start: Int64s
 
     @staticmethod
-    def of(spelling: Spelling, keys: Words, rules: Rules) -> "Electorate":
+    def of(spelling: Spelling, keys: Uint64s, rules: Rules) -> "Electorate":
         """Return the users of a corpus with the words that fit the rules.
 
         Args:
@@ -66,7 +63,7 @@ class Electorate:
             return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch]), np.ones(batch, np.int64)
         return _votes(draws, rules.bars)
 
-    def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[NDArray[np.bool_], Int32s]:
+    def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Bools, Int32s]:
         """Return which of the users hold a word at all, and the word that each of these picks in the round.
 
         Args:
@@ -85,7 +82,7 @@ class Electorate:
         return having, self.held[begin]
 
 
-def _votes(draws: Words, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
+def _votes(draws: Uint64s, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
     """Return who draws below the first bar, and below how many bars each of these draws."""
     asked = votes = np.empty(0, np.int64)
     some = np.arange(len(draws))
@@ -99,13 +96,13 @@ def _votes(draws: Words, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
     return asked, votes[asked]
 
 
-def _below(draws: Words, bar: int) -> NDArray[np.bool_]:
+def _below(draws: Uint64s, bar: int) -> Bools:
     high, low = np.uint64(bar >> 64), np.uint64(bar & (2**64 - 1))
-    below: NDArray[np.bool_] = (draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low))
+    below: Bools = (draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low))
     return below
 
 
-def twins_of(keys: Words) -> Words:
+def twins_of(keys: Uint64s) -> Uint64s:
     """Return for each key how many equal keys come before it.
 
     Args:
@@ -120,7 +117,7 @@ def twins_of(keys: Words) -> Words:
     return twins
 
 
-def _share_of(draws: Words, total: Int64s) -> Int64s:
+def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
     """Return draw * total / 2^64 rounded down, for totals below 2^32: as the client computes it, without overflow."""
     whole = total.astype(np.uint64)
     low = ((draws & _LOW) * whole) >> _HALF

@@ -108,7 +108,7 @@ class HeavyHitters:
         """Choose sampling rate and threshold for a budget: no data needed.
 
         Args:
-            budget: what may be spent.
+            budget: epsilon and delta of all rounds together.
 
         Returns:
             The plan: the numbers that will run, what they guarantee, and how many holders a word needs.
@@ -127,9 +127,9 @@ class HeavyHitters:
         """Plan for the budget and run the protocol on all users of a corpus.
 
         Args:
-            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
-            budget: what may be spent.
-            seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, on this machine.
+            budget: epsilon and delta of all rounds together.
+            seed: makes samples and votes reproducible and the release NOT private, and marks it so; leave it out.
             ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s, Int64s
 from voxpop.hitters.alphabet import Spelling
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.rules import Rules
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @final
@@ -38,8 +35,8 @@ class Round:
     voters: Int64s
     votes: Int32s
     cast: Int64s
-    grown: NDArray[np.bool_]
-    live: NDArray[np.bool_]
+    grown: Bools
+    live: Bools
 
 
 def simulate(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Int64s:
@@ -83,9 +80,9 @@ def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, s
         yield Round(voters, votes, cast, grown, live)
 
 
-def _popular(votes: Int32s, cast: Int64s, shared: Int32s, size: int, theta: int) -> NDArray[np.bool_]:
+def _popular(votes: Int32s, cast: Int64s, shared: Int32s, size: int, theta: int) -> Bools:
     """Say of each word whether its first `size` symbols, the end mark counted, got enough votes."""
     run = np.cumsum(shared < size) - 1  # the first word shares nothing, so runs count from 0
     counts = np.bincount(run[votes], cast, minlength=int(run[-1]) + 1 if run.size else 0)
-    popular: NDArray[np.bool_] = (counts >= theta)[run]
+    popular: Bools = (counts >= theta)[run]
     return popular

@@ -1,4 +1,4 @@
-"""Kernels: arrays in, arrays out, compiled by numba; they import nothing of voxpop but each other's shared parts.
+"""Kernels: arrays in, arrays out, compiled by numba; of voxpop they import `arrays` alone.
 
 | file | holds |
 |---|---|
@@ -19,6 +19,9 @@
 | `pouring.py` | kernels of the baselines |
 | `quotes.py` | the kernel that follows the quotes of a CSV file |
 | `sessions.py` | kernels over drawn sessions |
+| `runs.py` | how many candidates in a row users hold |
 | `shrinking.py` | kernels for noisy counts whose expected values are known roughly |
+| `numbering.py` | a table that gives distinct keys their numbers, by first appearance |
+| `uniform.py` | uniform numbers inside of kernels, by splitmix64 |
 | `_overload_files.py` | machine code of kernels in files that never change |
 """

@@ -9,22 +9,15 @@ longest proper suffix of v's gram.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.uniform import uniform
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
 Back = tuple[Int32s, Floats, Floats]  # neighbour, rest, factor by node
 
 SIGNIFICANT = 16.0  # squared standard deviations of noise up to which a difference is taken for noise
 LEAST_OUTSIDE = 1e-3  # expected mass of symbols without an entry below which they are ruled out; bounds redraws
-
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @jit
@@ -44,6 +37,8 @@ def _entry(node: Any, symbol: Any, starts: Int64s, symbols: Int32s) -> Any:
 def _chance(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Any:
     """Return the chance of a symbol at a node."""
     neighbour, rest, factor = back
+    # P_v(x) is the entry's chance; else rest(v) where that is known; else factor(v) P_neighbour(x), and so on to the
+    # root.
     product = 1.0
     while True:
         entry = _entry(node, symbol, starts, symbols)
@@ -118,6 +113,7 @@ def settle(
         total = 0.0
         for entry in range(starts[node], starts[node + 1]):
             total += counts[entry]
+        # How many symbols have no entry. `mass` is what those with one have together, P(V+) in the text above.
         missing = width - (starts[node + 1] - starts[node])
         mass = 1.0
         rest[node] = 0.0
@@ -126,18 +122,22 @@ def settle(
             mass = 0.0
             for entry in range(starts[node], starts[node + 1]):
                 mass += _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
+            # A rest of -1 sends symbols without an entry to the neighbour, with factor 1: their chance is P(x) itself.
             rest[node] = -1.0 if mass > 0.0 else 0.0
             mass = min(mass, 1.0) if mass > 0.0 else 1.0
         elif missing > 0 and node > 0 and total < totals[node]:
+            # Beside the root: the node's total less S, shared evenly.
             mass = total / totals[node]
             rest[node] = (1.0 - mass) / missing
         for entry in range(starts[node], starts[node + 1]):
+            # A(x) / S times P(V+).
             chances[entry] = counts[entry] / total * mass if total > 0.0 else 0.0
 
 
 @jit
 def _trusted(seen: float, expected: float, noise: float) -> float:
     """Move from what is expected to what was seen as far as it stands out from noise: the nonnegative garrote."""
+    # With s the noise's standard deviation: expected + gap max(0, 1 - 16 s^2 / gap^2) (Breiman, 1995).
     gap = seen - expected
     if gap * gap <= SIGNIFICANT * noise:
         return expected
@@ -164,21 +164,13 @@ def settle_balanced(
     which is shared in proportion to the neighbour's chances. Where the neighbour is the root, which knows little of
     what follows what, every count is trusted. The root keeps one part in `width` for what has no entry there.
 
-    Args:
-        first: the first node to settle; those before are settled.
-        width: number of symbols and the end mark.
-        counts: int64 by entry, noisy, at least 0, with a positive sum at every node but the root.
-        totals: float64 by node, the consistent count of its gram.
-        starts: int64 (nodes + 1).
-        symbols: int32 by entry.
-        chances: float64 by entry, written from `first` on.
-        back: neighbour (int32), rest and factor (float64, written from `first` on) by node.
-        scales: float64 by node, the scale of the noise on its entries.
-        thresholds: float64 by node, which children without an entry did not pass.
+    The arguments are those of `settle`, and two more: `scales`, float64 by node, of the noise on its entries; and
+    `thresholds`, float64 by node, which children without an entry did not pass.
     """
     neighbour, rest, factor = back
     for node in range(first, starts.size - 1):
         held = starts[node + 1] - starts[node]
+        # Laplace noise of scale b has the variance 2 b^2. Beside the root every count is trusted: no noise.
         variance = 2.0 * scales[node] ** 2 if neighbour[node] > 0 else 0.0
         outside = 1.0
         noisy = 0.0
@@ -188,6 +180,7 @@ def settle_balanced(
             chances[entry] = counts[entry]
             if node > 0:
                 expected = _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
+                # 1 - sum of P over the entries: what the neighbour leaves to symbols without one.
                 outside -= expected
                 chances[entry] = max(_trusted(counts[entry], totals[node] * expected, variance), 0.0)
             total += chances[entry]
@@ -196,20 +189,23 @@ def settle_balanced(
         factor[node] = 0.0
         if node == 0:
             left = total / (width - 1)
+            # One part in `width`, shared by the symbols without an entry; `left` makes the entries sum to the other
+            # parts.
             rest[node] = 1.0 / width / max(width - held, 1)
         elif outside > LEAST_OUTSIDE and held < width:
+            # c(v) less the noisy counts carries the noise of all `held` of them. Symbols without an entry did not pass
+            # the threshold, so together they have that many times it at most.
             left = _trusted(totals[node] - noisy, outside * totals[node], held * variance)
             left = min(max(left, 0.0), (width - held) * thresholds[node])
             rest[node] = -1.0
+            # left / (total + left) is their share, and factor P sums to it over them.
             factor[node] = left / max(total + left, 1e-300) / outside
         for entry in range(starts[node], starts[node + 1]):
             chances[entry] /= max(total + left, 1e-300)
 
 
 @jit
-def likeliest(
-    wanted: NDArray[np.bool_], width: int, starts: Int64s, symbols: Int32s, chances: Floats, back: Back
-) -> Floats:
+def likeliest(wanted: Bools, width: int, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Floats:
     """Return the largest chance of any symbol at each wanted node, 0 elsewhere."""
     neighbour, rest, factor = back
     largest = np.zeros(wanted.size, np.float64)
@@ -228,6 +224,7 @@ def likeliest(
                 break
             product *= factor[other]
             other = neighbour[other]
+        # Symbols without an entry anywhere on the way share the last node's rest.
         if product * rest[other] > best:
             for symbol in range(width):
                 best = max(best, _chance(node, symbol, starts, symbols, chances, back))
@@ -235,17 +232,6 @@ def likeliest(
                     break
         largest[node] = best
     return largest
-
-
-@jit
-def _uniform(state: Words) -> Any:
-    """Return a number in [0, 1) and move the generator (splitmix64) on."""
-    state[0] += STEP
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
 
 
 @jit
@@ -265,19 +251,27 @@ def _pick(node: Any, place: Any, starts: Int64s, sums: Floats) -> Any:
 
 @jit
 def _draw(
-    node: Any, width: int, starts: Int64s, symbols: Int32s, sums: Floats, neighbour: Int32s, rest: Floats, state: Words
+    node: Any,
+    width: int,
+    starts: Int64s,
+    symbols: Int32s,
+    sums: Floats,
+    neighbour: Int32s,
+    rest: Floats,
+    state: Uint64s,
 ) -> Any:
     """Draw a symbol at a node, falling back to its neighbours for symbols without an entry."""
     at = node
     for _ in range(100_000):
-        entry = _pick(at, _uniform(state), starts, sums)
+        entry = _pick(at, uniform(state), starts, sums)
         if entry < 0 and rest[at] < 0.0:
             at = neighbour[at]
             continue
         if entry >= 0:
             symbol = symbols[entry]
         else:
-            symbol = np.int32(_uniform(state) * width)
+            # A symbol without an entry: drawn from all, and again where it has one.
+            symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or _entry(at, symbol, starts, symbols) >= 0:
                 continue
         # A draw at `at` becomes one at the node before it where that has no entry for it; else it is drawn again.
@@ -295,7 +289,7 @@ def _draw(
 
 @jit
 def sample_sequences(
-    seeds: Words,
+    seeds: Uint64s,
     most: int,
     width: int,
     tree: tuple[Int64s, Int32s, Int32s, Floats, Int32s, Floats],
@@ -328,7 +322,7 @@ def sample_sequences(
         while size - begin < most:
             entry = np.int64(-1)
             if opened >= 0:
-                entry = _pick(opened, _uniform(state), first_starts, first_sums)
+                entry = _pick(opened, uniform(state), first_starts, first_sums)
             if entry >= 0:
                 symbol = first_symbols[entry]
             else:

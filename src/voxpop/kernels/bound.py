@@ -1,18 +1,14 @@
 """Kernels that bound what one user contributes: distinct items first, then at most `limit` of them."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 @jit
 def gather_distinct(
-    tokens: Int32s, user_start: Int64s, users: Int64s, candidates: NDArray[np.uint8], seen: Int32s, stamp: int
+    tokens: Int32s, user_start: Int64s, users: Int64s, candidates: Bytes, seen: Int32s, stamp: int
 ) -> tuple[Int32s, Int64s]:
     """List the distinct candidate items of each user, in order of first appearance.
 
@@ -51,7 +47,7 @@ def gather_distinct(
 
 
 @jit
-def pairs_over_limit(items: Int32s, starts: Int64s, keys: Words, limit: int) -> tuple[Words, Words]:
+def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -> tuple[Uint64s, Uint64s]:
     """List (user key, item) for every item of the users who hold more than `limit`, in order."""
     total = 0
     for j in range(starts.size - 1):
@@ -71,7 +67,7 @@ def pairs_over_limit(items: Int32s, starts: Int64s, keys: Words, limit: int) -> 
 
 
 @jit
-def _smallest(values: Words, rank: int) -> np.uint64:
+def _smallest(values: Uint64s, rank: int) -> np.uint64:
     """Return the value of the given rank (0 is the smallest), reordering the values: Hoare's selection."""
     low, high = 0, values.size - 1
     while low < high:
@@ -97,7 +93,7 @@ def _smallest(values: Words, rank: int) -> np.uint64:
 
 
 @jit
-def keep_smallest(items: Int32s, starts: Int64s, priorities: Words, limit: int) -> int:
+def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
     """Keep the `limit` items of smallest priority of every user who holds more, in place and in order.
 
     Args:

@@ -3,20 +3,9 @@
 Symbols are 0 to width - 2; `width - 1` is the end mark in what follows, and in contexts what lies before a beginning.
 """
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
-
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
+from voxpop.kernels.uniform import uniform
 
 
 @jit
@@ -37,19 +26,8 @@ def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> N
 
 
 @jit
-def _uniform(state: Words) -> Any:
-    """Return a number in [0, 1) and move the generator (splitmix64) on."""
-    state[0] += STEP
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
-
-
-@jit
 def draw_chains(
-    seeds: Words, most: int, width: int, contexts: int, sums: NDArray[np.float64], symbols_out: Int32s, sizes: Int64s
+    seeds: Uint64s, most: int, width: int, contexts: int, sums: Floats, symbols_out: Int32s, sizes: Int64s
 ) -> int:
     """Draw sequences from a chain.
 
@@ -72,7 +50,7 @@ def draw_chains(
         begin = size
         while size - begin < most:
             row = context * width
-            place = _uniform(state)
+            place = uniform(state)
             symbol = 0
             while symbol < width - 1 and sums[row + symbol] <= place:
                 symbol += 1

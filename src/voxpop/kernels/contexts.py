@@ -7,20 +7,11 @@ context of length d is the d symbols before it. What lies before a sequence's fi
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
-
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-HIGH = np.uint64(32)
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
+from voxpop.kernels.numbering import FIRST_SLOTS, slot_of, slots_for, stretched
+from voxpop.kernels.uniform import uniform
 
 
 @jit
@@ -44,16 +35,6 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
 
 
 @jit
-def _slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
-    """Return the slot that holds a key, or the empty one where it belongs."""
-    mask = slots.size - 1
-    slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
-    while slots[slot] >= 0 and keys[slots[slot]] != key:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@jit
 def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s, Int64s]:
     """Count (node, symbol) over all steps with a node.
 
@@ -65,27 +46,19 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
     Returns:
         keys (node * width + symbol), by first appearance, and counts.
     """
-    size = 1 << 12
-    slots = np.full(size, -1, np.int32)
-    keys = np.empty(size // 2, np.int64)
-    counts = np.empty(size // 2, np.int64)
+    keys, counts = np.zeros(FIRST_SLOTS // 2, np.int64), np.zeros(FIRST_SLOTS // 2, np.int64)
+    slots = slots_for(keys, 0, FIRST_SLOTS)
     found = 0
     for position in range(nodes.size):
         if nodes[position] < 0:
             continue
-        if 2 * found >= size:
-            size *= 4
-            slots = np.full(size, -1, np.int32)
-            keys = np.concatenate((keys, np.empty(size // 2 - keys.size, np.int64)))
-            counts = np.concatenate((counts, np.empty(size // 2 - counts.size, np.int64)))
-            for pair in range(found):
-                slots[_slot_of(keys[pair], keys, slots)] = pair
+        if found == keys.size:
+            keys, counts = stretched(keys, 4 * found), stretched(counts, 4 * found)
+            slots = slots_for(keys, found, 8 * found)
         key = np.int64(nodes[position]) * width + symbols[position]
-        slot = _slot_of(key, keys, slots)
+        slot = slot_of(key, keys, slots)
         if slots[slot] < 0:
-            slots[slot] = found
-            keys[found] = key
-            counts[found] = 0
+            slots[slot], keys[found] = found, key
             found += 1
         counts[slots[slot]] += 1
     return keys[:found], counts[:found]
@@ -109,16 +82,14 @@ def lengthen_contexts(
     size = 16
     while size < 2 * keys.size:
         size *= 2
-    slots = np.full(size, -1, np.int32)
-    for number in range(keys.size):
-        slots[_slot_of(keys[number], keys, slots)] = number
+    slots = slots_for(keys, keys.size, size)
     for position in range(nodes.size):
         node = nodes[position]
         if node < 0:
             continue
         place = position - 1 - depth
         before = symbols[place] if place >= 0 else width - 1
-        slot = _slot_of(np.int64(node) * width + before, keys, slots)
+        slot = slot_of(np.int64(node) * width + before, keys, slots)
         nodes[position] = longer[slots[slot]] if slots[slot] >= 0 else others[node]
 
 
@@ -144,9 +115,7 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
 
 
 @jit
-def nodes_of(
-    rows: Int32s, lengths: Int64s, begun: NDArray[np.bool_], width: int, tree: tuple[Int32s, Int32s]
-) -> Int32s:
+def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tuple[Int32s, Int32s]) -> Int32s:
     """Return the node of each history.
 
     Args:
@@ -167,19 +136,8 @@ def nodes_of(
 
 
 @jit
-def _uniform(state: Words) -> Any:
-    """Return a number in [0, 1) and move the generator (splitmix64) on."""
-    state[0] += STEP
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
-    mixed = mixed ^ (mixed >> np.uint64(31))
-    return np.float64(mixed >> np.uint64(11)) * 2.0**-53
-
-
-@jit
 def draw_contexts(
-    seeds: Words, most: int, width: int, sums: Floats, tree: tuple[Int32s, Int32s], symbols_out: Int32s, sizes: Int64s
+    seeds: Uint64s, most: int, width: int, sums: Floats, tree: tuple[Int32s, Int32s], symbols_out: Int32s, sizes: Int64s
 ) -> int:
     """Draw whole sequences, without end marks.
 
@@ -202,7 +160,7 @@ def draw_contexts(
         begin = size
         while size - begin < most:
             row = np.int64(_node_of(symbols_out, begin, size, True, width, child, others)) * width
-            place = _uniform(state)
+            place = uniform(state)
             low, high = 0, width - 1
             while low < high:
                 middle = (low + high) // 2

@@ -1,28 +1,10 @@
 """Kernels that lay documents out user by user and give ids their final names."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-
-
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-HIGH = np.uint64(32)
-
-
-@jit
-def _slot_of(value: Any, distinct: Int64s, slots: Int32s) -> Any:
-    """Return the slot that holds a value, or the empty one where it belongs."""
-    mask = slots.size - 1
-    slot = np.int64((np.uint64(value) * SPREAD) >> HIGH) & mask
-    while slots[slot] >= 0 and distinct[slots[slot]] != value:
-        slot = (slot + 1) & mask
-    return slot
+from voxpop.kernels.numbering import FIRST_SLOTS, slot_of, slots_for, stretched
 
 
 @jit
@@ -44,32 +26,22 @@ def number_values(values: Int64s, codes: Int32s) -> Int64s:
     Returns:
         The distinct values, by number.
     """
-    size = 1 << 12
-    slots = np.full(size, -1, np.int32)
-    distinct = np.empty(size // 2, np.int64)
-    count = 0
+    distinct = np.zeros(FIRST_SLOTS // 2, np.int64)
+    slots = slots_for(distinct, 0, FIRST_SLOTS)
+    found = 0
     for row in range(values.size):
-        value = values[row]
-        if row > 0 and value == values[row - 1]:
+        if row > 0 and values[row] == values[row - 1]:
             codes[row] = codes[row - 1]
             continue
-        if 2 * count >= size:
-            size *= 4
-            slots = np.full(size, -1, np.int32)
-            longer = np.empty(size // 2, np.int64)
-            for code in range(count):
-                longer[code] = distinct[code]
-            distinct = longer
-            for code in range(count):
-                slot = _slot_of(distinct[code], distinct, slots)
-                slots[slot] = code
-        slot = _slot_of(value, distinct, slots)
+        if found == distinct.size:
+            distinct = stretched(distinct, 4 * found)
+            slots = slots_for(distinct, found, 8 * found)
+        slot = slot_of(values[row], distinct, slots)
         if slots[slot] < 0:
-            slots[slot] = count
-            distinct[count] = value
-            count += 1
+            slots[slot], distinct[found] = found, values[row]
+            found += 1
         codes[row] = slots[slot]
-    return distinct[:count]
+    return distinct[:found]
 
 
 @jit
@@ -134,7 +106,7 @@ def lay_documents(codes: Int32s, list_start: Int64s, target: Int32s, ends: Int64
 
 
 @jit
-def mark_used(ids: Int32s, used: NDArray[np.uint8]) -> None:
+def mark_used(ids: Int32s, used: Bytes) -> None:
     """Set `used[id]` for every id that occurs."""
     for position in range(ids.size):
         if ids[position] >= 0:

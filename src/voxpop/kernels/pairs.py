@@ -7,12 +7,9 @@ Ids are written in place, so nothing grows but the list of distinct pairs.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(64)

@@ -4,12 +4,9 @@ Sequences lie one behind the other: `symbols[starts[j]:starts[j + 1]]`, without 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @jit

@@ -1,17 +1,11 @@
 """Kernels for pools: the undecided items of every user, user after user."""
 
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 @jit
-def keep_undecided(items: Int32s, starts: Int64s, keys: Words, undecided: NDArray[np.uint8]) -> tuple[int, int]:
+def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, undecided: Bytes) -> tuple[int, int]:
     """Forget decided items, and users without any others, in place and in order.
 
     Args:

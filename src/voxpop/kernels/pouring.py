@@ -1,12 +1,9 @@
 """Kernels of the baselines: how often a user holds each item, and weight poured item after item."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @jit

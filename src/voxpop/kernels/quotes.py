@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s
 from voxpop.kernels._jit import jit
 
 QUOTE, NEWLINE, RETURN = np.uint8(34), np.uint8(10), np.uint8(13)
@@ -14,7 +14,7 @@ MODE, ROW, OPENED = 0, 1, 2
 
 
 @jit
-def follow_quotes(data: NDArray[np.uint8], delimiter: Any, state: NDArray[np.int64]) -> Any:
+def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
     """Go on through a file, and say whether every quoted field ends where it closes.
 
     Args:

@@ -4,18 +4,11 @@ Symbols are 0 to end - 1, and `end` behind each sequence. `nodes` holds, for eac
 there, or -1. Sequences lie one behind the other: as no node's gram holds `end`, a gram never runs into the next one.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-HIGH = np.uint64(32)
+from voxpop.kernels.numbering import FIRST_SLOTS, slot_of, slots_for, stretched
 
 
 @jit
@@ -93,16 +86,6 @@ def open_root(symbols: Int32s, end: int, nodes: Int32s) -> None:
 
 
 @jit
-def _slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
-    """Return the slot that holds a key, or the empty one where it belongs."""
-    mask = slots.size - 1
-    slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
-    while slots[slot] >= 0 and keys[slots[slot]] != key:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@jit
 def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tuple[Int64s, Int64s]:
     """Count (node, next symbol) over all positions with a node, and number the pairs by first appearance.
 
@@ -115,27 +98,19 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
     Returns:
         keys (node * width + symbol) and counts, by pair.
     """
-    size = 1 << 12
-    slots = np.full(size, -1, np.int32)
-    keys = np.empty(size // 2, np.int64)
-    counts = np.empty(size // 2, np.int64)
+    keys, counts = np.zeros(FIRST_SLOTS // 2, np.int64), np.zeros(FIRST_SLOTS // 2, np.int64)
+    slots = slots_for(keys, 0, FIRST_SLOTS)
     found = 0
     for position in range(nodes.size):
         if nodes[position] < 0:
             continue
+        if found == keys.size:
+            keys, counts = stretched(keys, 4 * found), stretched(counts, 4 * found)
+            slots = slots_for(keys, found, 8 * found)
         key = np.int64(nodes[position]) * width + symbols[position + depth]
-        if 2 * found >= size:
-            size *= 4
-            slots = np.full(size, -1, np.int32)
-            keys = np.concatenate((keys, np.empty(size // 2 - keys.size, np.int64)))
-            counts = np.concatenate((counts, np.empty(size // 2 - counts.size, np.int64)))
-            for pair in range(found):
-                slots[_slot_of(keys[pair], keys, slots)] = pair
-        slot = _slot_of(key, keys, slots)
+        slot = slot_of(key, keys, slots)
         if slots[slot] < 0:
-            slots[slot] = found
-            keys[found] = key
-            counts[found] = 0
+            slots[slot], keys[found] = found, key
             found += 1
         counts[slots[slot]] += 1
         nodes[position] = slots[slot]

@@ -7,12 +7,9 @@ each of some cells, whose weights are fitted to all counts together: nonparametr
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.kernels._jit import jit
-
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 NARROW = 1e-3
 LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good
@@ -138,16 +135,9 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
 def draw_counts(
     noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, uniforms: Floats
 ) -> Floats:
-    """Draw what each count may have been; see `mean_counts`.
+    """Draw what each count may have been: from the distribution whose mean `mean_counts` gives, of the same arguments.
 
-    Args:
-        noisy: float64 by bin.
-        expected: float64 by bin, above 0.
-        scale: float64 by bin.
-        edges: float64 (cells + 1).
-        weights: float64 (strata, cells).
-        stratum: int64 by bin.
-        uniforms: float64 (bins, 2), in [0, 1).
+    Two uniform numbers by bin, float64 (bins, 2) in [0, 1): one draws the cell of its ratio, one the place within it.
 
     Returns:
         float64 by bin, at least 0.

@@ -5,12 +5,9 @@ first symbol, -1 where there is none (or for single symbols).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @jit
@@ -55,9 +52,7 @@ def join_grams(
 
 
 @jit
-def take_sequences(
-    prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int32s, closed: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int32s, closed: Bools) -> Bools:
     """Take grams as sequences, longest first, and what they consist of out of the counts.
 
     A gram that occurs m times is taken m times if every shorter gram in it is left at least m times for each of its

@@ -1,13 +1,9 @@
 """Kernels that lay out what users may vote for, and what words have in common."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.kernels._jit import jit
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 CONTINUES = 0x80  # the two high bits of a byte inside a UTF-8 character are 10
 
@@ -48,7 +44,7 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
 
 
 @jit
-def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: NDArray[np.int32]) -> None:
+def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: Int32s) -> None:
     """Write each document into a row of its own, which holds -1 beyond its end."""
     for row in range(starts.size):
         for place in range(sizes[row]):
@@ -56,7 +52,7 @@ def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: NDArray[np.in
 
 
 @jit
-def number_rows(rows: NDArray[np.int32], order: Int64s, numbers: Int32s, shared: Int32s) -> int:
+def number_rows(rows: Int32s, order: Int64s, numbers: Int32s, shared: Int32s) -> int:
     """Number distinct rows in the order given, and measure what each shares with the one before.
 
     Args:

@@ -4,12 +4,13 @@ A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Wei
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
+REACH_BITS = 20
+"""A reach is a whole number of 2^-20: exact in integers and in doubles."""
+ONE_REACH = 2**REACH_BITS
 
 
 @jit
@@ -41,6 +42,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
+        # Water filling. The items of the smallest gaps are full first; those still open share what is left evenly.
         ordered = np.sort(gaps)
         left = unit
         level = 0
@@ -55,27 +57,59 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
 
 @jit
-def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int) -> None:
-    """Move a user's items towards `cutoff` by an l2 distance of one `unit` (DPSU, Algorithm 7).
+def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s, reaches: Int64s) -> None:
+    """Add to every item of a user the part of `shares[n]` that the user's own reach is of 1, rounded down.
 
-    Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
-    step is within 8 * 2^-53 + sqrt(size) / unit of the exact one in l2, in units of weight.
+    Args:
+        histogram: int64 (vocabulary), changed in place.
+        items: int32, the items of all users.
+        starts: int64 (users + 1).
+        shares: int64 (limit + 1), units that each item gets by the size of the set at reach 1, at most 2^40.
+        reaches: int64 (users), in 2^-20, below 2^23.
     """
     for j in range(starts.size - 1):
+        share = (shares[starts[j + 1] - starts[j]] * reaches[j]) >> REACH_BITS
+        for position in range(starts[j], starts[j + 1]):
+            histogram[items[position]] += share
+
+
+@jit
+def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, reaches: Int64s) -> None:
+    """Move a user's items towards `cutoff` by an l2 distance of the user's reach (DPSU, Algorithm 7, for reach 1).
+
+    Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
+    step is within 8 * 2^-53 * reach + sqrt(size) / unit of the exact one in l2, in units of weight. A reach is exact in
+    a double, so the two roundings that dividing by it may add are those of one quotient; docs/privacy/set-union.md
+    counts them. A reach of 0 leaves everything as it is.
+
+    Args:
+        histogram: int64 (vocabulary), changed in place.
+        items: int32, the items of all users.
+        starts: int64 (users + 1).
+        cutoff: in units.
+        unit: units in a weight of 1.
+        reaches: int64, in 2^-20: one for each user, or a single one for all.
+    """
+    for j in range(starts.size - 1):
+        steps = reaches[j] if reaches.size > 1 else reaches[0]
+        if steps <= 0:
+            continue
         begin = starts[j]
         size = starts[j + 1] - begin
         total = 0.0
         lost = 0.0
         for offset in range(size):
+            # Squares of gaps, in units of weight; `lost` is what rounding took, given back (Kahan, 1965).
             gap = (cutoff - histogram[items[begin + offset]]) / unit
             term = gap * gap - lost
             raised = total + term
             lost = (raised - total) - term
             total = raised
-        length = np.sqrt(total)
+        length = np.sqrt(total) / (steps / ONE_REACH)
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoff - histogram[item]
+            # A step of length 1 along the gaps; who is nearer than that goes all the way.
             if length > 1.0:
                 histogram[item] += min(np.int64(gap / length), gap)
             else:

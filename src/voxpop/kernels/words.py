@@ -14,14 +14,10 @@ the number of words, `counts[1]` that of slow documents.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.kernels._jit import jit
 
-Bytes = NDArray[np.uint8]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Whole = Any  # a Python int without the JIT, an int64 with it
 
 DONE, GROW, MISSING_PAGE = 0, 1, 2
@@ -50,7 +46,7 @@ def _mixed(value: np.uint64) -> np.uint64:
 
 
 @jit
-def _hashed(arena: Words, begin: int, end: int) -> np.uint64:
+def _hashed(arena: Uint64s, begin: int, end: int) -> np.uint64:
     """Return the hash of a word of the arena."""
     value = HASH_SEED
     for place in range(begin, end):
@@ -59,7 +55,7 @@ def _hashed(arena: Words, begin: int, end: int) -> np.uint64:
 
 
 @jit
-def _equal(arena: Words, first: int, second: int, size: int) -> bool:
+def _equal(arena: Uint64s, first: int, second: int, size: int) -> bool:
     """Tell whether two words of the arena, of `size` eights of bytes, are the same."""
     for offset in range(size):
         if arena[first + offset] != arena[second + offset]:
@@ -68,7 +64,7 @@ def _equal(arena: Words, first: int, second: int, size: int) -> bool:
 
 
 @jit
-def _intern(arena: Words, tail: int, slots: Words, word_start: Int64s, counts: Int64s) -> Whole:
+def _intern(arena: Uint64s, tail: int, slots: Uint64s, word_start: Int64s, counts: Int64s) -> Whole:
     """Return the id of the word between the end of the last word and `tail`; keep it only if it is new."""
     words = counts[0]
     end = word_start[words]
@@ -97,7 +93,7 @@ def _intern(arena: Words, tail: int, slots: Words, word_start: Int64s, counts: I
 
 
 @jit
-def refill(arena: Words, word_start: Int64s, words: int, slots: Words) -> None:
+def refill(arena: Uint64s, word_start: Int64s, words: int, slots: Uint64s) -> None:
     """Fill empty slots with all words."""
     mask = np.uint64(slots.size // 2 - 1)
     for word in range(words):
@@ -111,7 +107,7 @@ def refill(arena: Words, word_start: Int64s, words: int, slots: Words) -> None:
 
 
 @jit
-def unpack(arena: Words, word_start: Int64s, words: int, data: Bytes, starts: Int64s) -> None:
+def unpack(arena: Uint64s, word_start: Int64s, words: int, data: Bytes, starts: Int64s) -> None:
     """Write the words without their filling: their bytes, and where each begins (one more)."""
     out = 0
     for word in range(words):
@@ -177,7 +173,7 @@ def _url_head(data: Bytes, position: Whole, stop: Whole, heads: tuple[Bytes, Byt
 
 @jit
 def _url_width(
-    data: Bytes, position: Whole, stop: Whole, table: NDArray[np.uint32], heads: tuple[Bytes, Bytes, Bytes]
+    data: Bytes, position: Whole, stop: Whole, table: Uint32s, heads: tuple[Bytes, Bytes, Bytes]
 ) -> tuple[Whole, Whole]:
     """Return the bytes of a URL at a position, 1 where there is none, negative where it is slow; and a missing page."""
     width = _url_head(data, position, stop, heads)
@@ -207,12 +203,12 @@ def cut_words(
     starts: Int64s,
     first: int,
     letters: Bytes,
-    table: NDArray[np.uint32],
+    table: Uint32s,
     heads: tuple[Bytes, Bytes, Bytes],
     normal: bool,
-    slots: Words,
+    slots: Uint64s,
     word_start: Int64s,
-    arena: Words,
+    arena: Uint64s,
     counts: Int64s,
     ids: Int32s,
     ends: Int64s,
@@ -322,7 +318,7 @@ def cut_words(
 
 
 @jit
-def hash_strings(data: Bytes, starts: Int64s) -> Words:
+def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
     """Return a fixed 64-bit hash of each string's bytes: FNV-1a, mixed."""
     hashed = np.empty(starts.size - 1, np.uint64)
     for row in range(starts.size - 1):

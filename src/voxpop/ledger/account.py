@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any, final
 
@@ -153,7 +154,7 @@ class LedgerAccount:
             f"{WAYS[caps.name]}: {PARTS[name]} at {100 * part:.4g} %"
             for caps in accounts_of(budget)
             for name, part in caps.used(every).items()
-            if part > 1
+            if 1 < part < inf  # a release without that kind of noise fits under no such sum
         ]
         said = "; ".join(parts)
         return f"{head}, and with what was spent before it is too much, however it is added up ({said}). {tail}"

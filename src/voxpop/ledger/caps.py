@@ -22,12 +22,11 @@ from typing import final
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.slack import MOST_PASSES, walk_slack
 
 MOST_ENTRIES = 1024
 NOVEL_SHARE = Fraction(9, 10)
 """Part of an account's delta that pays for novel items; the rest pays for noise, which hardly needs more."""
-MOST_LENGTHS = 32
 WAYS = {
     "plain": "epsilons and deltas added up",
     "gaussian": "Gaussian noise added up exactly",
@@ -121,7 +120,7 @@ def _square(epsilon: float, novel: float, delta: float) -> Fraction:
     """Return the largest mu^2 at which a chance of novel items and noise stay within delta, rounded down."""
     from voxpop.privacy.gaussian import delta as gaussian_delta
 
-    room = delta * (1 - 1e-12) - MOST_ENTRIES * walk_slack(epsilon, MOST_LENGTHS)
+    room = delta * (1 - 1e-12) - MOST_ENTRIES * walk_slack(epsilon, MOST_PASSES)
     low, high = 0.0, 1e3
     for _ in range(200):
         middle = (low + high) / 2

@@ -14,6 +14,9 @@
 | `thresholds.py` | thresholds from noisy votes |
 | `later.py` | the rounds of lengths after the first |
 | `lengths.py` | what each length of an extraction gets, and what it ran with |
+| `spending.py` | what each pass may cost, from one budget or from every user's own |
+| `prevote.py` | a wide vote before the vote |
+| `sweep.py` | what came close is voted on once more |
 | `threshold_vote.py` | from a vote to released grams |
 """
 

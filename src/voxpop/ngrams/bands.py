@@ -1,6 +1,7 @@
 """Candidates in bands of likelihood: those with about the same forecast stand together. All of it is public."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,17 @@ Int64s = NDArray[np.int64]
 MOST_BANDS = 12
 FEWEST = 64
 """No band begins where fewer candidates than that are left."""
+
+
+class Grouped(Protocol):
+    """A public way to part candidates."""
+
+    @property
+    def sizes(self) -> Int64s:
+        """How many candidates each band holds."""
+
+    def of_names(self, names: Int64s) -> Int64s:
+        """Return the band of each candidate, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ list all compare with it, so they cannot disagree.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,17 @@ MOST_GROUPS = (2**63 - 1) // (MOST_ESTIMATE + 2)
 """A little below 2^27."""
 NOTHING = MOST_ESTIMATE + 1
 """A need that no partner meets."""
+
+
+class Numbered(Protocol):
+    """A public set of candidates: each has one number and one name."""
+
+    @property
+    def count(self) -> int:
+        """How many there are, exactly."""
+
+    def names(self, numbers: Int64s) -> Int64s:
+        """Return the names of candidates by number, from 0 to count - 1."""
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,17 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
     ]
     if plan.get("thresholds") == "votes":
         lines.append("thresholds may come out lower once votes are in, and then fewer users are enough")
-    if plan["budgets"] == "auto":
+    if plan.get("spending") == "individual":
+        lines += [
+            "every user pays from a budget of its own, only at lengths where it holds a candidate; sigma is that of a",
+            "user who pays the price; in the end what came close is voted on with what each user has left",
+        ]
+    elif plan["budgets"] == "auto":
         lines.append("later lengths get more or less of the budget by what was released; the guarantee is fixed")
     if plan["ran"]:
-        lines += ["", "What ran", *table(_ran(plan["ran"]))]
+        lines += ["", "What ran", *table(_ran(plan["ran"], plan.get("swept") or {}))]
+    if plan.get("swept"):
+        lines.append(_swept(plan["swept"]))
     return "\n".join(lines)
 
 
@@ -57,13 +64,24 @@ def _planned(lengths: Sequence[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
-def _ran(runs: Sequence[dict[str, Any]]) -> list[list[str]]:
-    rows = [["length", "sigma", "measured with", "candidates", "threshold"]]
-    for each in runs:
+def _ran(runs: Sequence[dict[str, Any]], swept: dict[str, Any]) -> list[list[str]]:
+    rows = [["length", "sigma", "measured with", "wide vote", "candidates", "threshold", "spurious"]]
+    more = [0.0, *swept.get("spurious", ()), *[0.0] * len(runs)]
+    for each, further in zip(runs, more, strict=False):
         candidates = "-" if each["candidates"] is None else f"{each['candidates']:,}"
-        numbers = [f"{each['sigma']:.5g}", _number(each["measurement_sigma"]), candidates, f"{each['threshold']:.5g}"]
+        looks = [_number(each["measurement_sigma"]), _number(each.get("prevote_sigma"))]
+        spurious = "-" if each.get("spurious") is None else f"{each['spurious'] + further:.3g}"
+        numbers = [f"{each['sigma']:.5g}", *looks, candidates, f"{each['threshold']:.5g}", spurious]
         rows.append([str(each["length"]), *numbers])
     return rows
+
+
+def _swept(swept: dict[str, Any]) -> str:
+    """Say what the last vote came to."""
+    return (
+        f"of {swept['candidates']:,} that came close {sum(swept['released']):,} were released by a last vote, "
+        f"with sigma {swept['sigma']:.5g}"
+    )
 
 
 def _number(value: float | None) -> str:

@@ -21,7 +21,9 @@ MOST_WEIGHT = 2.0**29
 """Thresholds and cutoffs below it fit every grid; it takes as many users."""
 
 
-def later_setting(ngrams: "NGrams", length: int, square: float, released: int, candidates: int) -> RuleSetting:
+def later_setting(
+    ngrams: "NGrams", length: int, square: float, released: int, candidates: int, reach: int = 1
+) -> RuleSetting:
     """Return the grid of a length after the first: the finest that fits the noise that it asks for itself.
 
     A coarse grid is paid for by more noise, noise by a higher threshold and cutoff, and these may need a coarser grid
@@ -33,12 +35,13 @@ def later_setting(ngrams: "NGrams", length: int, square: float, released: int, c
         square: the mu^2 that may be spent.
         released: grams of the length before.
         candidates: most there can be; fewer have a lower threshold.
+        reach: the most by which one user may move the weights.
 
     Raises:
         BudgetError: where no grid fits, or nobody could reach the threshold.
     """
     weighting_rule, limit = WEIGHTING_RULES[ngrams.weighting], ngrams.limits[length - 1]
-    setting, sigma = RuleSetting(limit, NORM, weighting_rule.bits(1.0)), square**-0.5
+    setting, sigma = RuleSetting(limit, NORM, weighting_rule.bits(1.0), reach=reach), square**-0.5
     while sigma <= MOST_WEIGHT:
         sigma = noise_for(square, weighting_rule.sensitivity(setting))
         top = threshold_for(ngrams.eta, sigma, released, candidates) + ngrams.alpha * sigma
@@ -47,7 +50,7 @@ def later_setting(ngrams: "NGrams", length: int, square: float, released: int, c
         bits = weighting_rule.bits(top + 1.0)
         if bits >= setting.bits:
             return setting
-        setting = RuleSetting(limit, NORM, bits)
+        setting = RuleSetting(limit, NORM, bits, reach=reach)
     raise BudgetError(
         f"length {length} would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase "
         "could be released. Use fewer lengths, other budgets, a lower limit or `alpha`, or more epsilon."

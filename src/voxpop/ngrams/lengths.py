@@ -41,6 +41,7 @@ class LengthRun:
             released.
         spurious: how many released grams are expected to be held by nobody, at most; None at length 1, where none is.
         bands: (candidates, threshold or None where none was released, released) of each band of likelihood.
+        prevote_sigma: standard deviation of the noise of the wide vote before, or None where there was none.
     """
 
     length: int
@@ -50,6 +51,7 @@ class LengthRun:
     threshold: float
     spurious: float | None = None
     bands: tuple[tuple[int, float | None, int], ...] = ()
+    prevote_sigma: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
@@ -57,6 +59,7 @@ class LengthRun:
             "length": self.length,
             "sigma": self.sigma,
             "measurement_sigma": self.measurement_sigma,
+            "prevote_sigma": self.prevote_sigma,
             "candidates": self.candidates,
             "threshold": self.threshold,
             "spurious": self.spurious,
@@ -64,4 +67,31 @@ class LengthRun:
                 {"candidates": candidates, "threshold": threshold, "released": released}
                 for candidates, threshold, released in self.bands
             ],
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SweepRun:
+    """What the last vote ran with, on what came close at any length.
+
+    Attributes:
+        sigma: standard deviation of the noise.
+        candidates: how many grams were voted on.
+        released: how many more grams came out, by length from 2 on.
+        spurious: how many of them are expected to be held by nobody, at most, by length from 2 on.
+    """
+
+    sigma: float
+    candidates: int
+    released: tuple[int, ...]
+    spurious: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers, ready for JSON."""
+        return {
+            "sigma": self.sigma,
+            "candidates": self.candidates,
+            "released": list(self.released),
+            "spurious": list(self.spurious),
         }

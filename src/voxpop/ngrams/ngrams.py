@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 LONGEST = 32
 LARGEST_LIMIT = 10**7
 MOST_VALUE = 1e6
+OF_INDIVIDUAL: dict[str, object] = {
+    "guide": True,
+    "pruning": "both",
+    "budgets": "auto",
+    "values": None,
+    "thresholds": "votes",
+}
+"""What individual spending is proved and measured with."""
+SIDE_VOTES = 5
+"""Under individual spending: four wide votes at most, and the last one."""
 
 
 @final
@@ -52,6 +62,12 @@ class NGrams:
         thresholds: "votes" gives likely candidates a lower threshold than unlikely ones, by how the vote of their
             length came out; "published" gives all the same, by the number of candidates.
         measurement: guided only: share of a length's budget that its forecast costs.
+        spending: "individual" gives every user a budget of its own, which it spends only at lengths where it holds a
+            candidate, and what is left in a last vote on what came close (docs/privacy/individual.md); "shared" charges
+            every length to all. Individual spending asks for the defaults of `guide`, `pruning`, `budgets`, `values`
+            and `thresholds`, and is the default with them; "shared" is where one of these differs.
+        prevote: individual only: ask, with little of the budget, about what the forecast pruned at lengths 2 to 5. It
+            takes memory for every pair of released words that somebody wrote; False leaves it out.
 
     Raises:
         InputError: for a field out of range.
@@ -79,6 +95,8 @@ class NGrams:
     alpha: float = 5.0
     thresholds: Literal["votes", "published"] = "votes"
     measurement: float = 0.02
+    spending: Literal["individual", "shared"] | None = None
+    prevote: bool = True
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
@@ -89,17 +107,27 @@ class NGrams:
         check_within("eta", self.eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
         check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
         check_within("measurement", self.measurement, 1e-6, 0.5, "what a forecast may cost; 0.02 is usual")
-        if not isinstance(self.guide, bool):
-            raise InputError(f"`guide` must be True or False, got {self.guide!r}.")
+        for name in ("guide", "prevote"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"`{name}` must be True or False, got {getattr(self, name)!r}.")
         check_choice("pruning", self.pruning, ("both", "single"))
         check_choice("thresholds", self.thresholds, ("votes", "published"))
         check_choice("accounting", self.accounting, ("joint", "published"))
+        if self.spending is None:
+            object.__setattr__(self, "spending", "shared" if _not_individual(self) else "individual")
+        check_choice("spending", self.spending, ("individual", "shared"))
+        _check_spending(self)
         _check_weighting(self.weighting)
 
     @property
     def limits(self) -> tuple[int, ...]:
         """The limit of each length."""
         return (self.limit,) * self.max_length if isinstance(self.limit, int) else tuple(self.limit)
+
+    @property
+    def passes(self) -> int:
+        """The most votes that there may be."""
+        return self.max_length + (SIDE_VOTES if self.spending == "individual" else 0)
 
     @property
     def shares(self) -> Budgets:
@@ -158,7 +186,25 @@ class NGrams:
             "alpha": self.alpha,
             "thresholds": self.thresholds,
             "measurement": self.measurement,
+            "spending": self.spending,
+            "prevote": self.prevote and self.spending == "individual",
         }
+
+
+def _check_spending(ngrams: NGrams) -> None:
+    """Refuse what has no proof, or no meaning, where users pay for themselves."""
+    different = _not_individual(ngrams)
+    if ngrams.spending == "individual" and different:
+        name = different[0]
+        raise InputError(
+            f'spending="individual" asks for {name}={OF_INDIVIDUAL[name]!r}, got {getattr(ngrams, name)!r}. Leave '
+            f'`{name}` out, or use spending="shared".'
+        )
+
+
+def _not_individual(ngrams: NGrams) -> list[str]:
+    """Return the fields with which users cannot pay for themselves."""
+    return [name for name, value in OF_INDIVIDUAL.items() if getattr(ngrams, name) != value]
 
 
 def _check_weighting(weighting: object) -> None:

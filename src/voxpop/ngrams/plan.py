@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
-from voxpop.ngrams.lengths import LengthPlan, LengthRun
+from voxpop.ngrams.lengths import LengthPlan, LengthRun, SweepRun
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import walk_slack
@@ -39,6 +39,7 @@ class NGramsPlan(Printed):
         lengths: one `LengthPlan` for each length.
         delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
         ran: in the plan of a release, what each length really ran with.
+        swept: the same of the last vote on what came close, where there was one.
 
     Example:
         >>> import voxpop as vp
@@ -54,11 +55,12 @@ class NGramsPlan(Printed):
     lengths: tuple[LengthPlan, ...]
     delta: float = field(kw_only=True)
     ran: tuple[LengthRun, ...] = ()
+    swept: SweepRun | None = None
 
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        slack = walk_slack(self.budget.epsilon, self.mechanism.max_length)
+        slack = walk_slack(self.budget.epsilon, self.mechanism.passes)
         spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
@@ -116,9 +118,9 @@ class NGramsPlan(Printed):
 
         return release_ngrams(self, corpus, seed)
 
-    def after(self, ran: tuple[LengthRun, ...]) -> "NGramsPlan":
-        """Return the plan with what each length really ran with."""
-        return replace(self, ran=ran)
+    def after(self, ran: tuple[LengthRun, ...], swept: SweepRun | None = None) -> "NGramsPlan":
+        """Return the plan with what each length and the last vote really ran with."""
+        return replace(self, ran=ran, swept=swept)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -130,6 +132,7 @@ class NGramsPlan(Printed):
             "mu_squared_later": self.later,
             "lengths": [self._length_row(each) for each in self.lengths],
             "ran": [each.to_dict() for each in self.ran],
+            "swept": None if self.swept is None else self.swept.to_dict(),
         }
 
     def _length_row(self, each: LengthPlan) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from math import nextafter, sqrt
 from typing import TYPE_CHECKING
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.ngrams.budgets import Budgets
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
+from voxpop.ngrams.spending import IndividualSpending, spending_of
+from voxpop.ngrams.sweep import sweeping
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.calibrate import calibrate
-from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.slack import walk_slack
 from voxpop.rounds.charge import check_charged, rounds_delta
 from voxpop.rounds.plan import RoundPlan
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     """Fill in an extraction; see `NGrams.plan`."""
-    slack = walk_slack(budget.epsilon, ngrams.max_length)
+    slack = walk_slack(budget.epsilon, ngrams.passes)
     if budget.delta <= 2 * slack:
         if 2 * slack >= 1.0:
             raise too_large(budget.epsilon)
@@ -40,7 +40,7 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     spent = rounds_delta([first], exact.epsilon, later)
     if not spent <= exact.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return NGramsPlan(ngrams, budget, first, later, _lengths(ngrams, rule, first, later), delta=spent + slack)
+    return NGramsPlan(ngrams, budget, first, later, _lengths(ngrams, first, later), delta=spent + slack)
 
 
 def _first_round(ngrams: "NGrams", budget: Budget, share: float) -> RoundPlan:
@@ -64,17 +64,21 @@ def _first_round(ngrams: "NGrams", budget: Budget, share: float) -> RoundPlan:
     return grid_round(weighting_rule, setting, scale.scale, scale.threshold, ngrams.alpha)
 
 
-def _lengths(ngrams: "NGrams", rule: Budgets, first: RoundPlan, later: float) -> tuple[LengthPlan, ...]:
+def _lengths(ngrams: "NGrams", first: RoundPlan, later: float) -> tuple[LengthPlan, ...]:
     """Run the budgets without data: every length takes its usual share, and measures where it may."""
     lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
-    budget_filter = GaussianFilter(later)
+    spending = spending_of(ngrams, later)
     for length in range(2, ngrams.max_length + 1):
-        share = rule.share(length, None)
-        measured = budget_filter.spend(budget_filter.left * share * ngrams.measurement) if ngrams.guide else None
-        square = budget_filter.left * share if length < ngrams.max_length else budget_filter.left
-        setting = later_setting(ngrams, length, square, 1, CROWDED)
-        sigma = budget_filter.spend(square, WEIGHTING_RULES[ngrams.weighting].sensitivity(setting))
-        low, high = (threshold_for(ngrams.eta, sigma, 1, many) for many in (1, CROWDED))
-        check_charged(later_round(ngrams, setting, sigma, high).shares, sigma, square)
-        lengths.append(LengthPlan(length, sigma, measured, low, high))
+        measured = spending.measurement(length, ngrams.measurement).sigma if ngrams.guide else None
+        square = spending.vote(length, None)
+        setting = later_setting(ngrams, length, square, 1, CROWDED, spending.reach)
+        charge = spending.pay(square, WEIGHTING_RULES[ngrams.weighting].sensitivity(setting))
+        low, high = (threshold_for(ngrams.eta, charge.sigma, 1, many) for many in (1, CROWDED))
+        check_charged(later_round(ngrams, setting, charge.sigma, high).shares, charge.sigma, charge.square)
+        lengths.append(LengthPlan(length, charge.sigma, measured, low, high))
+        asked = spending.prevote(length)
+        if asked is not None:
+            later_setting(ngrams, length, asked, 1, CROWDED, spending.reach)
+    if isinstance(spending, IndividualSpending) and ngrams.max_length > 1:
+        later_setting(sweeping(ngrams), 2, spending.sweep(), 1, CROWDED, spending.reach)
     return tuple(lengths)

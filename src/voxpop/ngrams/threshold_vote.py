@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.errors import InternalError
 from voxpop.ngrams.thresholds import Votes
 from voxpop.ngrams.unsupported import spurious_hits
 from voxpop.privacy.decide import FixedRule, ThresholdRule
@@ -14,10 +15,12 @@ from voxpop.rounds.charge import MOST_UNITS
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Weights
-    from voxpop.ngrams.bands import Bands
-    from voxpop.ngrams.candidates import Candidates
+    from voxpop.ngrams.bands import Grouped
+    from voxpop.ngrams.candidates import Numbered
     from voxpop.privacy.secret import Secret
 
+MOST_CUTPOINTS = 2**7
+"""`walk_slack` covers fewer."""
 Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -31,14 +34,16 @@ class ThresholdVote:
         rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
     """
 
-    candidates: "Candidates | None"
+    candidates: "Numbered | None"
     rules: tuple[ThresholdRule, ...]
 
     @staticmethod
-    def of(candidates: "Candidates | None", rule: ThresholdRule, cutpoints: Floats) -> "ThresholdVote":
+    def of(candidates: "Numbered | None", rule: ThresholdRule, cutpoints: Floats) -> "ThresholdVote":
         """Put cutpoints, in sigma, on the grid of a rule, beside its own; those that fall together are one."""
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})
+        if len(units) >= MOST_CUTPOINTS:
+            raise InternalError("a vote has more cutpoints than the slack of its decisions covers; please report.")
         return ThresholdVote(candidates, tuple(replace(rule, threshold_units=each) for each in units))
 
     def levels(self, histogram: "Weights", secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
@@ -62,7 +67,7 @@ class ThresholdVote:
         levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
         return spurious_names, 1 + levels(np.zeros(spurious_names.size, np.int64), spurious_names)
 
-    def select(self, bands: "Bands", held: Int64s, levels: Int64s, eta: float, spare: float | None) -> "Result":
+    def select(self, bands: "Grouped", held: Int64s, levels: Int64s, eta: float, spare: float | None) -> "Result":
         """Give each band its cutpoint.
 
         Args:
@@ -72,18 +77,20 @@ class ThresholdVote:
             eta: spurious grams allowed for each gram released.
             spare: spurious grams allowed beyond; None for the lowest cutpoint everywhere.
         """
-        votes = self._votes(bands, held, levels)
+        votes = self.votes(bands, held, levels)
         if spare is None:
-            cutpoints, spurious = np.zeros(bands.sizes.size, np.int64), float(votes.chances[0] * bands.sizes.sum())
+            cutpoints, spurious = np.zeros(bands.sizes.size, np.int64), votes.chances[0] * bands.sizes
         else:
             cutpoints, spurious = votes.choose(eta, spare)
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
         thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one elects nobody
         used = [thresholds[cutpoint] for cutpoint in cutpoints]
-        return Result(selected, tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True)), spurious)
+        each = tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True))
+        return Result(selected, each, tuple(spurious.tolist()))
 
-    def _votes(self, bands: "Bands", held: Int64s, levels: Int64s) -> Votes:
+    def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
+        """Count, by band, how many candidates reach each cutpoint."""
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
         np.add.at(counts, (held, levels - 1), 1)
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
@@ -106,12 +113,17 @@ class Result:
     Attributes:
         selected: bool, for each given levels candidate.
         bands: (candidates, threshold or None where none was elected, released) of each band.
-        spurious: how many of the elected are expected to be held by nobody, at most.
+        spurious_by_band: how many of the elected of each band are expected to be held by nobody, at most.
     """
 
     selected: NDArray[np.bool_]
     bands: tuple[tuple[int, float | None, int], ...]
-    spurious: float
+    spurious_by_band: tuple[float, ...]
+
+    @property
+    def spurious(self) -> float:
+        """How many of the elected are expected to be held by nobody, at most."""
+        return float(sum(self.spurious_by_band))
 
     @property
     def released(self) -> Int64s:

@@ -21,6 +21,8 @@ FINE, COARSE = 0.1, 0.5
 FURTHEST = 20.0
 HITS = 4
 """Candidates that reach the lowest cutpoint by noise alone, for each gram released before: so many are simulated."""
+SWEPT_HITS = 8
+"""The same where what comes close is voted on once more."""
 LIKELIEST = 0.3
 """No cutpoint is so low that such a candidate reaches it more often."""
 PRICES = 40
@@ -28,15 +30,16 @@ LOWEST_PRICE = -9.0
 """As a logarithm, as all prices are tried."""
 
 
-def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
+def cutpoints_below(usual: float, released: int, candidates: int, hits: int = HITS) -> Floats:
     """Return the rising cutpoints below the published threshold that may decide, in sigma.
 
     Args:
         usual: the published threshold, in sigma.
         released: grams released at the length before.
         candidates: how many candidates there are.
+        hits: candidates that reach the lowest by noise alone, for each gram released before.
     """
-    lowest = -ndtri(min(LIKELIEST, HITS * released / max(candidates, 1)))
+    lowest = -ndtri(min(LIKELIEST, hits * released / max(candidates, 1)))
     return np.linspace(min(lowest, usual), usual, FINE_CUTPOINTS, endpoint=False)
 
 
@@ -76,8 +79,8 @@ class Votes:
         empty = np.minimum(self.sizes, below / (1 - self.chances[0]))
         return np.asarray(empty[:, None] * self.chances)
 
-    def choose(self, eta: float, spare: float) -> tuple[Int64s, float]:
-        """Return the cutpoint of each band (the number of cutpoints for none) and the spurious grams expected.
+    def choose(self, eta: float, spare: float) -> tuple[Int64s, Floats]:
+        """Return the cutpoint of each band (the number of cutpoints for none) and the spurious grams expected of it.
 
         A price is put on each spurious gram, the lowest that keeps the share: at any price bands choose by themselves.
 
@@ -98,5 +101,5 @@ class Votes:
             middle = (low + high) / 2
             _, spent, released = at(np.exp(middle))
             low, high = (low, middle) if spent <= eta * released + spare else (middle, high)
-        cutpoints, spent, _ = at(np.exp(high))
-        return cutpoints, spent
+        cutpoints, _, _ = at(np.exp(high))
+        return cutpoints, cost[bands, cutpoints]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.errors import BudgetError
-from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.candidates import Numbered
 from voxpop.privacy import precise
 from voxpop.privacy.inversion import BAND, Tail, further_bits, invert
 from voxpop.privacy.secret import Secret
@@ -22,7 +22,7 @@ Int64s = NDArray[np.int64]
 MOST_CANDIDATES = 2**46
 
 
-def spurious_hits(candidates: Candidates, chance: Any, secret: Secret, pass_name: str) -> Int64s:
+def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: str) -> Int64s:
     """Return the names of the candidates that noise alone lifts over the threshold, should nobody vote for them.
 
     Public, since votes play no part in it. Which of them have votes is for the histogram to say, so that this stays

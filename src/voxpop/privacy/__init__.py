@@ -14,6 +14,7 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `event.py` | guarantees as events of dp-accounting |
 | `evidence.py` | items that one user alone holds, when rounds add up what they saw |
 | `filter.py` | a budget for Gaussian releases whose noise is chosen from earlier results |
+| `individual.py` | the same where every user pays for itself |
 | `gaussian.py` | the analytic Gaussian mechanism, accurate from delta 1e-300 to 0.1 |
 | `guarantee.py` | what was spent, in words and as data |
 | `inversion.py` | whole numbers with exactly the wanted distribution, from uniform bits |

@@ -22,15 +22,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from voxpop.arrays import Floats
 from voxpop.errors import InputError
-from voxpop.privacy.gaussian import Floats, log_delta
+from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.round_composition import either
 from voxpop.privacy.search import crossing
-from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.slack import MOST_PASSES, walk_slack
 
-MOST_LENGTHS = 32
 MOST_LOSSES = 4096
 LOSS_SLACK = 1e-12
 
@@ -115,17 +115,20 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
 
 
 def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:
+    # D_0 and mu of the spends; D_1 of the deltas; D of both.
     novel = either([each.spend.novel for each in spending if each.spend])
     mu = math.hypot(*(each.spend.mu for each in spending if each.spend))
     impossible = either([each.delta for each in plain])
     hit = either([novel, impossible])
     if hit >= 1:
         return 1.0
+    # float64 (losses): the values of L, and how likely each is with the user in the data.
     losses, chances = _losses([each.epsilon for each in plain])
     log_none = math.log1p(-novel)
+    # The two lines at the top, with -ln(1 - D_0) = -log_none.
     forward = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - log_none - losses, mu)))
     backward = impossible + (1 - impossible) * float(chances @ np.exp(log_delta(epsilon + log_none - losses, mu)))
-    slack = walk_slack(epsilon, MOST_LENGTHS) * len(spending)
+    slack = walk_slack(epsilon, MOST_PASSES) * len(spending)
     return min(1.0, max(forward, backward) * ROUNDING + slack)
 
 
@@ -134,12 +137,14 @@ def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     losses: Floats = np.zeros(1)
     chances: Floats = np.ones(1)
     for number, epsilon in enumerate(sorted(epsilons), start=1):
+        # Randomised response tells the truth with probability e^epsilon / (1 + e^epsilon).
         likelier = 1 / (1 + math.exp(-epsilon))
         both = np.concatenate([losses - epsilon, losses + epsilon])
         weights = np.concatenate([chances * (1 - likelier), chances * likelier])
         distinct, place = np.unique(both.round(12), return_inverse=True)
         if distinct.size > MOST_LOSSES:
             step = sum(sorted(epsilons)[:number]) / (MOST_LOSSES // 4)
+            # Too many: losses are rounded up to a grid, which only raises delta.
             steps, place = np.unique(np.ceil(both / step), return_inverse=True)
             distinct = steps * step
         losses, chances = distinct + LOSS_SLACK, np.bincount(place, weights).astype(np.float64)

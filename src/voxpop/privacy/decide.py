@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from voxpop.arrays import Bools, Floats, Int64s, Uint64s
 from voxpop.privacy import precise
 from voxpop.privacy.optimal import exact_probability, selection_probability
 from voxpop.privacy.release_table import ReleaseTable
 from voxpop.privacy.threshold import Noise
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most
 # 4 * 2^-53 of itself, which moves a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745) times as
@@ -32,7 +29,7 @@ _CHUNK = 1 << 18
 class Rule(Protocol):
     """How likely an item is released, given its weight."""
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """The probabilities and their complements; the smaller of the two right to a relative 2^-36.
 
         Args:
@@ -77,7 +74,7 @@ class ThresholdRule:
     threshold_units: int
     unit: float
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         missing = (self.threshold_units - weights) * self.unit / self.scale
         tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
@@ -114,7 +111,7 @@ class SelectionRule:
     unit_weight: int
     few: int = 0
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         users = np.maximum(weights // self.unit_weight - self.few, 0)
         return selection_probability(self.epsilon, self.delta, users)
@@ -141,7 +138,7 @@ class TableRule:
 
     table: ReleaseTable
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         tails, likely = self.table.at(weights)
         return np.where(likely, 1.0 - tails, tails), np.where(likely, tails, 1.0 - tails)
@@ -167,7 +164,7 @@ class FixedRule:
 
     chance: Any
 
-    def probability(self, weights: Integers) -> tuple[Floats, Floats]:
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
         return np.full(len(weights), float(self.chance)), np.full(len(weights), float(1 - self.chance))
 
@@ -176,7 +173,7 @@ class FixedRule:
         return self.chance
 
 
-def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: float = BAND) -> NDArray[np.bool_]:
+def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -> Bools:
     """Release each item with the probability its rule gives it.
 
     Args:
@@ -201,7 +198,7 @@ def decide(rule: Rule, weights: Integers, draws: NDArray[np.uint64], *, band: fl
     return released
 
 
-def _decide_chunk(rule: Rule, weights: Integers, draws: NDArray[np.uint64], band: float) -> NDArray[np.bool_]:
+def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
     probability, complement = rule.probability(weights)
     unlikely = probability <= complement
     tail = np.where(unlikely, probability, complement) * _WORD
@@ -209,12 +206,12 @@ def _decide_chunk(rule: Rule, weights: Integers, draws: NDArray[np.uint64], band
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
     margin = tail * band + 2.0  # two words for what the second word and the truncation can move
     inside = drawn < tail
-    released: NDArray[np.bool_] = inside == unlikely
+    released: Bools = inside == unlikely
     for index in np.flatnonzero(np.abs(drawn - tail) <= margin):
         released[index] = _decide_exactly(rule, int(weights[index]), draws[index])
     return released
 
 
-def _decide_exactly(rule: Rule, weight: int, words: NDArray[np.uint64]) -> bool:
+def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
     uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
     return bool(uniform < rule.exact(weight))

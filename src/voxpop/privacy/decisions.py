@@ -4,15 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s, Texts, Uint64s
 from voxpop.privacy.decide import Rule, decide
 from voxpop.privacy.gumbel_noise import gumbel_cells
 from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import TEXT, Source
-
-Int64s = NDArray[np.int64]
-Texts = tuple[NDArray[np.uint8], Int64s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class ReleaseDecisions:
     secret: Source
     purpose: str
 
-    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> NDArray[np.bool_]:
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
         """Return which items are released.
 
         Args:
@@ -133,7 +130,7 @@ class GumbelNoise:
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
-def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> NDArray[np.uint64]:
+def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
     if texts is None:
         return secret.draws(purpose, names.astype(np.uint64), 0)
     return secret.text_draws(purpose, *texts)

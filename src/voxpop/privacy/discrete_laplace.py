@@ -14,17 +14,16 @@ from math import exp, log1p
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InternalError
 from voxpop.privacy.inversion import LARGEST, Tail, further_bits, invert
 from voxpop.privacy.secret import Source
 
-Integers = NDArray[np.int64]
 _SIGN = np.uint64(1 << 63)
 
 
-def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers, second: Integers) -> Integers:
+def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, second: Int64s) -> Int64s:
     """Noise for each pair of numbers.
 
     Args:
@@ -44,6 +43,8 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers,
         (5,)
     """
     draws = secret.draws(purpose, first.astype(np.uint64), second.astype(np.uint64))
+    # One 128-bit uniform decides sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), at most 1/2 for m >= 1;
+    # the top bit says from which end to count.
     positive = draws[:, 0] >= _SIGN
     draws[positive] = ~draws[positive]  # count from the other end: X >= m is as likely as X <= -m
     magnitude = invert(laplace_tail(rate), draws, further_bits(secret, purpose, first, second))
@@ -51,8 +52,8 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Integers,
 
 
 def exceeding_zeros(
-    rate: Fraction, least: int, zeros: Integers, secret: Source, purpose: str, rows: Integers
-) -> tuple[Integers, Integers, Integers]:
+    rate: Fraction, least: int, zeros: Int64s, secret: Source, purpose: str, rows: Int64s
+) -> tuple[Int64s, Int64s, Int64s]:
     """The noisy values of at least `least` among counts that are all 0, without drawing the others.
 
     Args:
@@ -69,8 +70,10 @@ def exceeding_zeros(
     """
     if least < 1:
         raise InternalError(f"zeros can only be left out below a threshold of at least 1, got {least}.")
+    # A zero gets there with p = q^least / (1 + q). Zeros between two that do: geometric, P(gap >= k) = (1 - p)^k.
+    # How far above `least`: P(height >= k) = q^k, as the tail has no memory.
     skips, heights = _skip_tail(rate, least), Tail(float(rate), 0.0, _exact_rate(rate))
-    found: list[tuple[Integers, Integers]] = []
+    found: list[tuple[Int64s, Int64s]] = []
     most = int(zeros.max(initial=0))
     active, place = np.arange(zeros.size), np.full(zeros.size, -1, np.int64)
     turn = 0
@@ -79,6 +82,7 @@ def exceeding_zeros(
         pass_name = f"{purpose}/gap"
         draws = secret.draws(pass_name, names.astype(np.uint64), turns.astype(np.uint64))
         gaps = invert(skips, draws, further_bits(secret, pass_name, names, turns), most=most)
+        # Next place that gets there; a row is done once that lies beyond its zeros.
         place = place + 1 + np.minimum(gaps, LARGEST >> 1)
         reached = place < zeros[active]
         active, place = active[reached], place[reached]

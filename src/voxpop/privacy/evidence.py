@@ -28,13 +28,10 @@ from math import ceil, pi, sqrt
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.privacy.survival import passing
-
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 FINENESS = 1 / 40
 """Step of the grid of evidence, in standard deviations of the round that adds most noise; any step gives a bound."""
@@ -90,11 +87,14 @@ def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, f
     places = _places(pool)
     grid, drawing = _Grid(rounds, fineness), _Drawing(places, limit, pool)
     chances = _passing(rounds.parts, rounds.floors, rounds.margin)
+    # V_(r+1) by number of items M and evidence S: float64 (places, points). Nothing follows the last round.
     later = np.zeros((len(places), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         if number < len(rounds.floors):
+            # Expectation over who survives the floors: M_(r+1) - 1 ~ Bin(M_r - 1, P(survival)).
             later = _survivors(pool, chances[number]) @ later
         later = drawing.worst(grid.shown(number, later), *grid.moves(number, drawing.drawn))
+    # t V_1(0, t), where a place stands for all t up to the next: the largest t with the smallest V's M.
     most = np.append(places[1:] - 1, pool)
     return min(1.0, float(np.max(most * later[:, grid.origin])) * ROUNDING)
 
@@ -147,6 +147,7 @@ class _Grid:
         And what part of a point more, and what lies at most above the line between two points.
         """
         part = self._rounds.parts[number]
+        # c_r mu_r j^(-1/2), in steps of the grid: what the weight of one of j items adds to evidence.
         shifts = part * self._rounds.mus[number] / np.sqrt(drawn) / self._step * ROUNDING
         points = np.floor(shifts)
         return points.astype(np.int64), shifts - points, self._bulge(number)
@@ -170,6 +171,7 @@ class _Grid:
         first = int(np.searchsorted(self.points, floor))
         last = max(first - 1, int(np.searchsorted(self.points, threshold, side="right")) - 1)
         # From the floor to the first point, and from the last one to the threshold, values count as their upper ends.
+        # E V is the sum over cells of V's rise over the cell times the mean probability to reach its levels.
         rises = np.maximum(np.diff(values[:, first : last + 1], axis=1), 0.0)
         result = rises @ self._risen(number, first, last)
         result += values[:, [first]] * self._reaches(number, floor)
@@ -222,6 +224,7 @@ class _Drawing:
         for fewest, many, by, more in zip(self.drawn, self._most, points, parts, strict=True):
             rows = slice(int(np.searchsorted(self._places, fewest)), None)
             chance = np.minimum(many / self._places[rows], 1.0)[:, None]
+            # (j / M) G(j^(-1/2)) + (1 - j / M) G(0).
             mixed = shown[rows] * (1 - chance) + moved(rows, int(by), float(more)) * chance
             np.maximum(worst[rows], mixed, out=worst[rows])
         return np.minimum(worst * ROUNDING, 1.0)

@@ -2,16 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Bools, Floats, Int64s, Uint64s
 from voxpop.privacy.rounded_noise import noisy_cells
 from voxpop.privacy.secret import Source
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint64]
-Outcome = tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]
+Outcome = tuple[Floats, Bools, Bools]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +33,7 @@ class EvidenceStep:
     secret: Source
     purpose: str
 
-    def __call__(self, weights: Int64s, names: Words, evidence: Floats) -> Outcome:
+    def __call__(self, weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
         """Return the new evidence, which items are released, and which are dropped.
 
         Args:

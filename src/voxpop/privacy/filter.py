@@ -56,7 +56,7 @@ class GaussianFilter:
         return noise_for(square, sensitivity)
 
 
-def noise_for(square: float, sensitivity: float) -> float:
+def noise_for(square: float | Fraction, sensitivity: float) -> float:
     """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much."""
     sigma = sensitivity / math.sqrt(square)
     while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):

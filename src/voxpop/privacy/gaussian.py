@@ -12,14 +12,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr
 
+from voxpop.arrays import Floats
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import precise
 from voxpop.privacy.search import crossing
 
-Floats = NDArray[np.float64]
 _ROOT_HALF = math.sqrt(0.5)
 _SLOPE_AT_ZERO = math.sqrt(2 / math.pi)
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)

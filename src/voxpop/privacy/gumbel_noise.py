@@ -9,9 +9,8 @@ docs/privacy/top.md says what cells and doubles change.
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+from voxpop.arrays import Int64s, Uint64s
 
 CELLS: Final = 2**28
 """Cells in a count of one. Counts stay below 2^33 and noise below 2^27, so sums fit 64 bits."""
@@ -23,7 +22,7 @@ LOST: Final = 2.0**-77
 """Chance that a draw lies within 2^50 steps of either end, where 128 bits are too few for `DOUBLES`."""
 
 
-def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: NDArray[np.uint64]) -> Int64s:
+def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int64s:
     """Return counts plus Gumbel noise, rounded to whole cells, halves up.
 
     Args:

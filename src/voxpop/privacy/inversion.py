@@ -13,12 +13,9 @@ from typing import Any
 
 import numpy as np
 from mpmath import MPContext
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s, Uint64s
 from voxpop.privacy.secret import Source
-
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 # The logarithm of a uniform number, at most 90, is off by less than 2^-45, and so is the offset; rates are right to a
 # relative 2^-44. So the position on the ladder is off by less than 2^-44 (1/rate + position); the band is wider.
@@ -44,8 +41,8 @@ class Tail:
 
 
 def invert(
-    tail: Tail, draws: Words, more: Callable[[int, int], int], *, most: int = LARGEST, band: float = BAND
-) -> Integers:
+    tail: Tail, draws: Uint64s, more: Callable[[int, int], int], *, most: int = LARGEST, band: float = BAND
+) -> Int64s:
     """The variable's value for each row of uniform bits.
 
     Args:
@@ -70,14 +67,14 @@ def invert(
     rate = max(tail.rate, _TINY)
     place = (-np.log(uniform) - tail.offset) / rate
     doubt = band * (1.0 / rate + np.abs(place))
-    values: Integers = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST)).astype(np.int64)
+    values: Int64s = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST)).astype(np.int64)
     unsure = (np.abs(place - np.rint(place)) <= doubt) & (place > -doubt) & (place - doubt < most)
     for row in np.flatnonzero(unsure | (high == 0)):
         values[row] = _invert_exactly(tail, (int(high[row]) << 64) | int(low[row]), int(row), more)
     return values
 
 
-def further_bits(secret: Source, purpose: str, first: Integers, second: Integers) -> Callable[[int, int], int]:
+def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) -> Callable[[int, int], int]:
     """What `invert` draws further bits with.
 
     Args:

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from voxpop.privacy.gaussian import Floats, log_delta
+from voxpop.arrays import Bools, Floats
+from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.threshold import cells
 from voxpop.privacy.unique_items import UniqueItems
 
@@ -49,7 +49,7 @@ class Cases:
     weight: Floats
     shared: Floats
 
-    def where(self, chosen: NDArray[np.bool_]) -> "Cases":
+    def where(self, chosen: Bools) -> "Cases":
         """Some of the cases.
 
         Args:
@@ -124,15 +124,7 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
 
 @lru_cache(maxsize=4)
 def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
-    """A few hundred cases near which the worst ones lie: to search with, not to promise with.
-
-    Args:
-        novelty: What the weighting allows; not of shape `any`.
-        sensitivity: The l2-sensitivity of all weights together.
-
-    Returns:
-        The cases.
-    """
+    """A few hundred of the cases that `certified_cases` covers: to search with, not to promise with."""
     if novelty.shape == "fixed":
         return _fixed_cases(novelty)
     few = np.unique(np.geomspace(1, novelty.limit, 24).astype(np.int64)).astype(np.float64)

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.precise import context, number
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class _Curve:
     last: float  # the miss at the top is base (e^last - 1)
 
 
-def selection_probability(epsilon: float, delta: float, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple[Floats, Floats]:
     """How likely an item is released, and how likely it is not.
 
     Args:

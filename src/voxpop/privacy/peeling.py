@@ -10,16 +10,18 @@ One user more raises any number of counts by 1 each. So the loss of one pick lie
 docs/privacy/top.md has the proof, and what finite arithmetic adds.
 """
 
-from math import exp, expm1, inf, log, log1p
+from math import exp, inf, log, log1p
 from typing import Final
 
 from voxpop.errors import BudgetError
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.gumbel_noise import LEAST_RATE, LOST, log_error
 from voxpop.privacy.search import lowest
 
 ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles that bounds are computed in."""
+FAR: Final = 700.0
+"""An epsilon at which no delta below 1 is left, and beyond which e^epsilon is no double."""
 LOG_ORDERS: Final = tuple(range(-30, 40))
 """Logarithms of orders less 1, among which the search begins."""
 
@@ -86,6 +88,8 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
         BudgetError: where the budget is too small.
     """
     least = 2 * _lost(budget.epsilon, candidates)
+    if least >= 1.0:
+        raise too_large(budget.epsilon)
     if budget.delta <= least:
         raise BudgetError(
             f"ranking {candidates:,} items needs a delta above {least:.2g}, got {budget.delta:g}: noise is drawn from "
@@ -116,7 +120,7 @@ def _shift(picks: int, rate: float) -> float:
 
 def _lost(epsilon: float, candidates: int) -> float:
     """Return what draws cost that lie where 128 bits are too few, on both sides."""
-    return candidates * LOST * (2.0 + expm1(min(epsilon, 50.0)))
+    return candidates * LOST * (1.0 + exp(min(epsilon, FAR)))
 
 
 def spread(rate: float) -> float:

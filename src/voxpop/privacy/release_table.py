@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int64s
 from voxpop.errors import BudgetError, InternalError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TOP: Final = 34.0
 """Log-odds at which probabilities stop rising: a miss of 1.7e-15. With a miss of 0 the divergence would be infinite."""
@@ -43,11 +40,11 @@ class Steps:
         held: int64, for each of them the most items of a user who gives it: the narrowest allowance.
     """
 
-    units: Integers
-    held: Integers
+    units: Int64s
+    held: Int64s
 
     @classmethod
-    def of(cls, shares: Integers) -> "Steps":
+    def of(cls, shares: Int64s) -> "Steps":
         """Collect the steps of a weighting.
 
         Args:
@@ -85,7 +82,7 @@ class ReleaseTable:
     tails: Floats
     turn: int
 
-    def at(self, weights: Integers) -> tuple[Floats, NDArray[np.bool_]]:
+    def at(self, weights: Int64s) -> tuple[Floats, Bools]:
         """Return the stored tail of each weight, and whether it is the complement.
 
         Raises:

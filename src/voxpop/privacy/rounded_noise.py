@@ -8,13 +8,10 @@ weight lies too near the border of two cells, or far in a tail, it is computed a
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from voxpop.arrays import Floats, Int64s, Uint64s
 from voxpop.privacy import precise
-
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 BORDER = 2.0**-36
 """Distance to a border, relative to the size of the value in cells, within which doubles are not trusted. Their error
@@ -23,7 +20,7 @@ TAIL = 2.0**36
 """First words nearer than this to either end have too few bits left to invert; one draw in 2^27."""
 
 
-def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: NDArray[np.uint64]) -> Int64s:
+def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> Int64s:
     """Return weights plus Gaussian noise, rounded to whole cells, halves up.
 
     Args:
@@ -49,9 +46,7 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: NDAr
     return cells
 
 
-def _in_doubles(
-    weights: Int64s, sigma: float, unit: int, cell: int, draws: NDArray[np.uint64]
-) -> tuple[Floats, Floats, Floats]:
+def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> tuple[Floats, Floats, Floats]:
     """Return half a cell more than the noisy weights, their size, both in cells, and words from the nearer end."""
     words = draws[:, 0].astype(np.float64)
     upper = draws[:, 0] >= np.uint64(1 << 63)
@@ -62,7 +57,7 @@ def _in_doubles(
     return values, size, ends
 
 
-def _exact(weight: int, sigma: float, unit: int, cell: int, words: NDArray[np.uint64]) -> Any:
+def _exact(weight: int, sigma: float, unit: int, cell: int, words: Uint64s) -> Any:
     """Return half a cell more than the noisy weight, in cells and eighty digits."""
     uniform = precise.number(2 * ((int(words[0]) << 64) | int(words[1])) + 1) / precise.number(1 << 129)
     deviation: Any = precise.normal_quantile(uniform)

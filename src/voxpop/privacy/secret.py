@@ -14,11 +14,10 @@ from abc import ABC, abstractmethod
 from typing import Any, NoReturn, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s, Uint64s
 from voxpop.errors import InputError, InternalError
 
-Words = NDArray[np.uint64]
 _CHUNK = 1 << 18  # blocks encrypted at a time: 4 MiB in, 4 MiB out, which stays in cache
 _BLOCK = 16
 TEXT = "/text"
@@ -39,7 +38,7 @@ class Source(ABC):
     def restrict(self, *purposes: str) -> "Source":
         """Return a source for these purposes alone, which may be sent to the machines that do the work."""
 
-    def draws(self, purpose: str, first: Words, second: Words | int) -> Words:
+    def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
         """128 uniform bits for each pair of numbers.
 
         Args:
@@ -60,10 +59,10 @@ class Source(ABC):
             blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
             room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
             encryptor.update_into(blocks.data.cast("B"), room.data)
-        words: Words = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
+        words: Uint64s = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         return words
 
-    def text_draws(self, purpose: str, data: NDArray[np.uint8], starts: NDArray[np.int64]) -> Words:
+    def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
         """128 uniform bits for each text, a function of its bytes: whoever holds the same text draws the same.
 
         A text of up to 15 bytes is an AES block, filled up with zeros and ended by its length; a longer one is hashed
@@ -217,7 +216,7 @@ class ScopedSecret(Source):
         return f"Restricted({', '.join(sorted(self._keys))})"
 
 
-def _blocks_of(data: NDArray[np.uint8], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:
     """Return each text as a block: its bytes, zeros, its length."""
     blocks = np.zeros((sizes.size, _BLOCK), np.uint8)
     blocks[:, _SHORT] = sizes

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.precise import context, number
-from voxpop.privacy.release_table import Floats, Integers, ReleaseTable, Steps, log_odds, solve
+from voxpop.privacy.release_table import ReleaseTable, Steps, log_odds, solve
 from voxpop.privacy.search import lowest
 from voxpop.privacy.slack import numerical_slack
 
@@ -63,7 +64,7 @@ class SetOnlyRound:
         }
 
 
-def plan_set_only(budget: Budget, shares: Integers, fractions: tuple[float, ...] = (1.0,)) -> tuple[SetOnlyRound, ...]:
+def plan_set_only(budget: Budget, shares: Int64s, fractions: tuple[float, ...] = (1.0,)) -> tuple[SetOnlyRound, ...]:
     """Choose the order and fill in every round's table: a public search, no data.
 
     Args:
@@ -121,6 +122,7 @@ def best_allowance(
             return inf
         return _half(odds)  # not only whole weights: a smooth curve to search on
 
+    # tau is about epsilon - ln(1 / delta) / (order - 1): nothing is left of it much below this order.
     centre = log(log(1.0 / delta) / epsilon)
     orders = np.linspace(centre + log(_ORDERS[0]), centre + log(_ORDERS[1]), 9)
     weights = [weight(each) for each in orders.tolist()]
@@ -167,11 +169,15 @@ def allowance_at(order: float, epsilon: float, delta: float, limit: int, *, seve
     Returns:
         An allowance of which `spent_delta` is at most delta.
     """
+    # A divergence of at most tau of order a gives
+    # delta = e^((a - 1)(tau - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath and Steinke, 2020); this is its tau.
     known = delta * (1.0 - NOVEL_SHARE) if several else delta
     tau = (epsilon + (log(known) + log(order - 1.0) - order * log1p(-1.0 / order)) / (order - 1.0)) * _SAFE
     if not tau > 0.0:
         return None
     rate = -log1p(-delta * NOVEL_SHARE) if several else -log1p(-delta)
+    # A user whose novel items are a share s of all spends s of the rate and 1 - s of tau. Costs are convex in s, so s =
+    # 0, s = 1 and the largest s with an item that others hold decide.
     widest = (limit - 1) / limit
     if not several and widest > 0.0:
         rate = min(rate, (delta - known * exp(-(order - 1.0) * tau * widest)) / widest)
@@ -199,11 +205,13 @@ def spent_delta(allowance: Allowance, epsilon: float, limit: int, *, several: bo
     """
     order, tau, rate = number(allowance.order), number(allowance.tau), number(allowance.rate)
     exact = number(epsilon)
+    # In eighty digits. `known`: the formula of `allowance_at`. `novel`: 1 - e^-rate, that a novel item comes out.
     novel = -context.expm1(-rate)
     known: Any = context.exp((order - 1) * (tau - exact)) * context.power(1 - 1 / order, order) / (order - 1)
     if several:
         worst = max(novel + (1 - novel) ** order * known, known * context.exp((order - 1) * rate))
     else:
+        # One round: s = 0, s = 1, and both directions at s = (limit - 1) / limit (docs/privacy/set-only.md).
         share = number(limit - 1) / limit
         worst = max(
             known,

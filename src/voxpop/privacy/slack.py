@@ -2,6 +2,8 @@
 
 import math
 
+MOST_PASSES = 37
+"""Of one release: 32 lengths of n-grams, four wide votes and a sweep; `walk_slack` charges each."""
 _LOG_SLACK = -97 * math.log(2)  # 2^31 items, each decided exactly up to 2^-128
 
 
@@ -43,17 +45,17 @@ def optimal_delta(epsilon: float, delta: float) -> float:
     return min(delta - numerical_slack(epsilon), math.nextafter(delta, 0.0))
 
 
-def walk_slack(epsilon: float, lengths: int) -> float:
+def walk_slack(epsilon: float, passes: int) -> float:
     """What finite arithmetic costs a walk through the lengths of grams beyond `numerical_slack`, charged to delta.
 
-    At each length the law of a release is within 2^-74 in total variation of the exact one: up to 2^31 candidates, each
-    compared with fewer than 2^7 cutpoints, and measured cells (2^-128 for each cutpoint, and for each cell that is not
-    almost impossible, of which there are fewer than 2^20), and the gaps between unsupported candidates (2^-128 for each
-    of up to 2^46 candidates, and again 88 times as many beyond).
+    In each pass, a vote with the measurement before it, the law of a release is within 2^-74 in total variation of the
+    exact one: up to 2^31 candidates, each compared with fewer than 2^7 cutpoints, and measured cells (2^-128 for each
+    cutpoint, and for each cell that is not almost impossible, of which there are fewer than 2^20), and the gaps between
+    unsupported candidates (2^-128 for each of up to 2^46 candidates, and again 88 times as many beyond).
 
     Args:
         epsilon: The epsilon of the guarantee.
-        lengths: How many lengths there are.
+        passes: How many votes there are: lengths, wide votes and a sweep.
 
     Returns:
         The charge.
@@ -62,7 +64,7 @@ def walk_slack(epsilon: float, lengths: int) -> float:
         >>> walk_slack(4.0, 9) < 1e-19
         True
     """
-    log_each = -74 * math.log(2) + math.log(lengths)
+    log_each = -74 * math.log(2) + math.log(passes)
     return math.exp(log_each) + math.exp(min(log_each + epsilon, 0.0))
 
 

@@ -31,17 +31,7 @@ class Spend:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
-        """The spend that `to_dict` described.
-
-        Args:
-            values: What `to_dict` returned.
-
-        Returns:
-            An equal spend.
-
-        Raises:
-            ValueError: A number is out of range.
-        """
+        """The spend that `to_dict` described; a ValueError where a number is out of range."""
         novel, mu = float(values["novel"]), float(values["mu"])
         if not (0 <= novel <= 1 and 0 <= mu < float("inf")):
             raise ValueError("out of range")

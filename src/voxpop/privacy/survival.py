@@ -7,10 +7,9 @@ lower one. It is convolved by fast Fourier transforms, whose error is far below 
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Floats = NDArray[np.float64]
+from voxpop.arrays import Floats
 
 FINENESS = 2000
 """Points of the grid in the largest part; the chance to pass a floor comes out at most one percent too low with it."""

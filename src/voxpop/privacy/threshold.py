@@ -10,12 +10,11 @@ from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
+from voxpop.arrays import Floats
 from voxpop.privacy.unique_items import UniqueItems
 
-Floats = NDArray[np.float64]
 Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm in which a user's weights must be bounded, by the noise that hides them."""
@@ -51,6 +50,7 @@ def exceeded_with(noise: Noise, probability: Floats) -> Floats:
     """
     if noise == "gaussian":
         return -np.asarray(ndtri(probability))
+    # Laplace: P(X > x) = exp(-x) / 2 for x >= 0, and the mirror image below.
     nearer = np.minimum(probability, 1 - probability)
     return np.asarray(np.where(probability <= 0.5, -1.0, 1.0) * np.log(2 * nearer))
 
@@ -85,6 +85,7 @@ def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
         return np.array([float(novelty.limit)]), np.array([novelty.least])
     if novelty.shape == "any":
         return np.array([float(novelty.limit)]), np.array([float(sensitivity)])
+    # n items of norm S in all weigh S n^(-1/p) each: of a cell the most items, with the weight of the fewest.
     fewest, most = cells(novelty.limit)
     return most, sensitivity * fewest ** (-1 / novelty.norm)
 
@@ -107,6 +108,7 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
         >>> round(lowest_threshold(hundred, "gaussian", 1.3327913, math.exp(-10) / 2, 1.0), 5)
         6.82366
     """
+    # P(none of n passes) = (1 - p)^n = 1 - delta, so p = 1 - (1 - delta)^(1/n); by case, float64 (cases).
     items, weights = heaviest(novelty, sensitivity)
     each = -np.expm1(math.log1p(-delta) / items)
     return float(np.max(weights + scale * exceeded_with(noise, each)))
@@ -128,4 +130,5 @@ def release_probability(
         The largest probability over all that the weighting allows.
     """
     items, weights = heaviest(novelty, sensitivity)
+    # 1 - P(noise < (threshold - w) / scale)^n, by case.
     return float(np.max(-np.expm1(items * log_below(noise, (threshold - weights) / scale))))

@@ -7,6 +7,7 @@ from voxpop.privacy.in_words import cautions
 from voxpop.showing import card, printable, words_first
 
 if TYPE_CHECKING:
+    from voxpop.release.ranking import Ranking
     from voxpop.release.release import Release
     from voxpop.release.tally import Tally
 
@@ -32,3 +33,11 @@ def tally_box(tally: "Tally") -> str:
         f"{tally.guarantee}; with the release: {tally.with_release}",
     ]
     return card(title, lines, ("gram", "users, about"), rows, cautions(tally.with_release))
+
+
+def ranking_box(ranking: "Ranking") -> str:
+    """Return a ranking: the first grams in order, its guarantee alone and with the release."""
+    rows = [(f"{place:,}", printable(gram)) for place, gram in enumerate(islice(ranking.each_gram(), SHOWN), start=1)]
+    title = f"The {len(ranking):,} of {len(ranking.grams):,} that most users hold"
+    lines = [f"{ranking.guarantee}; with the release: {ranking.with_release}", "In order, about; no counts."]
+    return card(title, lines, ("place", "gram"), rows, cautions(ranking.with_release))

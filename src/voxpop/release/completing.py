@@ -9,9 +9,10 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InputError
 from voxpop.release.cutting import cut_prompt
-from voxpop.release.trie import GramTrie, Int64s
+from voxpop.release.trie import GramTrie
 
 LARGEST = "\U0010ffff"
 

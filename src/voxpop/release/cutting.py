@@ -6,9 +6,10 @@ from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from voxpop.errors import InputError
+from voxpop.segmenting import URL, unicode_words
 
 REGEX = "regex:"
-URL = re.compile(r"(?:https?://|www\.)\S+")
+_URL = re.compile(URL)
 
 
 class Prompt(NamedTuple):
@@ -28,9 +29,9 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
 
     Args:
         prompt: a text, or tokens, which are taken as they are.
-        reading: how texts became tokens: "words", "whitespace", "characters", "regex:PATTERN", "items", "tokens" or
-            "sequence"; "" where that is not known: then runs of white space part tokens, and a token that was not
-            released as it is typed is tried in NFC and lower case.
+        reading: how texts became tokens: "words", "unicode", "whitespace", "characters", "regex:PATTERN", "items",
+            "tokens" or "sequence"; "" where that is not known: then runs of white space part tokens, and a token that
+            was not released as it is typed is tried in NFC and lower case.
         released: the tokens of the release.
 
     Raises:
@@ -51,6 +52,8 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
 def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
     if reading == "words":
         return words(text)
+    if reading == "unicode":
+        return unicode_words(text)
     if reading == "characters":
         return [letter for letter in _folded(text) if not letter.isspace()]
     if reading.startswith(REGEX):
@@ -61,7 +64,7 @@ def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
 
 def words(text: str) -> list[str]:
     """Return runs of letters, marks, numbers and apostrophes of a text in NFC and lower case, URLs left out."""
-    letters = (each if _in_word(each) else " " for each in URL.sub(" ", _folded(text)))
+    letters = (each if _in_word(each) else " " for each in _URL.sub(" ", _folded(text)))
     return "".join(letters).split()
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s
 from voxpop.arrow import array_of, joined, lists_of, string_array
 from voxpop.errors import InternalError
 from voxpop.keys import Keys
@@ -23,7 +23,7 @@ def table_of_items(items: Any) -> pa.Table:
     return _table(tokens, sizes)
 
 
-def table_of_tokens(words: Any, lengths: Sequence[NDArray[np.int32]]) -> pa.Table:
+def table_of_tokens(words: Any, lengths: Sequence[Int32s]) -> pa.Table:
     """Return the table of grams given by their tokens.
 
     Args:
@@ -43,7 +43,7 @@ def table_of_lists(grams: Sequence[Sequence[str]]) -> pa.Table:
     return _table(tokens, sizes)
 
 
-def _table(tokens: pa.Array, sizes: NDArray[np.int32]) -> pa.Table:
+def _table(tokens: pa.Array, sizes: Int32s) -> pa.Table:
     return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
@@ -29,7 +29,7 @@ class Ranking:
     """
 
     grams: Release
-    places: NDArray[np.int64]
+    places: Int64s
     plan: Plan
     guarantee: Guarantee
 
@@ -78,3 +78,9 @@ class Ranking:
 
     def __repr__(self) -> str:
         return f"Ranking({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return guarantee and the first grams, for a notebook."""
+        from voxpop.release.boxes import ranking_box
+
+        return ranking_box(self)

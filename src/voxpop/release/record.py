@@ -1,6 +1,7 @@
 """`release.json`: what a saved release says about itself, and nothing more."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -36,12 +37,7 @@ class Record:
 
 def write_record(release: "Release", table: bytes) -> bytes:
     """Return the bytes of `release.json`; equal releases give equal bytes."""
-    from voxpop.version import installed_version
-
     content = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "voxpop_version": installed_version(),
         **about_entry(release.about),
         "statement": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
@@ -50,7 +46,36 @@ def write_record(release: "Release", table: bytes) -> bytes:
         **({} if release.keys is None else {"keys": release.keys.to_list()}),
         "checksums": {TABLE: checksum(table)},
     }
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return record_bytes(FORMAT, FORMAT_VERSION, content)
+
+
+def record_bytes(kind: str, version: int, content: Mapping[str, Any]) -> bytes:
+    """Return a record as JSON: of which kind and version it is, by which voxpop, and what it says."""
+    from voxpop.version import installed_version
+
+    heading = {"format": kind, "format_version": version, "voxpop_version": installed_version()}
+    return (json.dumps({**heading, **content}, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def parsed_record(content: bytes, where: str, kind: str, otherwise: str) -> dict[str, Any]:
+    """Return what a record of some kind says.
+
+    Args:
+        content: its bytes.
+        where: what it is called in messages.
+        kind: which kind it should be of.
+        otherwise: the message where it is of another kind.
+
+    Raises:
+        ReleaseError: if it is no such record, or no record at all.
+    """
+    try:
+        parsed = json.loads(content)
+    except ValueError as error:
+        raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED}") from error
+    if not isinstance(parsed, dict) or parsed.get("format") != kind:
+        raise ReleaseError(otherwise)
+    return parsed
 
 
 def read_record(content: bytes, where: str) -> Record:
@@ -109,10 +134,4 @@ def checksum(content: bytes) -> str:
 
 
 def _parse(content: bytes, where: str) -> dict[str, Any]:
-    try:
-        parsed = json.loads(content)
-    except ValueError as error:
-        raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED}") from error
-    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
-        raise ReleaseError(f"{where} was not written by voxpop: this folder is not a release.")
-    return parsed
+    return parsed_record(content, where, FORMAT, f"{where} was not written by voxpop: this folder is not a release.")

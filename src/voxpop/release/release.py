@@ -167,8 +167,8 @@ class Release:
         Example:
             >>> import polars as pl
             >>> import voxpop as vp
-            >>> table = pl.DataFrame({"who": range(3000), "what": ["Thank you very much", "thank you for it"] * 1500})
-            >>> corpus = vp.read(table, user="who", text="what")
+            >>> said = {"who": range(3000), "what": ["Thank you very much", "thank you for it"] * 1500}
+            >>> corpus = vp.read(pl.DataFrame(said), user="who", text="what")
             >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
             >>> [(each.token, each.context) for each in phrases.complete("I thank you")]
             [('for', ('thank', 'you')), ('very', ('thank', 'you'))]

@@ -1,6 +1,7 @@
 """Save a release: table, record and report in a folder, whole or not at all."""
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
@@ -36,25 +37,43 @@ def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: 
     release = replace(release, plan=StoredPlan(release.plan.to_dict()))
     table = to_parquet(release.grams, release.keys)
     record = write_record(release, table)
-    again = _holds(folder, record)
+    again = holds(folder, RECORD, record)
     target = check_target(folder, overwrite=overwrite or again)
     page = report_of(release, {TABLE: checksum(table), RECORD: checksum(record)})
     files = {TABLE: table, RECORD: record, REPORT: page} | (counts_in(target) if again else {})
+    write_whole(target, files, folder, "release", replace=overwrite or again)
+
+
+def write_whole(
+    target: Path, files: Mapping[str, bytes], folder: str | PathLike[str], what: str, *, replace: bool
+) -> None:
+    """Write the files of a folder in one step.
+
+    Args:
+        target: the folder, resolved.
+        files: content by name.
+        folder: as the caller names it.
+        what: it holds: "release" or "model".
+        replace: whether what is there may be replaced.
+
+    Raises:
+        ReleaseError: if something is there, or it cannot be written.
+    """
     try:
-        replace_folder(target, files, replace=overwrite or again)
+        replace_folder(target, files, replace=replace)
     except FileExistsError:
-        raise already_there(folder, "a release") from None
+        raise already_there(folder, f"a {what}") from None
     except OSError as error:
         raise ReleaseError(
-            f"{folder} could not be saved: {error.strerror or error}. No half of a release was left behind; "
+            f"{folder} could not be saved: {error.strerror or error}. No half of a {what} was left behind; "
             "put that right or give another folder, and save again."
         ) from error
 
 
-def _holds(folder: str | PathLike[str], record: bytes) -> bool:
-    """Say whether a folder holds this very release already: equal releases have equal records but for what is said."""
+def holds(folder: str | PathLike[str], name: str, record: bytes) -> bool:
+    """Say whether a folder's record of this name is this one: equal releases have equal ones but for what is said."""
     try:
-        return same_but_for_words((folder_to_read(Path(folder)) / RECORD).read_bytes(), record)
+        return same_but_for_words((folder_to_read(Path(folder)) / name).read_bytes(), record)
     except OSError:
         return False
 

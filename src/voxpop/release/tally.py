@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
@@ -35,13 +35,13 @@ class Tally:
     """
 
     grams: Release
-    users: NDArray[np.int64]
+    users: Int64s
     error: float
     plan: Plan
     guarantee: Guarantee
 
     @staticmethod
-    def of(grams: Release, users: NDArray[np.int64], error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
+    def of(grams: Release, users: Int64s, error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
         """Return the tally of a release; one number per gram."""
         from voxpop.errors import InternalError
 
@@ -114,10 +114,7 @@ class Tally:
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "Tally":
-        """Load the counts that `save` saved, and their release.
-
-        Args:
-            folder: where both were saved.
+        """Load the counts that `save` saved, and their release, from the folder that holds both.
 
         Raises:
             ReleaseError: if there are no counts, or a file is damaged.

@@ -14,7 +14,7 @@ from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.grams import read_parquet, write_parquet
 from voxpop.release.loading import load_release
-from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum
+from voxpop.release.record import COUNTS, COUNTS_RECORD, DAMAGED, TABLE, checksum, record_bytes
 from voxpop.release.saving import already_there, check_target
 from voxpop.release.stored_plan import StoredPlan
 
@@ -81,16 +81,11 @@ def load_tally(folder: str | PathLike[str], make: "type[Tally]") -> "Tally":
 
 
 def _record(tally: "Tally", files: dict[str, bytes]) -> bytes:
-    from voxpop.version import installed_version
-
     content = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "voxpop_version": installed_version(),
         "statement": str(tally.guarantee),
         "statement_with_release": str(tally.with_release),
         "guarantee": tally.guarantee.to_dict(),
         "plan": tally.plan.to_dict(),
         "checksums": {name: checksum(files[name]) for name in (TABLE, COUNTS)},
     }
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return record_bytes(FORMAT, FORMAT_VERSION, content)

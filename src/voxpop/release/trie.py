@@ -7,12 +7,9 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s, Int64s
 from voxpop.arrow import array_of, joined, numbers_of
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @final
@@ -28,7 +25,7 @@ class Depth:
 
     tokens: Int32s
     starts: Int64s
-    released: NDArray[np.bool_]
+    released: Bools
 
     @property
     def parents(self) -> Int64s:

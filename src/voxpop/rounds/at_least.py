@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from voxpop.errors import InternalError
 from voxpop.privacy.threshold import Noise, exceeded_with, log_below
@@ -19,7 +18,6 @@ from voxpop.weighting.rule import CalibratedRule
 if TYPE_CHECKING:
     from voxpop.rounds.plan import RoundPlan
 
-Floats = NDArray[np.float64]
 
 UP: Final = 1 + 1e-9
 """More than the relative error of the doubles that weights and quantiles are computed in."""

@@ -71,7 +71,7 @@ def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0
     )
 
 
-def check_charged(shares: CalibratedRule, sigma: float, square: float) -> None:
+def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction) -> None:
     """Refuse to run a round of known items whose noise is less than was charged for it: by exact arithmetic.
 
     Args:

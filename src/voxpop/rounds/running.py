@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Int64s
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.secret import Secret
 
@@ -17,13 +15,13 @@ if TYPE_CHECKING:
 
 def run_round(
     round_plan: "RoundPlan", budget: "Budget", remaining: "RoundWalk", secret: Secret, pass_name: str
-) -> NDArray[np.int64]:
+) -> Int64s:
     """Return the ids that one round releases; only items of bounded sets are ever asked about."""
     histogram = remaining.weigh(round_plan.shares, round_plan.shares.setting.limit, secret, pass_name)
     return chosen(round_plan.rule(budget), histogram, secret, pass_name)
 
 
-def chosen(rule: "Rule", histogram: "Weights", secret: Secret, pass_name: str) -> NDArray[np.int64]:
+def chosen(rule: "Rule", histogram: "Weights", secret: Secret, pass_name: str) -> Int64s:
     """Return the ids that a rule releases, rising: one draw per id and pass.
 
     Args:

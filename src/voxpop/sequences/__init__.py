@@ -13,6 +13,7 @@
 | `asking.py`, `redrawing.py` | questions to a model of contexts, each answer with an interval |
 | `releasing.py` | from a plan and a corpus to a model |
 | `reporting.py` | the report of a model |
+| `likelihood.py` | how likely a draw is one whole sequence |
 """
 
 from voxpop.sequences.composition import spent_together

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.errors import InputError
 from voxpop.kernels.sessions import count_reaching
 from voxpop.privacy.secret import Secret
@@ -22,9 +22,6 @@ from voxpop.sequences.context_tree import ContextTree
 if TYPE_CHECKING:
     import polars as pl
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MODELS = 40
 SESSIONS = 200_000
 SESSIONS_EACH = 20_000

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.privacy.discrete_laplace import exceeding_zeros, laplace_noise
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
     from voxpop.sequences.exploring import Limits
 
-Int64s = NDArray[np.int64]
 Found = tuple[Int64s, Int64s, Int64s]
 
 DENSE = 1024
@@ -68,9 +67,11 @@ def released_children(
     """
     width = limits.alphabet + 1
     dense = width <= DENSE or limits.keep_all or limits.contexts
+    # By node, then by symbol: int64 (children that occur).
     order = np.argsort(keys)
     rows, symbols = np.divmod(keys[order], width)
     found: list[Found] = [(np.empty(0, np.int64),) * 3]
+    # Nodes of one share have the same noise, so they are drawn together.
     for share in np.unique(candidates.shares).tolist():
         for mine in _runs(np.flatnonzero(candidates.shares == share), width if dense else DENSE):
             first, stop = np.searchsorted(rows, mine[0]), np.searchsorted(rows, mine[-1], side="right")
@@ -97,12 +98,15 @@ def _every_child(
     """Draw the noise of each possible child."""
     share = int(candidates.shares[mine[0]])
     bins = _bins(limits, candidates, mine)
+    # int64 (nodes, symbols): true counts first, 0 where nobody has the child.
     noisy = np.zeros((mine.size, bins), np.int64)
     noisy[np.searchsorted(mine, held[0]), held[1]] = held[2]
     names = np.repeat(candidates.first + mine, bins)
     symbols = np.tile(np.arange(bins), mine.size)
+    # P(noise = k) is proportional to exp(-|k| rate); a bin is named by node and symbol, so each draw is its own.
     noise = laplace_noise(ledger.rate(share), secret, "sequences/noise", names, symbols)
     noisy += noise.reshape(noisy.shape)
+    # Below contexts everything is said, also what came out negative: `settling` knows the noise.
     if limits.contexts:
         return np.repeat(mine, bins), symbols, noisy.ravel()
     released = noisy >= ledger.least(share)
@@ -119,8 +123,10 @@ def _children_that_show(
     share = int(candidates.shares[mine[0]])
     rate, least = ledger.rate(share), ledger.least(share)
     rows, symbols, counts = held
+    # int64 (children that occur). Those below draw for "sequences/zeros", so no bit serves twice.
     noisy = counts + laplace_noise(rate, secret, "sequences/noise", candidates.first + rows, symbols)
     shown = noisy >= least
+    # int64 by node: children that occur, and how many others there are, all of count 0.
     supported = np.searchsorted(rows, mine, side="right") - np.searchsorted(rows, mine)
     zeros = _bins(limits, candidates, mine) - supported
     at, rank, value = exceeding_zeros(rate, least, zeros, secret, "sequences/zeros", candidates.first + mine)
@@ -128,7 +134,10 @@ def _children_that_show(
     # Of a row's symbols s_0 < s_1 < ..., s_i has s_i - i symbols without support before it.
     before = symbols - (np.arange(symbols.size) - np.repeat(starts[:-1], supported))
     stride = limits.alphabet + 2
+    # The zero of rank r stands behind all symbols with support that have at most r without before them.
+    # One search serves all rows: keys are row * stride + number, and no number reaches the stride.
     place = np.searchsorted(np.repeat(np.arange(mine.size), supported) * stride + before, at * stride + rank, "right")
+    # Rank plus the symbols with support before it is the symbol itself.
     unsupported = rank + place - starts[at]
     return (
         np.concatenate([rows[shown], mine[at]]),

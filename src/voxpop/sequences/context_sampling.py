@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.sequences.context_tree import ContextTree
+from voxpop.sequences.likelihood import likelihood
 from voxpop.sequences.settling import Settled, settle
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
-Floats = NDArray[np.float64]
 DRAWN_TO_COUNT = 20_000
 UNSURE_OF_CUT = 0.1
 """By how much of itself the drawn share of sequences that are cut may be wrong."""
@@ -48,7 +48,7 @@ class ContextSampler:
         found = number_of_sequences(tree, settled.ends, float((sizes == max_length).mean()))
         return ContextSampler(tree, settled, sums, max_length, found)
 
-    def draw(self, seeds: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
         """Return the symbols of one sequence per seed, one after the other, and how many each has."""
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
@@ -68,12 +68,7 @@ class ContextSampler:
 
     def probability(self, sequence: list[int]) -> float:
         """Return how likely a draw is this sequence."""
-        if not sequence or -1 in sequence or len(sequence) > self.max_length:
-            return 0.0
-        result = 1.0
-        for place, symbol in enumerate([*sequence, self.tree.width - 1]):
-            result *= float(self.chances(sequence[:place])[symbol])
-        return result
+        return likelihood(sequence, self.max_length, self.chances)
 
 
 def number_of_sequences(tree: ContextTree, ends: float, cut: float) -> float:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.arrow import array_of, int64_array, lists_of, string_array
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpop.sequences.model import SequenceModel
-
-Int64s = NDArray[np.int64]
 
 
 def context_table(model: "SequenceModel", tree: ContextTree) -> "pl.DataFrame":
@@ -58,7 +56,7 @@ def context_columns(tree: ContextTree) -> pa.Table:
 
 
 def context_tree_of(
-    width: int, max_length: int, parents: Int64s, before: Int64s, scales: NDArray[np.float64], counts: Int64s
+    width: int, max_length: int, parents: Int64s, before: Int64s, scales: Floats, counts: Int64s
 ) -> ContextTree:
     """Return the tree of a table.
 

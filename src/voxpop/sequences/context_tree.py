@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.contexts import nodes_of
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 ROOT, OTHERS = -1, -2
 
 
@@ -67,9 +64,9 @@ class ContextTree:
         return others
 
     @cached_property
-    def begun(self) -> NDArray[np.bool_]:
+    def begun(self) -> Bools:
         """By node, whether its context reaches back to the beginning."""
-        begun: NDArray[np.bool_] = self.before == self.width - 1
+        begun: Bools = self.before == self.width - 1
         return begun
 
     @cached_property
@@ -85,7 +82,7 @@ class ContextTree:
             rows[node, : size + len(first)] = [*first, *rows[above, :size]]
         return rows
 
-    def find(self, rows: Int32s, lengths: Int64s, begun: NDArray[np.bool_]) -> Int32s:
+    def find(self, rows: Int32s, lengths: Int64s, begun: Bools) -> Int32s:
         """Return the node of each history: of the longest context that it ends in."""
         return nodes_of(np.ascontiguousarray(rows), lengths, begun, self.width, (self.child, self.others))
 

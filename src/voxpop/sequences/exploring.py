@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.corpus.engine import TreeWalk
 from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.errors import InternalError
@@ -18,8 +18,6 @@ from voxpop.sequences.tree import Rows, Tree, grow, plant
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 ReleaseRule = Callable[["Limits", Ledger, Candidates, Int64s, Int64s, "Source"], Rows]
 
 
@@ -152,9 +150,7 @@ def _open_next(
     return Candidates(entries, opened, heights, first=candidates.first + candidates.parents.size)
 
 
-def predicted_heights(
-    thresholds: NDArray[np.float64], counts: Int64s, largest: NDArray[np.float64], most: int
-) -> Int64s:
+def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:
     """Return how many levels below each gram are expected to pass the threshold (CAC12, 4.3.2): at least 1.
 
     Args:

@@ -76,6 +76,7 @@ class Ledger:
         """Return the number of a child's share: this part of what the path down to it has left."""
         if (above, part) not in self._numbers:
             before = self.shares[above].after
+            # The path to a node costs before + own; the rest of 1 is what its descendants may still spend.
             share = Share(before, (1 - before) * part)
             if share.own <= 0 or share.after > 1:
                 raise InternalError("a path of the tree would spend more than the budget; please report the call.")

@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.sequences.tree import Tree
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SIGNIFICANT = 3.0
 """Standard deviations of noise below which a deviation is taken for noise."""
 
@@ -86,16 +84,21 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     singles = np.flatnonzero(tree.depths == 1)
     entries = np.arange(tree.starts[singles[0]], tree.starts[singles[-1] + 1]) if singles.size else np.empty(0, int)
     nodes = tree.node_of(entries)
+    # P(y), float64 (width): the root's chance of each symbol y.
     unigrams = np.full(end + 1, tree.rest[0])
     unigrams[tree.symbols[root]] = tree.chances[root]
     falls = tree.rest[nodes] < 0.0
+    # By entry zy below a symbol z: the chance that y has there if z says nothing of it, factor(z) P(y) or rest(z).
     base = np.where(falls, tree.factor[nodes] * unigrams[tree.symbols[entries]], tree.rest[nodes])
+    # How often y stands behind any symbol: the sum over z of c(z) P_z(y). Entries first, as what they add to the base;
+    # then the base itself, for all y at once.
     behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
     falls = tree.rest[singles] < 0.0
     behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
     behind += (tree.totals[singles] * np.where(falls, tree.factor[singles], 0.0)).sum() * unigrams
     closed = tree.child[root] < 0  # symbols whose followers nobody knows are taken to be followed by any
     behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
+    # s(y) = c(y) - sum over z of c(zy): what stands behind nothing begins a sequence.
     sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
     if sizes.sum() <= 0.0:
         sizes = tree.counts[root].astype(np.float64)
@@ -108,6 +111,7 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
         sizes / total,
         np.zeros(1),
     )
+    # Each sequence ends once, so it is counted by what stands before its end mark.
     return level, max(float(behind[end]), 0.0)
 
 
@@ -116,7 +120,9 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
     at = level.nodes[level.rows]
     place = _entries_of(tree, at, level.symbols)
     nodes = np.where(place >= 0, tree.child[place], -1)
+    # s(gy) = s(g) times the chance of y behind the beginning g.
     sizes = level.sizes[level.rows] * level.chances
+    # Nodes that are the suffix, one symbol shorter, of some node: only for these do counts tell beginnings apart.
     used = np.zeros(tree.nodes, np.bool_)
     used[tree.neighbour[tree.depths[tree.neighbour] == tree.depths - 1]] = True
     used[0] = False
@@ -126,16 +132,21 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
 
 def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     """Return what follows each opening, from the deviations of all longer nodes that end in it."""
+    # Openings g are the rows here. `longer` are the nodes zg, whose neighbour is g; `entries` are all zgy below them.
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes] = np.arange(nodes.size)
     longer = np.flatnonzero((row_of[tree.neighbour] >= 0) & (tree.depths[tree.neighbour] == tree.depths - 1))
     spans = np.diff(tree.starts)[longer]
     entries = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[u], tree.starts[u + 1]) for u in longer)])
     shorter = tree.neighbour[np.repeat(longer, spans)]
+    # Where zg has no entry for y, its chance is factor(zg) P_g(y), or nothing where zg rules the rest out.
     factor = np.where(tree.rest[longer] < 0.0, tree.factor[longer], 0.0)
     fallen = np.repeat(factor, spans) * tree.chances_of(shorter, tree.symbols[entries])
+    # By entry: -c(zg) (P_zg(y) - factor P_g(y)). What is missing to -c(zg) (P_zg(y) - P_g(y)), the equation above, is
+    # c(zg) (1 - factor) P_g(y), for entries and all other symbols alike: `everywhere` holds its sum over z, by row.
     deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
     everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
+    # The entries of g itself, too, so that every symbol that g knows gets a row of the result even without a deviation.
     own = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[g], tree.starts[g + 1]) for g in nodes)])
     keys = np.concatenate(
         [
@@ -145,13 +156,18 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     )
     distinct, inverse = np.unique(keys, return_inverse=True)
     rows, symbols = np.divmod(distinct, tree.width)
+    # By pair (g, y): P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
     plain = tree.chances_of(nodes[rows], symbols.astype(np.int32))
     raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
+    # Its variance: Laplace noise of scale b has 2 b^2. One term for each zgy, and one for gy, whose count enters
+    # through P_g(y) with weight sum over z of c(zg) / c(g).
     noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
     covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
     noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]
+    # Nonnegative garrote (Breiman, 1995): 1 - 9 variance / deviation^2, at least 0.
     trust = np.maximum(0.0, 1.0 - SIGNIFICANT**2 * noise / np.maximum(raw**2, 1e-9))
     weights = np.maximum(sizes[rows] * plain + trust * raw, 0.0)
+    # Symbols that no entry names keep s(g) P_g(y), which sums to s(g) times what P_g leaves of 1.
     others = sizes
     outside = np.maximum(1.0 - _sums(rows, plain, nodes.size), 0.0)
     sums = _sums(rows, weights, nodes.size) + others * outside

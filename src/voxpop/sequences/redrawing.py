@@ -3,12 +3,11 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from voxpop.arrays import Floats
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
-
-Floats = NDArray[np.float64]
 
 
 def uniforms(secret: "Source", purpose: str, size: int) -> Floats:

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.arrow import array_of, int64_array, string_array
 from voxpop.errors import InputError
 from voxpop.kernels.backoff import follow, sample_sequences
 from voxpop.privacy.secret import Secret
+from voxpop.sequences.likelihood import likelihood
 from voxpop.sequences.openings import Openings, find_openings
 from voxpop.sequences.tree import Tree
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from voxpop.sequences.context_sampling import ContextSampler
     from voxpop.sequences.model import SequenceModel
 
-Floats = NDArray[np.float64]
 AT_ONCE = 1 << 18
 MOST = 10**9
 
@@ -56,7 +56,7 @@ class Sampler:
         sums = _running_sums(ending.chances, ending.starts)
         return Sampler(ending, openings, sums, _running_sums(openings.chances, openings.starts), max_length)
 
-    def draw(self, seeds: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
         """Return the symbols of one sequence per seed, one after the other, and how many each has."""
         tree, openings = self.tree, self.openings
         symbols = np.empty(seeds.size * self.max_length, np.int32)
@@ -89,12 +89,7 @@ class Sampler:
 
     def probability(self, sequence: list[int]) -> float:
         """Return how likely a draw is this sequence."""
-        if not sequence or -1 in sequence or len(sequence) > self.max_length:
-            return 0.0
-        result = 1.0
-        for place, symbol in enumerate([*sequence, self.tree.width - 1]):
-            result *= float(self.chances(sequence[:place])[symbol])
-        return result
+        return likelihood(sequence, self.max_length, self.chances)
 
     def _opening_entry(self, opened: int, symbol: int) -> int | None:
         if opened < 0:
@@ -173,7 +168,7 @@ def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
     )
 
 
-def _running_sums(chances: Floats, starts: NDArray[np.int64]) -> Floats:
+def _running_sums(chances: Floats, starts: Int64s) -> Floats:
     """Return the sum of chances up to and including each entry, within its node."""
     total = np.cumsum(chances)
     before = np.concatenate([[0.0], total])[starts[:-1]]

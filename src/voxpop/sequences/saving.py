@@ -1,6 +1,5 @@
 """A model on disk: grams, alphabet, record and report in a folder, whole or not at all."""
 
-import json
 import os
 from os import PathLike
 from pathlib import Path
@@ -10,12 +9,12 @@ import pyarrow as pa
 
 from voxpop.arrow import array_of, lists_of, numbers_of, plain, string_array
 from voxpop.errors import InputError, ReleaseError
-from voxpop.files.folder import folder_to_read, replace_folder
+from voxpop.files.folder import folder_to_read
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.about import About
 from voxpop.release.grams import read_parquet, write_parquet
-from voxpop.release.record import ABOUT, DAMAGED, MODEL_RECORD, about_entry, checksum, same_but_for_words
-from voxpop.release.saving import already_there, may_write
+from voxpop.release.record import ABOUT, DAMAGED, MODEL_RECORD, about_entry, checksum, parsed_record, record_bytes
+from voxpop.release.saving import already_there, holds, may_write, write_whole
 from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
@@ -42,26 +41,10 @@ def save_model(
 
     files = {GRAMS: _grams(model), ALPHABET: _alphabet(model), **(extra or {})}
     files[RECORD] = _record(model, files)
-    replace = overwrite or _holds(folder, files[RECORD])
+    replace = overwrite or holds(folder, RECORD, files[RECORD])
     target = check_model_target(folder, overwrite=replace)
     files[REPORT] = report_of_model(model, {name: checksum(content) for name, content in files.items()})
-    try:
-        replace_folder(target, files, replace=replace)
-    except FileExistsError:
-        raise already_there(folder, "a model") from None
-    except OSError as error:
-        raise ReleaseError(
-            f"{folder} could not be saved: {error.strerror or error}. No half of a model was left behind; "
-            "put that right or give another folder, and save again."
-        ) from error
-
-
-def _holds(folder: str | PathLike[str], record: bytes) -> bool:
-    """Say whether a folder holds this very model already."""
-    try:
-        return same_but_for_words((folder_to_read(Path(folder)) / RECORD).read_bytes(), record)
-    except OSError:
-        return False
+    write_whole(target, files, folder, "model", replace=replace)
 
 
 def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
@@ -163,12 +146,8 @@ def _alphabet(model: "SequenceModel") -> bytes:
 
 def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
     from voxpop.sequences.tree import Tree
-    from voxpop.version import installed_version
 
     content = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "voxpop_version": installed_version(),
         **about_entry(model.about),
         "statement": str(model.guarantee),
         "guarantee": model.guarantee.to_dict(),
@@ -181,16 +160,12 @@ def _record(model: "SequenceModel", files: dict[str, bytes]) -> bytes:
         "plan": model.plan.to_dict(),
         "checksums": {name: checksum(content) for name, content in files.items()},
     }
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return record_bytes(FORMAT, FORMAT_VERSION, content)
 
 
 def _parsed(content: bytes, folder: str | PathLike[str]) -> dict[str, Any]:
-    try:
-        parsed = json.loads(content)
-    except ValueError as error:
-        raise ReleaseError(f"{folder}: {RECORD} is not readable JSON; it may be truncated. {DAMAGED}") from error
-    if not isinstance(parsed, dict) or parsed.get("format") != FORMAT:
-        raise ReleaseError(f"{folder} is not a sequence model that voxpop wrote.")
+    otherwise = f"{folder} is not a sequence model that voxpop wrote."
+    parsed = parsed_record(content, f"{folder}: {RECORD}", FORMAT, otherwise)
     if parsed.get("format_version") != FORMAT_VERSION:
         raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
     return parsed

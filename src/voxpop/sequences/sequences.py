@@ -139,9 +139,9 @@ class Sequences:
         """Plan for the budget and release from the corpus.
 
         Args:
-            corpus: what `voxpop.read` or `voxpop.load_corpus` returned.
-            budget: what may be spent.
-            seed: makes the release reproducible and NOT private, and marks it so; leave it out for real data.
+            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, of anything but items.
+            budget: epsilon; and delta where the alphabet is found.
+            seed: makes the model reproducible and NOT private, and marks it so; leave it out for real data.
             ledger: an account that is charged first; see `voxpop.Ledger`.
 
         Returns:

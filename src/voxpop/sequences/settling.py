@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
 from voxpop.sequences.context_tree import OTHERS, ContextTree
 from voxpop.sequences.redrawing import laplace, uniforms
@@ -18,9 +18,6 @@ from voxpop.sequences.redrawing import laplace, uniforms
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
 """Of the cells of ratios of counts to what was expected."""
@@ -60,22 +57,27 @@ def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
     counts, scales = _combined(tree)
     chances = np.zeros((tree.nodes, tree.width))
     totals = np.zeros(tree.nodes)
+    # float64 (width): how often each symbol occurs at all; a little for each, as no chance may be 0.
     root = np.maximum(counts[0], 0.01)
     if redraw is not None:
         root = np.maximum(counts[0] + scales[0] * laplace(redraw, "settling/root", tree.width), 0.01)
     chances[0], totals[0] = root / root.sum(), root.sum()
+    # A sequence has max_length symbols at most, so there are at least so many.
     ends = max(float(root[-1]), totals[0] / tree.max_length)
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
         level = np.flatnonzero(tree.depths == depth)
         named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
+        # `named`: the parent's context with one known symbol before it; `rest`: with any of the others before it.
         rows, lengths = tree.contexts[named], (tree.contexts[named] >= 0).sum(axis=1)
         totals[named] = gram_totals(tree, Settled(chances, totals, ends), rows, lengths, tree.begun[named])
+        # What a parent's named children leave of its total.
         held = np.bincount(tree.parents[named], weights=totals[named], minlength=tree.nodes)
         totals[rest] = np.maximum(totals - held, 1.0)[tree.parents[rest]]
         for nodes in (named, rest):
             if nodes.size:
                 size, purpose = nodes.size * tree.width, f"settling/{depth}/{nodes is rest}"
                 drawn = None if redraw is None else uniforms(redraw, purpose, size)
+                # float64 (nodes, width): c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
                 believed = _believed(counts[nodes], expected, np.repeat(scales[nodes, None], tree.width, 1), drawn)
                 believed[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
@@ -83,7 +85,7 @@ def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
     return Settled(chances, totals, ends)
 
 
-def gram_totals(tree: ContextTree, settled: Settled, rows: Int32s, lengths: Int64s, begun: NDArray[np.bool_]) -> Floats:
+def gram_totals(tree: ContextTree, settled: Settled, rows: Int32s, lengths: Int64s, begun: Bools) -> Floats:
     """Return how often grams occur, by the chain rule along the longest contexts whose chances are known.
 
     Args:
@@ -99,7 +101,9 @@ def gram_totals(tree: ContextTree, settled: Settled, rows: Int32s, lengths: Int6
     totals = np.where(begun, settled.ends, settled.totals[0])
     for place in range(int(lengths.max(initial=0))):
         more = np.flatnonzero(lengths > place)
+        # c(x1 ... xk) = c() times the product of P(x_i | the longest known context of x1 ... x_(i-1)).
         nodes = tree.find(rows[more], np.full(more.size, place), begun[more])
+        # Where that context is all of x1 ... x_(i-1), its own total is nearer than the product so far.
         exact = (tree.depths[nodes] == place + begun[more]) & (tree.before[nodes] != OTHERS)
         above = np.where(exact, settled.totals[nodes], totals[more])
         totals[more] = above * settled.chances[nodes, rows[more, place]]
@@ -115,6 +119,8 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
         np.add.at(sums, tree.parents[level], counts[level])
         np.add.at(noise, tree.parents[level], variances[level])
         above = np.unique(tree.parents[level])
+        # Two independent estimates of one count, of variances v and u, are best averaged with weights u and v over v +
+        # u; the variance is then v u / (v + u). In units of 2, as all noise is Laplace.
         weight = variances[above] / (variances[above] + noise[above])
         counts[above] += weight[:, None] * (sums[above] - counts[above])
         variances[above] *= 1.0 - weight
@@ -126,6 +132,7 @@ def _believed(noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | N
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
     weights = _ratios(flat, mean, scale, strata)
+    # By stratum: the mean ratio, by which expected counts are off on average.
     centre = weights @ ((EDGES[1:] + EDGES[:-1]) / 2)
     centre[TRUSTED_MEANS:] = 1.0
     mean = mean / centre[strata]
@@ -138,6 +145,7 @@ def _believed(noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | N
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s) -> Floats:
     """Return the weights of ratios in each stratum; where few bins or much noise say little, those of the one above."""
+    # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
     middle = np.sqrt(np.maximum(EDGES[1:], 1e-3) * np.maximum(EDGES[:-1], 1e-3))
     fitted = np.diff(EDGES) * np.exp(-middle)
     fitted /= fitted.sum()

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
 from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from voxpop.corpus.engine import TreeWalk
     from voxpop.privacy.secret import Source
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 GROWTH = 4.0
 """A context is counted for itself where it occurs this often to the power of its length less one, times what follows it
@@ -45,7 +42,7 @@ class _Level:
     parents: Int32s
     before: Int32s
     shares: Int64s
-    splits: NDArray[np.bool_]
+    splits: Bools
 
 
 def split_contexts(
@@ -126,7 +123,7 @@ def _least(limits: Limits, left: Floats, depth: int) -> Floats:
     return GROWTH**depth * width * limits.max_length / (float(limits.epsilon) * left)
 
 
-def _longer_totals(tree: ContextTree, settled: Settled, contexts: Int32s, begun: NDArray[np.bool_]) -> Floats:
+def _longer_totals(tree: ContextTree, settled: Settled, contexts: Int32s, begun: Bools) -> Floats:
     """Return how often each context occurs behind each symbol and (last) at the beginning: (contexts, width)."""
     width = tree.width
     sizes = (contexts >= 0).sum(axis=1)

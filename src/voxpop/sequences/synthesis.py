@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.errors import InputError
 from voxpop.kernels.synthesis import join_grams, take_sequences
 from voxpop.sequences.tree import Tree
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from voxpop.sequences.model import SequenceModel
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 MOST_GRAMS = 1 << 27
 
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.arrow import array_of, int64_array, string_array
 from voxpop.sequences.tree import Rows, Tree, grow, plant
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpop.sequences.model import SequenceModel
-
-Int64s = NDArray[np.int64]
 
 
 def table_of(model: "SequenceModel", tree: Tree) -> "pl.DataFrame":
@@ -58,7 +56,7 @@ def tree_of(
     sizes: Int64s,
     ends: Int64s,
     counts: Int64s,
-    scales: NDArray[np.float64],
+    scales: Floats,
     balanced: bool,
 ) -> Tree:
     """Return the tree of a table.
@@ -103,16 +101,14 @@ def tree_of(
     return tree
 
 
-def _columns(
-    above: Int64s, last: NDArray[np.int32], counts: Int64s, first: int
-) -> tuple[Int64s, NDArray[np.int32], Int64s]:
+def _columns(above: Int64s, last: Int32s, counts: Int64s, first: int) -> tuple[Int64s, Int32s, Int64s]:
     """Return row, symbol and count of the entries of one level."""
     _, rows = np.unique(above, return_inverse=True)
     span = slice(first, first + above.size)
     return rows.astype(np.int64), last[span], counts[span]
 
 
-def _scale(scales: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scale(scales: Floats) -> Floats:
     return scales[:1].astype(np.float64) if scales.size else np.ones(1)
 
 

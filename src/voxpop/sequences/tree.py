@@ -3,14 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.backoff import follow, likeliest, look_up, settle, settle_balanced
 from voxpop.sequences.ledger import threshold_factor
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +96,7 @@ class Tree:
     def neighbours_of(self, entries: Int64s) -> Int32s:
         """Return the Markov neighbour of each entry's gram: drop the oldest symbols until a node is found."""
         above = self.node_of(entries)
+        # The longest suffix of gy is a suffix of g, one symbol on.
         beside = self.neighbour[above]
         reached = follow(beside, self.symbols[entries], self.starts, self.symbols, self.child, self.neighbour)
         return np.where(above == 0, 0, reached).astype(np.int32)
@@ -150,6 +147,7 @@ def grow(tree: Tree, level: Rows) -> tuple[Tree, Int32s]:
         The tree and int32 by row.
     """
     sums = np.bincount(level.rows, weights=level.counts, minlength=level.parents.size)
+    # A node without a count above 0 would have no chances to speak of.
     kept = sums > 0
     node = np.where(kept, tree.nodes - 1 + np.cumsum(kept), -1).astype(np.int32)
     parents, mine = level.parents[kept], kept[level.rows]
@@ -171,6 +169,7 @@ def grow(tree: Tree, level: Rows) -> tuple[Tree, Int32s]:
         neighbour=np.concatenate([tree.neighbour, neighbours]),
         rest=np.concatenate([tree.rest, np.zeros(parents.size)]),
         factor=np.concatenate([tree.factor, np.zeros(parents.size)]),
+        # c(gy) = c(g) P_g(y): the count that is consistent with the parent, not the noisy one.
         totals=np.concatenate([tree.totals, tree.totals[above] * tree.chances[parents]]),
         balanced=tree.balanced,
     )
@@ -181,6 +180,7 @@ def _settled(tree: Tree, first: int) -> Tree:
     """Fill in the chances of the nodes from `first` on."""
     arrays = (tree.counts, tree.totals, tree.starts, tree.symbols, tree.chances, tree.back)
     if tree.balanced:
+        # `Ledger.least` of each node: scale ln(alphabet / 2), and up to the next whole number.
         thresholds = np.floor(tree.scales * threshold_factor(tree.width - 1)) + 1
         settle_balanced(first, tree.width, *arrays, tree.scales, thresholds)
     else:

@@ -6,7 +6,7 @@ from voxpop.corpus.draws import WORDS, order_of, sample_of
 from voxpop.privacy.secret import TEXT
 from voxpop.spark.frames import Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
-from voxpop.spark.tasks import Ballot
+from voxpop.spark.tasks import Ballot, Paying
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 
 
 def restricted_ballot(
-    shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, *, order: str
+    shares: "Shares",
+    limit: int,
+    secret: "RestrictableDraws",
+    pass_name: str,
+    *,
+    order: str,
+    paying: Paying | None = None,
 ) -> Ballot:
     """Return a weighing with the keys of its own sample and order, and no others."""
     purposes = [sample_of(pass_name), f"{WORDS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
-    return Ballot(shares, limit, secret.restrict(*purposes), pass_name)
+    return Ballot(shares, limit, secret.restrict(*purposes), pass_name, paying)
 
 
 def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:

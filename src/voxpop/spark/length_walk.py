@@ -16,13 +16,23 @@ from voxpop.spark.frames import STATE, Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.holder import Holder
 from voxpop.spark.round_walk import public_words
-from voxpop.spark.tasks import keep_next, keep_words, weigh_kept, weigh_next, weigh_words
+from voxpop.spark.tasks import (
+    Paying,
+    Since,
+    keep_next,
+    keep_words,
+    weigh_aside,
+    weigh_kept,
+    weigh_next,
+    weigh_words,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.corpus.draws import Draws
-    from voxpop.corpus.engine import Candidates, RestrictableDraws, Shares
+    from voxpop.corpus.engine import Candidates, Price, RestrictableDraws, Shares
+    from voxpop.corpus.subset import Subset
 
 Int64s = NDArray[np.int64]
 
@@ -52,38 +62,86 @@ class SparkLengthWalk:
         self._words: SparkHistogram | None = None
         self._order: Draws | None = None
         self._holder = Holder()
+        self._paid: list[Paying] = []
+        self._subsets: list[Subset] = []
+        self._aside_size = 0
 
     @property
     def length(self) -> int:
         """Length of the grams that are weighed now."""
         return self._length
 
-    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
+    def weigh(
+        self,
+        shares: "Shares",
+        limit: int,
+        secret: "RestrictableDraws",
+        pass_name: str,
+        price: "Price | None" = None,
+        among: "Subset | None" = None,
+    ) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length."""
-        ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS)
+        given = shares, limit, secret, pass_name
         if self._size is None:
+            if price is not None or among is not None:
+                raise InternalError("users were to pay for a pass before words were kept; please report the call.")
             if shares.sequential:
                 self._state = self._in_groups()
                 self._order = secret.restrict(order_of(ALL_LENGTHS))
+            ballot = restricted_ballot(*given, order=ALL_LENGTHS)
             self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
             return self._words
         if shares.sequential and self._order is None:
             raise InternalError("a walk that began without an order of users cannot have one at a later length.")
+        since, paying = self._since(), self._paying(price, among)
+        ballot = restricted_ballot(*given, order=ALL_LENGTHS, paying=paying)
         if self._candidates is None:
-            work: Task = closure(weigh_kept, ballot=ballot, length=self._length, size=self._size)
+            work: Task = closure(weigh_kept, ballot=ballot, since=since, size=self._size)
             return weigh_by(self._state, work, words=False)
-        work = closure(weigh_next, ballot=ballot, length=self._length - 1, single=self._candidates.single)
+        work = closure(weigh_next, ballot=ballot, since=since)
         return weigh_by(self._state, work, words=False, public=self._public())
 
-    def keep(self, names: Int64s) -> None:
+    def weigh_aside(
+        self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, price: "Price"
+    ) -> SparkHistogram:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside."""
+        if self._size is None or self._candidates is not None:
+            raise InternalError("candidates set aside were weighed in the middle of a length; please report the call.")
+        since, paying = self._since(), self._paying(price, None)
+        ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS, paying=paying)
+        work: Task = closure(weigh_aside, ballot=ballot, since=since, size=self._size)
+        return weigh_by(self._state, work, words=False)
+
+    def _since(self) -> Since:
+        """Return what a task needs to know beside the state."""
+        between = self._candidates is not None
+        single = self._candidates is not None and self._candidates.single
+        return Since(self._length - between, single, self._aside_size, tuple(self._paid))
+
+    def _paying(self, price: "Price | None", among: "Subset | None") -> Paying | None:
+        """Remember that users pay for a pass."""
+        if price is None:
+            if among is not None:
+                raise InternalError("some candidates were weighed without a price; please report the call.")
+            return None
+        number = None if among is None else len(self._subsets)
+        self._subsets += [] if among is None else [among]
+        paying = Paying(price, self._candidates is None, number)
+        self._paid.append(paying)
+        return paying
+
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
         """Forget every gram but these."""
         if self._candidates is None:
             if self._words is None:
                 raise InternalError("words were kept before they were weighed.")
             self.keep_words(self._words.texts(names))
             return
-        work = closure(keep_next, length=self._length - 1, single=self._candidates.single)
-        self._go_on(work, {**self._public(), "names": names}, names.size)
+        public = {**self._public(), "names": names}
+        if aside is not None and aside.size:
+            public["aside"] = aside
+        self._go_on(closure(keep_next, since=self._since()), public, names.size)
+        self._aside_size += 0 if aside is None else aside.size
 
     def keep_words(self, words: pa.LargeStringArray) -> None:
         """Forget every token but these: distinct, in order of bytes, also those that nobody holds."""
@@ -93,6 +151,7 @@ class SparkLengthWalk:
         """Make the state of so many kept grams."""
         self._state = self._holder.hold(run_with_public(self._state, work, public, STATE))
         self._size, self._candidates, self._words = size, None, None
+        self._paid, self._subsets = [], []
 
     def extend(self, candidates: "Candidates") -> None:
         """Go on to the next length: these are its candidates."""
@@ -106,4 +165,9 @@ class SparkLengthWalk:
     def _public(self) -> Arrays:
         if self._candidates is None:
             raise InternalError("candidates were to be sent where there are none.")
-        return {"need": self._candidates.need, "estimates": self._candidates.estimates}
+        public: Arrays = {"need": self._candidates.need, "estimates": self._candidates.estimates}
+        for number, each in enumerate(self._subsets):
+            public |= {f"need/{number}": each.rule.need, f"estimates/{number}": each.rule.estimates}
+            if each.further is not None:
+                public[f"further/{number}"] = each.further
+        return public

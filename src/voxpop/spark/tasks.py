@@ -23,8 +23,9 @@ from voxpop.version import installed_version
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.draws import Draws
-    from voxpop.corpus.engine import Decision, LevelRule, Noise, Shares
+    from voxpop.corpus.engine import Decision, LevelRule, Noise, Price, Shares
     from voxpop.corpus.length_walk import MemoryLengthWalk
+    from voxpop.corpus.subset import Subset
     from voxpop.privacy.secret import Source
 
 set_up()  # in a worker of the daemon the package was there before there was a task
@@ -47,17 +48,37 @@ class Ballot:
         limit: most items of one user.
         secret: restricted to the sample and, for sequential weightings, the order of users.
         pass_name: which pass of the release this is.
+        paying: what users pay for it, where they pay for themselves.
     """
 
     shares: "Shares"
     limit: int
     secret: "Draws"
     pass_name: str
+    paying: "Paying | None" = None
 
     @property
     def low_bits(self) -> int:
         """How weights are split for the sum."""
         return LOW_BITS if self.shares.sequential else WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Paying:
+    """A pass for which every user pays by itself.
+
+    A state says what users had left when it was made. Passes since then are paid again, each time that somebody needs
+    to know: what a user pays is a function of what it holds.
+
+    Attributes:
+        price: of the pass.
+        kept: whether it weighed kept grams, rather than candidates.
+        subset: which of the subsets that are sent it was about; None for all.
+    """
+
+    price: "Price"
+    kept: bool
+    subset: int | None = None
 
 
 @task
@@ -162,20 +183,26 @@ def places_of(wanted: pa.Array, vocabulary: pa.Array) -> NDArray[np.int64]:
 
 def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> Answer:
     """Yield what is left of a partition, users who hold nothing any more left out."""
-    ids, first, user_start, user_key = levels.compact(single=single)
+    ids, first, user_start, user_key, users = levels.compact(single=single)
     if user_key.size:
         arrays: Arrays = {"ids": ids, "user_start": user_start, "user_key": user_key}
+        left, aside, aside_start = levels.past(users)
+        if left is not None:
+            arrays |= {"left": left, "aside": aside, "aside_start": aside_start}
         if single:
             arrays["first"] = first
         yield from pieces(arrays)
 
 
-def _levels_of(arrays: Arrays, length: int, size: int) -> "MemoryLengthWalk":
+def _levels_of(arrays: Arrays, length: int, size: int, aside_size: int) -> "MemoryLengthWalk":
     from voxpop.corpus.length_walk import MemoryLengthWalk
+    from voxpop.corpus.near_misses import NearMisses
 
-    return MemoryLengthWalk.at(
-        length, arrays["ids"], arrays.get("first"), arrays["user_start"], arrays["user_key"], size
-    )
+    users = arrays["user_start"], arrays["user_key"]
+    levels = MemoryLengthWalk.at(length, arrays["ids"], arrays.get("first"), *users, size)
+    if "left" not in arrays:
+        return levels
+    return levels.with_past(arrays["left"], NearMisses.of(arrays["aside"], arrays["aside_start"], aside_size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,42 +214,94 @@ class _Candidates:
     single: bool
 
 
-def _extended(arrays: Arrays, public: Arrays, length: int, *, single: bool) -> "MemoryLengthWalk":
-    levels = _levels_of(arrays, length, public["need"].size)
-    levels.extend(_Candidates(public["need"], public["estimates"], single))
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What a task needs to know of the walk beside the state.
+
+    Attributes:
+        length: of the grams that are kept in the state.
+        single: whether partners of candidates are tokens.
+        aside_size: how many candidates of shorter lengths were set aside.
+        paid: passes since the state was made, in order.
+    """
+
+    length: int
+    single: bool
+    aside_size: int = 0
+    paid: tuple[Paying, ...] = ()
+
+
+def _subset(public: Arrays, paying: Paying | None) -> "Subset | None":
+    from voxpop.corpus.subset import Subset
+
+    if paying is None or paying.subset is None:
+        return None
+    mine = {name: public.get(f"{name}/{paying.subset}") for name in ("need", "estimates", "further")}
+    return Subset(_Candidates(mine["need"], mine["estimates"], single=False), mine["further"])  # type: ignore[arg-type]
+
+
+def _kept(arrays: Arrays, since: Since, size: int) -> "MemoryLengthWalk":
+    """Return the walk at the kept grams, and what they cost paid."""
+    levels = _levels_of(arrays, since.length, size, since.aside_size)
+    for paying in since.paid:
+        if paying.kept:
+            levels.pay(paying.price)
+    return levels
+
+
+def _extended(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
+    """Return the walk at the next candidates, and what came before paid."""
+    levels = _kept(arrays, since, public["need"].size)
+    levels.extend(_Candidates(public["need"], public["estimates"], since.single))
+    for paying in since.paid:
+        if not paying.kept:
+            levels.pay(paying.price, _subset(public, paying))
     return levels
 
 
 @task
-def weigh_next(batches: Batches, *, ballot: Ballot, length: int, single: bool, public: bytes | None = None) -> Answer:
-    """Weigh the candidates one longer than the grams of `length` that a partition holds."""
+def weigh_next(batches: Batches, *, ballot: Ballot, since: Since, public: bytes | None = None) -> Answer:
+    """Weigh the candidates one longer than the grams that a partition holds."""
+    arrays, sent = laid_together(batches, public)
+    if arrays:
+        yield from _weighed(_extended(arrays, sent, since), ballot, _subset(sent, ballot.paying))
+
+
+@task
+def keep_next(batches: Batches, *, since: Since, public: bytes | None = None) -> Answer:
+    """Go on to the released grams one longer."""
     arrays, sent = laid_together(batches, public)
     if not arrays:
         return
-    levels = _extended(arrays, sent, length, single=single)
-    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.pass_name)
+    levels = _extended(arrays, sent, since)
+    levels.keep(sent["names"], sent.get("aside"))
+    yield from _kept_rows(levels, single=since.single)
+
+
+@task
+def weigh_kept(batches: Batches, *, ballot: Ballot, since: Since, size: int) -> Answer:
+    """Weigh the released grams by their ranks."""
+    arrays, _ = laid_together(batches)
+    if arrays:
+        yield from _weighed(_kept(arrays, since, size), ballot, None)
+
+
+@task
+def weigh_aside(batches: Batches, *, ballot: Ballot, since: Since, size: int) -> Answer:
+    """Weigh the candidates that were set aside, by their numbers."""
+    arrays, _ = laid_together(batches)
+    if not arrays or ballot.paying is None:
+        return
+    levels = _kept(arrays, since, size)
+    given = ballot.shares, ballot.limit, ballot.secret, ballot.pass_name
+    histogram = levels.weigh_aside(*given, ballot.paying.price)
     yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
 
 
-@task
-def keep_next(batches: Batches, *, length: int, single: bool, public: bytes | None = None) -> Answer:
-    """Go on to the released grams one longer than those of `length`."""
-    arrays, sent = laid_together(batches, public)
-    if not arrays:
-        return
-    levels = _extended(arrays, sent, length, single=single)
-    levels.keep(sent["names"])
-    yield from _kept_rows(levels, single=single)
-
-
-@task
-def weigh_kept(batches: Batches, *, ballot: Ballot, length: int, size: int) -> Answer:
-    """Weigh the released grams of `length` by their ranks."""
-    arrays, _ = laid_together(batches)
-    if not arrays:
-        return
-    levels = _levels_of(arrays, length, size)
-    histogram = levels.weigh(ballot.shares, ballot.limit, ballot.secret, ballot.pass_name)
+def _weighed(levels: "MemoryLengthWalk", ballot: Ballot, among: "Subset | None") -> Answer:
+    given = ballot.shares, ballot.limit, ballot.secret, ballot.pass_name
+    price = None if ballot.paying is None else ballot.paying.price
+    histogram = levels.weigh(*given, price, among)
     yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
 
 

@@ -7,6 +7,7 @@
 | `search.py` | `python -m voxpop.testing.search` |
 | `sequence_loss.py` | what one user can cost a tree of sequences |
 | `weighed_search.py` | a search of neighbouring pairs through the whole private side |
+| `reach_search.py` | a search of neighbouring pairs whose users have reaches of their own |
 | `crowds.py` | thousands of small neighbouring collections side by side |
 | `sensitivity.py` | a search for two neighbouring collections |
 """

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats
 from voxpop.testing.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.testing.sensitivity import rule_of
 from voxpop.weighting.own import Weighting
@@ -94,13 +94,11 @@ def search_broadly(
     return Searched(done + climbed, best_wild[0], best_piled[0], max(each[0] for each in tops), best[1])
 
 
-Measure = Callable[[Crowds], tuple[NDArray[np.float64], Crowds]]
+Measure = Callable[[Crowds], tuple[Floats, Crowds]]
 Top = tuple[float, Crowds]
 
 
-def _measured(
-    weighting_rule: WeightingRule, norm: int, limit: int, crowds: Crowds
-) -> tuple[NDArray[np.float64], Crowds]:
+def _measured(weighting_rule: WeightingRule, norm: int, limit: int, crowds: Crowds) -> tuple[Floats, Crowds]:
     return crowds.distances(weighting_rule, norm, limit), crowds
 
 

@@ -8,11 +8,10 @@ in the larger collection only, and after it the same users in both.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int64s
 from voxpop.weighting.rule import RuleSetting, WeightingRule
 
-Floats = NDArray[np.float64]
 Generator = np.random.Generator
 
 
@@ -27,7 +26,7 @@ class Crowds:
     """
 
     start: Floats
-    sets: NDArray[np.bool_]
+    sets: Bools
     cutoff: float
 
     def __len__(self) -> int:
@@ -42,9 +41,7 @@ class Crowds:
         apart: Floats = np.linalg.norm((larger - smaller) / setting.unit, norm, axis=1)
         return apart
 
-    def _weighed(
-        self, weighting_rule: WeightingRule, setting: RuleSetting, sets: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
+    def _weighed(self, weighting_rule: WeightingRule, setting: RuleSetting, sets: Bools) -> Int64s:
         width = self.start.shape[1]
         pair, _, item = np.nonzero(sets)
         starts = np.concatenate([[0], np.cumsum(sets.sum(axis=2).ravel())]).astype(np.int64)
@@ -53,11 +50,11 @@ class Crowds:
         weighting_rule.add(histogram, (pair * width + item).astype(np.int32), starts, setting)
         return histogram.reshape(self.start.shape)
 
-    def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Crowds":
+    def where(self, chosen: Bools | Int64s) -> "Crowds":
         """Return some of the pairs."""
         return Crowds(self.start[chosen], self.sets[chosen], self.cutoff)
 
-    def better(self, other: "Crowds", wins: NDArray[np.bool_]) -> "Crowds":
+    def better(self, other: "Crowds", wins: Bools) -> "Crowds":
         """Return the pairs, those of the other batch where it wins."""
         start = np.where(wins[:, None], other.start, self.start)
         return Crowds(start, np.where(wins[:, None, None], other.sets, self.sets), self.cutoff)

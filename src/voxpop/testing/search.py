@@ -9,6 +9,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from voxpop.testing.broad_search import TOLERANCE, search_broadly
+from voxpop.testing.reach_search import search_reaches
 from voxpop.testing.weighed_search import search_weighing
 from voxpop.weighting.soundness import NORMS, WEIGHTING_RULES
 
@@ -35,7 +36,20 @@ def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> f
         done = weighed.pairs + sum(every.pairs for every in found)
         say(f"{name:12} l{norm}  {done:>9,} pairs  farthest {worst:.15f}  {perf_counter() - begun:5.1f} s")
         farthest = max(farthest, worst)
-    return farthest
+    return max(farthest, 1.0 + search_own_reaches(each, seed, say))
+
+
+def search_own_reaches(pairs: int, seed: int, say: Callable[[str], object]) -> float:
+    """Search the weightings of phrases for users who move further than what they paid for; return by how much."""
+    beyond = 0.0
+    for name in ("weighted", "l2-descent"):
+        begun = perf_counter()
+        found = [search_reaches(name, pairs=pairs, limit=limit, seed=seed) for limit in LIMITS]
+        worst, closest = max(each.beyond for each in found), max(each.closest for each in found)
+        done, text = sum(each.pairs for each in found), f"{name}, own reach"
+        say(f"{text:21}  {done:>9,} pairs  beyond {worst:.1e}  closest {closest:.12f}  {perf_counter() - begun:5.1f} s")
+        beyond = max(beyond, worst)
+    return beyond
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.weighting.own import CustomRule, Weighting
 from voxpop.weighting.rule import RuleSetting, WeightingRule
 from voxpop.weighting.soundness import WEIGHTING_RULES
@@ -14,7 +14,7 @@ from voxpop.weighting.soundness import WEIGHTING_RULES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Users = list[NDArray[np.int32]]
+Users = list[Int32s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def search_sensitivity(
 
 def neighbour_distance(
     weighting_rule: WeightingRule,
-    users: "Sequence[NDArray[np.int32]]",
+    users: "Sequence[Int32s]",
     extra: int,
     cutoff: float,
     norm: int,
@@ -96,9 +96,7 @@ def neighbour_distance(
     return float(np.linalg.norm((larger - smaller) / setting.unit, norm))
 
 
-def _histogram(
-    weighting_rule: WeightingRule, users: "Sequence[NDArray[np.int32]]", setting: RuleSetting, size: int
-) -> NDArray[np.int64]:
+def _histogram(weighting_rule: WeightingRule, users: "Sequence[Int32s]", setting: RuleSetting, size: int) -> Int64s:
     histogram = np.zeros(size, np.int64)
     items = np.concatenate([np.empty(0, np.int32), *users])
     starts = np.cumsum([0, *(user.size for user in users)])
@@ -113,7 +111,7 @@ def _wild(rng: np.random.Generator, limit: int) -> tuple[Users, int]:
     return users, int(rng.integers(len(users)))
 
 
-def _some_items(rng: np.random.Generator, universe: int, limit: int) -> NDArray[np.int32]:
+def _some_items(rng: np.random.Generator, universe: int, limit: int) -> Int32s:
     size = int(rng.integers(1, min(universe, limit) + 1))
     return rng.choice(universe, size, replace=False).astype(np.int32)
 
@@ -137,7 +135,7 @@ def _fresh_items(first: int) -> Iterator[int]:
         first += 1
 
 
-def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit: int) -> NDArray[np.int32]:
+def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit: int) -> Int32s:
     size = int(rng.integers(1, limit + 1))
     return np.array([item, *(next(fresh) for _ in range(size - 1))], np.int32)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.privacy.secret import Secret, Source
 from voxpop.sequences.children import Candidates, released_children
@@ -20,7 +20,6 @@ from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.splitting import split_contexts
 from voxpop.sequences.tree import Rows
 
-Integers = NDArray[np.int64]
 Words = Sequence[Sequence[int]]
 
 
@@ -120,7 +119,7 @@ class _Recorder:
     shares: list[list[Fraction]] = field(default_factory=list)
 
     def __call__(
-        self, limits: Limits, ledger: Ledger, candidates: Candidates, keys: Integers, counts: Integers, secret: Source
+        self, limits: Limits, ledger: Ledger, candidates: Candidates, keys: Int64s, counts: Int64s, secret: Source
     ) -> Rows:
         level = len(self.levels)
         self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
@@ -132,7 +131,7 @@ class _Recorder:
         return self.levels[-1]
 
 
-def _laid_out(users: Words, limits: Limits) -> NDArray[np.int32]:
+def _laid_out(users: Words, limits: Limits) -> Int32s:
     """Return sequences as `one_sequence_each` does."""
     marked = [[*user[: limits.max_length], limits.alphabet] for user in users if len(user)]
     return np.array([symbol for user in marked for symbol in user], np.int32)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.corpus.corpus import Corpus
 from voxpop.privacy.secret import Secret
 from voxpop.testing.sensitivity import rule_of
@@ -79,14 +79,14 @@ def _farthest(rng: np.random.Generator, pairs: int, shares: CalibratedRule, limi
 
 
 def _weights(
-    tokens: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-    keys: NDArray[np.uint64],
+    tokens: Int32s,
+    sizes: Int64s,
+    keys: Uint64s,
     shares: CalibratedRule,
     limit: int,
     secret: Secret,
     pairs: int,
-) -> NDArray[np.int64]:
+) -> Int64s:
     names = pa.array(np.arange(pairs * ITEMS)).cast(pa.large_string())
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     histogram = Corpus(tokens, starts, keys, names, "items").weigh(shares, limit, None, secret, "search")

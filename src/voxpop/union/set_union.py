@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final, overload
 
-from voxpop.arguments import check_budget, check_choice, check_whole, check_within
+from voxpop.arguments import LARGEST_LIMIT, check_budget, check_choice, check_whole, check_within
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
 from voxpop.rounds.at_least import AtLeast
@@ -23,7 +23,6 @@ ADAPTIVE: Final = "adaptive"
 USUAL_ALPHA: Final = {"gaussian": 5.0, "laplace": 14.0}
 """An item at the cutoff is missing with probability 2.9e-7 and 4.2e-7; with 3 it was 1 in 740."""
 MOST_ROUNDS = 16
-LARGEST_LIMIT = 10**7
 MOST_SET_ONLY = 1000
 MOST_FEW = 10**7
 USUAL_BETA: Final = 1e-6

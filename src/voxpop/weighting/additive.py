@@ -4,10 +4,10 @@ from math import isqrt
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.privacy.unique_items import UniqueItems
-from voxpop.weighting.rule import Integers, RuleSetting, WeightingRule, even_share
+from voxpop.weighting.rule import RuleSetting, WeightingRule, even_share
 
 
 def floored_share(held: int, setting: RuleSetting) -> int:
@@ -48,7 +48,7 @@ class Count(WeightingRule):
         """Every item gets the same."""
         return floored_share(setting.limit, setting) / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add the fixed weight to every item."""
         from voxpop.kernels.weigh import add_even
 
@@ -80,13 +80,26 @@ class Weighted(WeightingRule):
         """Return the even share."""
         return even_share(held, setting.norm)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add an even share to every item."""
         from voxpop.kernels.weigh import add_even
 
         add_even(histogram, items, starts, share_table(setting))
 
+    def add_within(
+        self,
+        histogram: Int64s,
+        items: Int32s,
+        starts: Int64s,
+        setting: RuleSetting,
+        reaches: Int64s,
+    ) -> None:
+        """Add the part of an even share that a user's reach is of 1: in whole numbers, so it is never more."""
+        from voxpop.kernels.weigh import add_even_within
 
-def share_table(setting: RuleSetting) -> Integers:
+        add_even_within(histogram, items, starts, share_table(setting), reaches)
+
+
+def share_table(setting: RuleSetting) -> Int64s:
     """Return the even share, in units, by the number of items held (0 to limit)."""
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)

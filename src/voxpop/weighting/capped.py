@@ -4,10 +4,10 @@ from math import floor, isqrt
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.privacy.unique_items import UniqueItems
-from voxpop.weighting.rule import Integers, RuleSetting, WeightingRule
+from voxpop.weighting.rule import RuleSetting, WeightingRule
 
 
 @final
@@ -37,11 +37,11 @@ class CappedRule(WeightingRule):
         """Return the share, rounded down as it is when weighing."""
         return self._units(held, setting) / setting.unit
 
-    def table(self, setting: RuleSetting) -> Integers:
+    def table(self, setting: RuleSetting) -> Int64s:
         """Return the share in units, by the number of items held; 0 comes first."""
         return np.array([0, *(self._units(held, setting) for held in range(1, setting.limit + 1))], np.int64)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add the share to every item."""
         from voxpop.kernels.weigh import add_even
 

@@ -4,10 +4,10 @@ from math import isqrt, sqrt
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.privacy.unique_items import UniqueItems
-from voxpop.weighting.rule import ROUNDING, Integers, RuleSetting, WeightingRule, even_share
+from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule, even_share
 
 
 @final
@@ -49,7 +49,7 @@ class L1Descent(WeightingRule):
         """Whole levels leave less than one unit per item unpoured."""
         return setting.limit / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Pour each user's unit evenly over the items below the cutoff."""
         from voxpop.kernels.weigh import l1_descent
 
@@ -91,11 +91,19 @@ class L2Descent(WeightingRule):
         return even_share(held, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
-        """One user's step in float64, rounded down to the grid."""
-        return ROUNDING + sqrt(setting.limit) / setting.unit
+        """One user's step in float64, rounded down to the grid; the first grows with the step, the second does not."""
+        return setting.reach * ROUNDING + sqrt(setting.limit) / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
-        """Move each user's items towards the cutoff."""
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
+        """Move each user's items towards the cutoff by 1."""
+        from voxpop.kernels.weigh import ONE_REACH
+
+        self.add_within(histogram, items, starts, setting, np.array([ONE_REACH]))
+
+    def add_within(
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
+    ) -> None:
+        """Move each user's items towards the cutoff by the user's own reach: a proximal map whatever it is."""
         from voxpop.kernels.weigh import l2_descent
 
-        l2_descent(histogram, items, starts, setting.cutoff, setting.unit)
+        l2_descent(histogram, items, starts, setting.cutoff, setting.unit, reaches)

@@ -7,11 +7,11 @@ from math import sqrt
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.errors import InputError
 from voxpop.privacy.unique_items import Shape, UniqueItems
-from voxpop.weighting.rule import ROUNDING, Integers, RuleSetting, WeightingRule, even_share
+from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule, even_share
 
 
 class Weighting(ABC):
@@ -52,7 +52,7 @@ class Weighting(ABC):
         """Return the least weight an item without weight may get from a user of at most `limit` items; above 0."""
 
     @abstractmethod
-    def share(self, weights: NDArray[np.float64], cutoff: float) -> NDArray[np.float64]:
+    def share(self, weights: Floats, cutoff: float) -> Floats:
         """Return what a user adds to each of its items.
 
         Args:
@@ -102,7 +102,7 @@ class CustomRule(WeightingRule):
         grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
         return self.weighting.error + grid / setting.unit
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Run the weighting user by user, checking every answer."""
         cutoff = setting.cutoff / setting.unit
         least = self.weighting.least(setting.limit) - self.step_error(setting)
@@ -117,7 +117,7 @@ class CustomRule(WeightingRule):
             raised = histogram[mine] + np.floor(shares * setting.unit).astype(np.int64)
             histogram[mine] = np.minimum(raised, setting.cutoff)
 
-    def _check(self, shares: NDArray[np.float64], weights: NDArray[np.float64], least: float, norm: int) -> None:
+    def _check(self, shares: Floats, weights: Floats, least: float, norm: int) -> None:
         """Refuse shares that break the promise; the message shows none of them."""
         broken = None
         if shares.shape != weights.shape:

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from math import ceil, inf, log2, sqrt
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from voxpop.errors import BudgetError
+from voxpop.arrays import Int32s, Int64s
+from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.unique_items import UniqueItems
 
 USERS_BOUND: Final = 2**33
@@ -17,8 +15,6 @@ USERS_BOUND: Final = 2**33
 ADDITIVE_BITS: Final = 32
 ROUNDING: Final = 8 * 2.0**-53
 """Relative float64 error of one user's l2 step; derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +26,24 @@ class RuleSetting:
         norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
         bits: weights are whole multiples of 2^-bits.
         cutoff: weight at which items stop rising, in units of 2^-bits; 0 where the weighting has none.
+        reach: the most by which one user may move the histogram: 1, or more where users have reaches of their own.
     """
 
     limit: int
     norm: int
     bits: int = ADDITIVE_BITS
     cutoff: int = 0
+    reach: int = 1
 
     @property
     def unit(self) -> int:
         """Units of the grid in a weight of 1."""
         return int(1 << self.bits)
+
+    @property
+    def cutoff_weight(self) -> float | None:
+        """Weight at which items stop rising, or None where nothing stops them."""
+        return self.cutoff / self.unit if self.cutoff else None
 
 
 class WeightingRule(ABC):
@@ -74,15 +77,26 @@ class WeightingRule(ABC):
         return 1.0 + self.step_error(setting)
 
     @abstractmethod
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers, setting: RuleSetting) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add bounded sets to the histogram in place, users in order."""
+
+    def add_within(
+        self,
+        histogram: Int64s,
+        items: Int32s,
+        starts: Int64s,
+        setting: RuleSetting,
+        reaches: Int64s,
+    ) -> None:
+        """Add bounded sets of users who move the histogram by at most their own reach, in steps of 2^-20."""
+        raise InternalError(f"{self.name} weighting has no proof for users of unequal reach; please report the call.")
 
     def bits(self, cutoff: float) -> int:
         """Return the grid for weights up to `cutoff`."""
         return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
 
     def sensitivity(self, setting: RuleSetting) -> float:
-        """Bound how far one user moves the histogram, rounding of all later users included."""
+        """Bound how far a user of reach 1 moves the histogram, rounding of all users included, whatever their reach."""
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
@@ -117,9 +131,12 @@ class CalibratedRule:
         """Which weights items can have that one user alone holds, on this grid."""
         return self.weighting_rule.novelty(self.setting)
 
-    def add(self, histogram: Integers, items: NDArray[np.int32], starts: Integers) -> None:
-        """Add bounded sets to the histogram in place."""
-        self.weighting_rule.add(histogram, items, starts, self.setting)
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
+        """Add bounded sets to the histogram in place, each user by 1 or by its own reach, in 2^-20."""
+        if reaches is None:
+            self.weighting_rule.add(histogram, items, starts, self.setting)
+        else:
+            self.weighting_rule.add_within(histogram, items, starts, self.setting, reaches)
 
 
 def bits_below(cutoff: float) -> int:

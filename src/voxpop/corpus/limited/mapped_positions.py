@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus import widths
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.pages import forget_pages
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.group import rename
 from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs, rename_range
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 AT_ONCE = 1 << 21
 BYTES_OF_PAIR = 120
@@ -60,7 +57,8 @@ def number_within(
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:
             widths.check_width(names.size + (names.size == widths.MOST_NUMBERS), "distinct phrases of one length")
-            limit.require(2 * names.size * BYTES_OF_PAIR, "the distinct phrases that users hold of one length")
+            what = "the distinct phrases that users hold of one length (far fewer with NGrams(prevote=False))"
+            limit.require(2 * names.size * BYTES_OF_PAIR, what)
             raise MemoryLimitError("the distinct phrases that users hold of one length do not fit into memory.")
         forget_pages(ids, begin, end)
         forget_pages(partners, begin, end)

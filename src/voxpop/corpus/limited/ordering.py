@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.pages import forget_pages, release_unused
@@ -12,11 +12,9 @@ from voxpop.corpus.limited.sorter import HEAD, SHARE_OF_SORTER, Sorter
 from voxpop.corpus.limited.user_files import Mapped, in_key_order
 from voxpop.corpus.weighing_order import Keys, order_hashes
 
-Int64s = NDArray[np.int64]
-
 
 def in_weighing_order(
-    tokens: NDArray[np.int32],
+    tokens: Int32s,
     user_start: Int64s,
     user_key: Keys,
     limit: MemoryLimit,

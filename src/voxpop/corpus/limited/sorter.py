@@ -14,13 +14,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.work_file import WorkFile
 from voxpop.errors import InternalError
 from voxpop.kernels.group import gather_slices
 
 Heads = NDArray[Any]
-Int32s = NDArray[np.int32]
 Block = tuple[Heads, Int32s]
 
 HEAD = np.dtype([("key", np.uint64), ("other", np.uint64), ("user", np.uint64), ("row", np.int64), ("size", np.int64)])

@@ -3,12 +3,12 @@
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.sorter import Heads, Sorter
 
-Mapped = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint64]]
+Mapped = tuple[Int32s, Int64s, Uint64s]
 
 
 @final
@@ -22,7 +22,7 @@ class UserFiles:
         self._last: int | None = None
         self._end = 0
 
-    def append(self, heads: Heads, tokens: NDArray[np.int32]) -> None:
+    def append(self, heads: Heads, tokens: Int32s) -> None:
         """Write records in their order; those that follow each other with the same `row` are one user's.
 
         Not those of the same key: two users may have one, and each of them is a user of its own.

@@ -6,15 +6,14 @@ from typing import final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s
 from voxpop.arrow import text_buffers
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.work_file import strings_of
 from voxpop.corpus.reading.vocabulary import merge_words
 from voxpop.corpus.widths import check_width
 
-Int32s = NDArray[np.int32]
 SHARE_OF_HEADS = 32
 """The next words of all runs together hold this part of the room: merging them takes several copies."""
 
@@ -74,7 +73,7 @@ class WordRuns:
         run = self._runs[number]
         return self._names.read(_names_of(run), run.words, np.int32)
 
-    def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[NDArray[np.bool_]]]:
+    def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[Bools]]:
         """Return from each run all words up to the first point that some run is not read beyond."""
         most = self._limit.room // (SHARE_OF_HEADS * len(runs))
         for run in runs:

@@ -4,8 +4,8 @@ import unicodedata
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Uint32s
 from voxpop.kernels.words import BUILT, SLOW, SPACE, WORD
 
 PAGE = 256
@@ -16,7 +16,7 @@ SURROGATES = range(0xD800, 0xE000)
 
 
 @cache
-def shared_table() -> NDArray[np.uint32]:
+def shared_table() -> Uint32s:
     """Return the table of all code points, of which at first the ASCII page alone is filled in.
 
     Threads share it: filling a page twice writes the same numbers.
@@ -26,7 +26,7 @@ def shared_table() -> NDArray[np.uint32]:
     return table
 
 
-def ascii_letters() -> NDArray[np.uint8]:
+def ascii_letters() -> Bytes:
     """Return the lower case of each byte that is an ASCII letter, digit or apostrophe, and 0 for the others."""
     letters = np.zeros(256, np.uint8)
     for code in range(128):
@@ -35,7 +35,7 @@ def ascii_letters() -> NDArray[np.uint8]:
     return letters
 
 
-def fill_page(table: NDArray[np.uint32], code: int) -> None:
+def fill_page(table: Uint32s, code: int) -> None:
     """Fill in the page of a code point."""
     first = code // PAGE * PAGE
     table[first : first + PAGE] = [_describe(each) for each in range(first, first + PAGE)]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.arrow import numbers_of
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.spelling import is_string
@@ -18,7 +18,7 @@ PAUSE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|h|d)\s*")
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 MOMENTS, NUMBERS = "times", "numbers"
 
-Times = NDArray[np.int64] | NDArray[np.float64]
+Times = Int64s | Floats
 
 
 def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times, str]:

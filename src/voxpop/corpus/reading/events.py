@@ -13,8 +13,8 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.arrow import array_of, int64_array, int_codes, lists_of, numbers_of, plain
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.work_file import WorkFile
@@ -138,7 +138,7 @@ def _numbers(column: pa.ChunkedArray) -> Times:
     return np.concatenate([numbers_of(chunk) for chunk in column.chunks])
 
 
-def _starts(codes: NDArray[np.int32], times: Times, pause: float | int | None) -> NDArray[np.int64]:
+def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
     """Return where sequences begin, of events in order."""
     begins = np.ones(codes.size, np.bool_)
     begins[1:] = codes[1:] != codes[:-1]

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.arrow import int64_array, string_array, text_buffers
 from voxpop.corpus.reading.code_points import ascii_letters, fill_page, normal_form, shared_table
 from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
@@ -17,18 +18,18 @@ HEADS = (
 )
 LETTERS = ascii_letters()
 SLOW_DOCUMENT = -2
-Documents = tuple[NDArray[np.int32], NDArray[np.int64]]
+Documents = tuple[Int32s, Int64s]
 
 
 @dataclass(slots=True)
 class WordInterner:
     """Words met so far; ids count up from 0 in order of first appearance."""
 
-    slots: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(1 << 16, np.uint64))
-    word_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((1 << 14) + 1, np.int64))
-    arena: NDArray[np.uint64] = field(default_factory=lambda: np.empty(1 << 16, np.uint64))
-    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
-    table: NDArray[np.uint32] = field(default_factory=shared_table)
+    slots: Uint64s = field(default_factory=lambda: np.zeros(1 << 16, np.uint64))
+    word_start: Int64s = field(default_factory=lambda: np.zeros((1 << 14) + 1, np.int64))
+    arena: Uint64s = field(default_factory=lambda: np.empty(1 << 16, np.uint64))
+    counts: Int64s = field(default_factory=lambda: np.zeros(2, np.int64))
+    table: Uint32s = field(default_factory=shared_table)
 
     def cut(self, texts: pa.Array) -> Documents:
         """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
@@ -50,7 +51,7 @@ class WordInterner:
         unpack(self.arena, self.word_start, words, data, starts)
         return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
 
-    def _run(self, data: NDArray[np.uint8], starts: NDArray[np.int64], *, normal: bool) -> Documents:
+    def _run(self, data: Bytes, starts: Int64s, *, normal: bool) -> Documents:
         """Run the kernel, growing arrays and filling in pages where it stops for them."""
         ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
         ends = np.zeros(starts.size, np.int64)
@@ -90,7 +91,7 @@ class WordInterner:
             self.slots = np.zeros(2 * places, np.uint64)
             refill(self.arena, self.word_start, words, self.slots)
 
-    def _mend(self, texts: pa.Array, ids: NDArray[np.int32], ends: NDArray[np.int64]) -> Documents:
+    def _mend(self, texts: pa.Array, ids: Int32s, ends: Int64s) -> Documents:
         """Cut the slow texts again in normal form, and put them in their places."""
         sizes = np.diff(ends)
         slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.reading.vocabulary import merge_words
 from voxpop.kernels.group import (
@@ -33,8 +33,8 @@ class Piece:
         interner: which list of words the ids refer to.
     """
 
-    ids: NDArray[np.int32]
-    ends: NDArray[np.int64] | None
+    ids: Int32s
+    ends: Int64s | None
     interner: int
 
     @property
@@ -73,7 +73,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: "Users", kin
     return Corpus(grouped, user_start, keys, vocabulary, kind)
 
 
-def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringArray, list[NDArray[np.int32]]]:
+def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringArray, list[Int32s]]:
     """Return the sorted vocabulary of all words that occur, and each list's new names."""
     used = [np.zeros(len(each), np.uint8) for each in words]
     for piece in pieces:
@@ -81,15 +81,13 @@ def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringAr
     return merge_words(words, [mask.view(np.bool_) for mask in used])
 
 
-def _all_ends(pieces: list[Piece], places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
     """Return where every document ends, over all pieces."""
     ends = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
     return np.concatenate([np.zeros(1, np.int64), *ends])
 
 
-def _group_documents(
-    tokens: NDArray[np.int32], ends: NDArray[np.int64], codes: NDArray[np.int32], users: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _group_documents(tokens: Int32s, ends: Int64s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
     user_start = np.zeros(users + 1, np.int64)
     sizes_by_user(codes, ends, user_start)
     if is_rising(codes):
@@ -99,9 +97,7 @@ def _group_documents(
     return grouped, user_start
 
 
-def _group_items(
-    items: NDArray[np.int32], codes: NDArray[np.int32], users: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _group_items(items: Int32s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
     held = items >= 0
     if not held.all():
         items, codes = items[held], codes[held]

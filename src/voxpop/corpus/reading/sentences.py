@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import numbers_of
 
 CUT = "\x1e"
@@ -16,7 +16,7 @@ AFTER_STOP = r"([.!?…。！？][\"'”’»)\]]*)\s+"
 LINES = r"\s*\n\s*"
 
 
-def split_sentences(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
     """Cut each text after full stops, question and exclamation marks, ellipses and line ends.
 
     Args:
@@ -37,9 +37,7 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     return lists.flatten(), starts.astype(np.int64)
 
 
-def each_sentence(
-    rows: Iterable[tuple[str, pa.Array]], starts: list[NDArray[np.int64]]
-) -> Iterator[tuple[str, pa.Array]]:
+def each_sentence(rows: Iterable[tuple[str, pa.Array]], starts: list[Int64s]) -> Iterator[tuple[str, pa.Array]]:
     """Pass on batches of texts as batches of sentences, setting aside where each text's sentences begin."""
     for where, texts in rows:
         sentences, own = split_sentences(texts)

@@ -9,8 +9,8 @@ from typing import final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s, Uint64s
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.pages import release_unused
@@ -65,7 +65,7 @@ class _Spill:
         """Whether nothing was added."""
         return not self._sizes
 
-    def add(self, corpus: Corpus, who: NDArray[np.uint64], first: NDArray[np.int64], rows: int) -> None:
+    def add(self, corpus: Corpus, who: Uint64s, first: Int64s, rows: int) -> None:
         """Keep one more corpus: whose its users' records are, and the row in which each of them first appears."""
         heads = np.empty(corpus.user_key.size, HEAD)
         heads["key"], heads["other"] = who[:, 0], who[:, 1]
@@ -128,7 +128,7 @@ def _with_first_row(blocks: Iterator[Block]) -> Iterator[Block]:
         yield heads, tokens
 
 
-def _rows_of_few(heads: Heads, seen: dict[tuple[int, int], int]) -> NDArray[np.int64]:
+def _rows_of_few(heads: Heads, seen: dict[tuple[int, int], int]) -> Int64s:
     """Return the first row of each record's user, where one or a few users hold all of a block."""
     key = int(heads["key"][0])
     for other, row in zip(heads["other"][::-1].tolist(), heads["row"][::-1].tolist(), strict=True):

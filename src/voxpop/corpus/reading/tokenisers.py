@@ -9,6 +9,7 @@ import pyarrow as pa
 from voxpop.choices import TokenizerName
 from voxpop.corpus.reading.failures import quieten
 from voxpop.errors import InputError
+from voxpop.segmenting import check_installed, unicode_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,14 +24,18 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     """Return how to turn texts into lists of strings, or None for "words", which has a kernel of its own.
 
     Args:
-        tokenizer: "words" (NFC, lower case, URLs removed; letters, marks, digits and apostrophes), "whitespace"
-            (what stands between white space, as it is), "characters" (code points of the text in NFC and lower case,
-            white space left out), a compiled regular expression (its matches in the text as it is), or a callable from
-            a list of texts to a list of lists of strings.
+        tokenizer: "words" (NFC, lower case, URLs removed; letters, marks, digits and apostrophes), "unicode" (words,
+            numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (what stands between white space, as it is),
+            "characters" (code points of the text in NFC and lower case, white space left out), a compiled regular
+            expression (its matches in the text as it is), or a callable from a list of texts to a list of lists of
+            strings.
 
     Raises:
         InputError: for anything else.
     """
+    if isinstance(tokenizer, str) and tokenizer == "unicode":
+        check_installed()
+        return _unicode
     if isinstance(tokenizer, str) and tokenizer in NAMES:
         return {"words": None, "whitespace": _whitespace, "characters": _characters}[tokenizer]
     if isinstance(tokenizer, re.Pattern):
@@ -50,6 +55,10 @@ def tokeniser_name(tokenizer: Any) -> str:
         plain = isinstance(tokenizer.pattern, str) and tokenizer.flags == re.UNICODE
         return f"regex:{tokenizer.pattern}" if plain else ""
     return tokenizer if isinstance(tokenizer, str) else ""
+
+
+def _unicode(texts: pa.Array) -> pa.Array:
+    return pa.array([unicode_words(text) for text in texts.to_pylist()], pa.large_list(pa.large_string()))
 
 
 def _whitespace(texts: pa.Array) -> pa.Array:

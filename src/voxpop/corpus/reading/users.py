@@ -4,14 +4,14 @@ from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.arrow import int64_array, int_codes, numbers_of, plain, text_buffers
 from voxpop.corpus.widths import check_width
 from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
 
-Users = tuple[NDArray[np.int32], NDArray[np.uint64]]
+Users = tuple[Int32s, Uint64s]
 
 
 def encode_users(columns: list[pa.Array]) -> Users:
@@ -41,7 +41,7 @@ def encode_users(columns: list[pa.Array]) -> Users:
     return int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))
 
 
-def _encode_rising(values: NDArray[np.int64]) -> Users:
+def _encode_rising(values: Int64s) -> Users:
     """Number users who come in order already: no search is needed."""
     first = np.ones(values.size, np.bool_)
     first[1:] = values[1:] != values[:-1]
@@ -50,13 +50,13 @@ def _encode_rising(values: NDArray[np.int64]) -> Users:
     return (np.cumsum(first, dtype=np.int32) - 1).astype(np.int32), keys
 
 
-def first_rows(codes: NDArray[np.int32]) -> NDArray[np.int64]:
+def first_rows(codes: Int32s) -> Int64s:
     """Return the row in which each user first appears, from codes by first appearance."""
     highest = np.maximum.accumulate(np.concatenate([np.full(1, -1, np.int32), codes]))
     return np.flatnonzero(np.diff(highest))
 
 
-def identities(columns: list[pa.Array], keys: NDArray[np.uint64], first: NDArray[np.int64]) -> NDArray[np.uint64]:
+def identities(columns: list[pa.Array], keys: Uint64s, first: Int64s) -> Uint64s:
     """Return two numbers by which each user is known everywhere.
 
     Args:
@@ -75,7 +75,7 @@ def identities(columns: list[pa.Array], keys: NDArray[np.uint64], first: NDArray
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 
 
-def spread(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def spread(keys: Uint64s) -> Uint64s:
     """Permute 64-bit numbers so that neighbours land far apart (the last steps of SplitMix64)."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

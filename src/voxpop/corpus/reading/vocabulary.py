@@ -2,18 +2,18 @@
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s
 from voxpop.arrow import int64_array
 from voxpop.corpus.widths import check_width
 
 FEW = 10_000
 """Up to this many words plain Python is done before polars is imported."""
 
-Merged = tuple[pa.LargeStringArray, list[NDArray[np.int32]]]
+Merged = tuple[pa.LargeStringArray, list[Int32s]]
 
 
-def merge_words(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
+def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
     """Return the distinct words in use, sorted by their bytes, and the place of each word of each list.
 
     Args:
@@ -31,7 +31,7 @@ def merge_words(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
     return merge_many(words, used)
 
 
-def merge_few(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
+def merge_few(words: list[pa.Array], used: list[Bools]) -> Merged:
     """Merge with dicts: Python orders strings by code points, which is the order of their UTF-8 bytes."""
     if not words:
         return pa.nulls(0, pa.large_string()), []
@@ -46,7 +46,7 @@ def merge_few(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
     return together.take(int64_array([first[word] for word in ordered])), names
 
 
-def merge_many(words: list[pa.Array], used: list[NDArray[np.bool_]]) -> Merged:
+def merge_many(words: list[pa.Array], used: list[Bools]) -> Merged:
     """Merge with polars, which sorts and joins in parallel: one join for all lists, of which there may be hundreds."""
     import polars as pl
 

@@ -23,8 +23,8 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats
 from voxpop.evaluate.baselines.gaussian import published_scales
 from voxpop.evaluate.baselines.held import Mask, PrivatePairs
 from voxpop.evaluate.baselines.noise import gaussian
@@ -32,7 +32,6 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale
 from voxpop.privacy.secret import Secret
 
-Floats = NDArray[np.float64]
 FIRST: Final = 0.1
 """The first round's share of MAD2R."""
 
@@ -149,10 +148,10 @@ def private_mad2r(
     budget: Budget,
     limit: int,
     secret: Secret,
-    numbers: AdaptiveNumbers = PUBLISHED,
-    sensitivity: float = 1.0,
     *,
     split_epsilon: bool = True,
+    sensitivity: float = 1.0,
+    numbers: AdaptiveNumbers = PUBLISHED,
 ) -> Mask:
     """Return which items MAD2R releases: bool (size).
 

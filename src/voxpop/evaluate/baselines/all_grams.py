@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.weigh import weigh
 from voxpop.errors import InternalError
@@ -29,9 +29,6 @@ from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

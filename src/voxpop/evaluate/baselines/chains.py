@@ -10,15 +10,13 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.errors import InputError
 from voxpop.kernels.chains import count_steps, draw_chains
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 MOST_BINS = 1 << 25
 
 
@@ -44,7 +42,7 @@ class Chain:
         """The number of sequences, estimated from the noisy counts of ends."""
         return float(self.counts.reshape(-1, self.width)[:, -1].sum())
 
-    def draw(self, seeds: NDArray[np.uint64]) -> tuple[Int32s, Int64s]:
+    def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
         """Return the symbols of one sequence per seed, one after the other, and how many each has."""
         rows = self.counts.reshape(-1, self.width).astype(np.float64)
         sums = np.cumsum(rows, axis=1)

@@ -22,9 +22,9 @@ from math import sqrt
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from voxpop.arrays import Floats
 from voxpop.evaluate.baselines.held import Mask, PrivatePairs
 from voxpop.evaluate.baselines.noise import gaussian
 from voxpop.privacy.budget import Budget
@@ -52,13 +52,13 @@ def published_scales(
     return calibrate(budget, novelty, accounting="published", fractions=fractions, sensitivity=sensitivity)
 
 
-def even_weights(held: PrivatePairs) -> NDArray[np.float64]:
+def even_weights(held: PrivatePairs) -> Floats:
     """Return what items weigh where a user of n gives each 1 / sqrt(n): float64 (size)."""
     shares = np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
     return np.bincount(held.items, shares, held.size).astype(np.float64)
 
 
-def passed(weights: NDArray[np.float64], scale: Scale, secret: Secret, purpose: str) -> Mask:
+def passed(weights: Floats, scale: Scale, secret: Secret, purpose: str) -> Mask:
     """Return which items with weight reach the threshold after noise: bool (size)."""
     noisy = weights + scale.scale * gaussian(secret, purpose, weights.size)
     released: Mask = (weights > 0) & (noisy >= scale.threshold)

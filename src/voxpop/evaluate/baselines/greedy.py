@@ -27,8 +27,8 @@ from math import ceil, exp, log
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.evaluate.baselines.held import Mask, PrivatePairs
 from voxpop.evaluate.baselines.noise import laplace
 from voxpop.kernels.pouring import pour_in_order
@@ -72,7 +72,7 @@ def by_own_frequency(held: PrivatePairs) -> PrivatePairs:
     return held.in_order(-held.times)
 
 
-def by_public_rank(held: PrivatePairs, rank: NDArray[np.int64]) -> PrivatePairs:
+def by_public_rank(held: PrivatePairs, rank: Int64s) -> PrivatePairs:
     """Return the pairs in an order of pouring that is public, such as shortest word first (not in the paper).
 
     Args:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s, Int64s
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
 from voxpop.kernels.pouring import count_times
 from voxpop.privacy.secret import Secret
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from voxpop.corpus import Corpus
     from voxpop.release import Release
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Mask = Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +75,7 @@ class PrivatePairs:
         holders = self.holders()
         return float(holders[~released].sum() / max(holders.sum(), 1))
 
-    def in_order(self, rank: NDArray[np.int64] | Int32s) -> "PrivatePairs":
+    def in_order(self, rank: Int64s | Int32s) -> "PrivatePairs":
         """Return the pairs with each user's items by rising rank, ties as they lie.
 
         Args:

@@ -1,12 +1,10 @@
 """Noise of the baselines, drawn in doubles: good enough to count with, not to release with."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from voxpop.arrays import Floats
 from voxpop.privacy.secret import Secret
-
-Floats = NDArray[np.float64]
 
 
 def uniform(secret: Secret, purpose: str, size: int) -> Floats:

@@ -13,14 +13,11 @@ from math import sqrt
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_children, enter_children
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @final
@@ -41,7 +38,7 @@ class PrefixTree:
         """The number of sequences."""
         return float(self.counts.sum())
 
-    def draw(self, seeds: NDArray[np.uint64]) -> tuple[Int32s, Int64s]:
+    def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
         """Return the symbols of one sequence per seed, one after the other, and how many each has."""
         places = (seeds >> np.uint64(11)).astype(np.float64) * 2.0**-53 * self.counts.sum()
         chosen = np.minimum(np.searchsorted(np.cumsum(self.counts), places, side="right"), self.counts.size - 1)
@@ -106,12 +103,12 @@ def _noisy_children(
     return counts + noise
 
 
-def _lowered(estimate: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lowered(estimate: Floats, totals: Floats) -> Floats:
     """Lower the children that show evenly where they exceed their parent."""
     shown = estimate > 0.0
     excess = np.maximum(estimate.sum(axis=1) - totals, 0.0)
     share = np.where(np.isfinite(excess), excess, 0.0) / np.maximum(shown.sum(axis=1), 1)
-    lowered: NDArray[np.float64] = np.where(shown, np.maximum(estimate - share[:, None], 0.0), 0.0)
+    lowered: Floats = np.where(shown, np.maximum(estimate - share[:, None], 0.0), 0.0)
     return lowered
 
 

@@ -14,16 +14,14 @@ from fractions import Fraction
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.context_tree import ROOT, ContextTree
 from voxpop.sequences.redrawing import laplace
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 DEEPEST = 12
 
 
@@ -45,7 +43,7 @@ class PrivTree:
         """The number of sequences, estimated from the noisy counts of ends."""
         return max(float(self.tree.counts[0, -1]), 1.0)
 
-    def draw(self, seeds: NDArray[np.uint64]) -> tuple[Int32s, Int64s]:
+    def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
         """Return the symbols of one sequence per seed, one after the other, and how many each has."""
         tree = self.tree
         sums = np.cumsum(np.maximum(tree.counts, 0) + 1e-9, axis=1)
@@ -102,7 +100,7 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
     return PrivTree(_with_noise(tree, np.concatenate(leaves), scale, secret), max_length)
 
 
-def _with_noise(tree: ContextTree, leaves: NDArray[np.bool_], scale: float, secret: Secret) -> ContextTree:
+def _with_noise(tree: ContextTree, leaves: Bools, scale: float, secret: Secret) -> ContextTree:
     """Return the tree whose leaves' counts are noisy, and whose other counts are sums of them."""
     noisy = np.where(
         leaves[:, None],

@@ -9,11 +9,11 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
+from voxpop.arrays import Uint32s
 from voxpop.errors import InputError
 
-Sums = NDArray[np.uint32]
+Sums = Uint32s
 KEY = 32
 _NONCE = 12
 

@@ -16,13 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincc
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.errors import BudgetError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _MOST_STEPS = 60_000  # numbers of holders, at most
 _BLOCK = 64  # numbers of holders that are computed together, a power of two
@@ -81,7 +78,7 @@ def _as_drawn(tail: float) -> float:
     return math.ldexp(float(math.floor(math.ldexp(tail, 128))), -128)
 
 
-def survival(ballot: Ballot, holders: Integers) -> tuple[Floats, Floats]:
+def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
     """The probability that a prefix with so many holders survives a round.
 
     Args:

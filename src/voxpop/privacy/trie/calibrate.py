@@ -107,6 +107,7 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
     """About the largest rate at which a threshold keeps to the budget, searched for from a rate near it."""
 
     def excess(log_odds: float) -> float:
+        # Searched in log-odds: rates lie in (0, 1), and delta grows about as s^theta.
         rate = 1 / (1 + math.exp(-log_odds))
         corners = chances(Ballot(rate, theta), negligible=1e-3 * budget.delta / rounds, spacing=_COARSE_SPACING)
         delta = direction_delta(budget.epsilon, corners, rate, rounds, words, True, _COARSE_NODES, nested=False)
@@ -128,6 +129,8 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
 
 def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
     """Holders for a discovery with probability 0.9, not rounded to whole users."""
+    # A word is found if it passes in every round: P(Bin(n, s) >= theta) = I_s(theta, n - theta + 1), the regularised
+    # incomplete beta function, which also makes sense of n that is not whole.
     wanted = TARGET ** (1 / rounds)
     low, high = float(theta), theta / rate * 64
     for _ in range(60):
@@ -151,6 +154,7 @@ def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
     Raises:
         BudgetError: No rate keeps to the budget.
     """
+    # Rates of three digits, so that what a plan says is what runs.
     digits = 2 - math.floor(math.log10(near.rate))
     units, low, high, spent = math.floor(near.rate * 10**digits), 0, 10**digits, 1.0
     while high - low > 1:

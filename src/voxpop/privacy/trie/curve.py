@@ -25,14 +25,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln
 
+from voxpop.arrays import Floats, Int64s
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.search import least_whole
 from voxpop.privacy.trie.ballot import Ballot, survival
-
-Floats = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below; `accountant.py` pays for it
 SPACING = 0.02  # a triangle spans about this share of k
@@ -58,7 +56,7 @@ class Chances:
     lost_without: Floats
     joined: Floats
     lost_joined: Floats
-    group: NDArray[np.int64]
+    group: Int64s
 
 
 def chances(ballot: Ballot, *, negligible: float = NEGLIGIBLE, spacing: float = SPACING) -> Chances:
@@ -125,9 +123,7 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
     return first
 
 
-def _thinned(
-    rate: float, theta: int, spacing: float, holders: NDArray[np.int64], survives: Floats, lost: Floats
-) -> Chances:
+def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives: Floats, lost: Floats) -> Chances:
     """Some of the points, and the crossings between them."""
     last = len(holders) - 2  # the last point (p, q) needs one holder more
     chosen = _spread(holders[: last + 1], spacing)
@@ -152,15 +148,15 @@ def _thinned(
     return Chances(*(column[order] for column in corners))
 
 
-def _spread(holders: NDArray[np.int64], spacing: float) -> NDArray[np.int64]:
+def _spread(holders: Int64s, spacing: float) -> Int64s:
     """Places of holders, each about `spacing` above the one before, with the first and the last."""
     count = int(np.log(holders[-1] / holders[0]) / spacing) + 2
     wanted = np.geomspace(holders[0], holders[-1], count)
-    places: NDArray[np.int64] = np.unique((wanted - holders[0]).round().astype(np.int64).clip(0, len(holders) - 1))
+    places: Int64s = np.unique((wanted - holders[0]).round().astype(np.int64).clip(0, len(holders) - 1))
     return places
 
 
-def _steps(rate: float, theta: int, holders: NDArray[np.int64]) -> Floats:
+def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
     """What one more holder adds to the chance of survival, s P(Bin(k, s) = theta - 1), for all but the last."""
     k = holders[:-1].astype(np.float64)
     first = theta * np.log(rate) + gammaln(k[0] + 1) - gammaln(theta) - gammaln(k[0] - theta + 2)
@@ -170,9 +166,7 @@ def _steps(rate: float, theta: int, holders: NDArray[np.int64]) -> Floats:
     return steps
 
 
-def _moment(
-    step: Floats, holders: NDArray[np.int64], theta: int, start: NDArray[np.int64], stop: NDArray[np.int64]
-) -> Floats:
+def _moment(step: Floats, holders: Int64s, theta: int, start: Int64s, stop: Int64s) -> Floats:
     """The sums of f(k) (b - 1 - k) / (k + 2 - theta) from each start to before its stop."""
     sums = np.empty(len(start))
     for place, (a, b) in enumerate(zip(start, stop, strict=True)):

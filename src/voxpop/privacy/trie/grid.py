@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from voxpop.arrays import Bools, Floats, Int64s
 
 # The grid spans c from e^-left to e^right. Further left F is as good as straight, further right it is small.
 _LEFT, _RIGHT = 2.0, 1.5  # times epsilon
@@ -71,7 +69,7 @@ class Table:
         """
         return Table(np.repeat(np.maximum(0.0, 1 - grid.points)[:, None], columns, axis=1))
 
-    def raised(self, candidates: Floats, group: Integers) -> "Table":
+    def raised(self, candidates: Floats, group: Int64s) -> "Table":
         """F one round earlier: the largest candidate of a column's group and of those before it.
 
         Args:
@@ -111,15 +109,15 @@ class Shift:
         share: How far c is along that line, at `outside`.
     """
 
-    places: Integers
+    places: Int64s
     step: int
     weight: Floats
-    outside: NDArray[np.bool_]
+    outside: Bools
     share: Floats
-    line: Integers
+    line: Int64s
 
     @staticmethod
-    def of(first: Floats, other: Floats, group: Integers, grid: Grid) -> "Shift":
+    def of(first: Floats, other: Floats, group: Int64s, grid: Grid) -> "Shift":
         """The shift from c to c times other / first.
 
         Args:

@@ -11,8 +11,8 @@ from typing import Any, final, get_args
 
 from voxpop.choices import TokenizerName
 from voxpop.errors import InputError
+from voxpop.segmenting import URL, unicode_words
 
-URL = r"(?:https?://|www\.)\S+"
 NAMES = get_args(TokenizerName)
 _URL = re.compile(URL)
 # The corpus asks Unicode what white space is; Python's own patterns add four control characters.
@@ -37,8 +37,8 @@ class Cutter:
     """A tokeniser for one text at a time, which can be pickled.
 
     Args:
-        tokenizer: what `voxpop.read` was given: "words", "whitespace", "characters", a compiled regular expression or a
-            callable on lists of texts; None where texts already are lists of tokens.
+        tokenizer: what `voxpop.read` was given: "words", "unicode", "whitespace", "characters", a compiled regular
+            expression or a callable on lists of texts; None where texts already are lists of tokens.
 
     Raises:
         InputError: for anything else.
@@ -89,6 +89,7 @@ def _normal(text: str) -> str:
 
 _CUTTERS: dict[str, Callable[[str], list[str]]] = {
     "words": _words,
+    "unicode": unicode_words,
     "whitespace": re.compile(r"(?:\S|[\x1c-\x1f])+").findall,
     "characters": _characters,
 }

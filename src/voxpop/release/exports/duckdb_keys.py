@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from voxpop.release.exports.keys import check_columns_exist, check_type, released_items, wanted_types
+from voxpop.release.exports.keys import check_columns_exist, check_type, column_type, released_items, wanted_types
 from voxpop.spelling import family
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _condition(release: "Release", table: Any, names: list[str]) -> tuple[str, p
     check_columns_exist(names, table.columns)
     kinds = dict(zip(table.columns, map(str, table.types), strict=True))
     if kinds[names[0]].endswith("]"):
-        check_type(_type(kinds[names[0]].split("[")[0]), pa.string(), names[0])
+        check_type(column_type(kinds[names[0]].split("[")[0], TYPES, WHOLE), pa.string(), names[0])
         return f"CAST({ROW}.{_quoted(names[0])} AS VARCHAR[]) = {KEYS}.key0", pa.table({"key0": release.grams["gram"]})
     wanted = wanted_types(release)
     if release.keys is not None and release.keys.columns:
@@ -70,18 +70,12 @@ def _condition(release: "Release", table: Any, names: list[str]) -> tuple[str, p
         keys = pa.table({"key0": released_items(release)})
     parts = []
     for number, (name, kind) in enumerate(zip(names, wanted, strict=True)):
-        mine = _type(kinds[name])
+        mine = column_type(kinds[name], TYPES, WHOLE)
         check_type(mine, kind, name)
         left, right = f"{ROW}.{_quoted(name)}", f"{KEYS}.key{number}"
         same = family(mine) == family(kind) and kinds[name] != "UUID"
         parts.append(f"{left} = {right}" if same else f"CAST({left} AS VARCHAR) = CAST({right} AS VARCHAR)")
     return " AND ".join(parts), keys
-
-
-def _type(kind: str) -> pa.DataType:
-    """Return the Arrow type that stands for a type of DuckDB; one without a spelling for those that it has not."""
-    base = kind.split("(")[0]
-    return pa.int64() if base in WHOLE else TYPES.get(base, pa.float64())
 
 
 def _quoted(name: str) -> str:

@@ -3,7 +3,7 @@
 Keys are compared as `voxpop.spelling` spells them, lists as grams, and null is never released.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,15 @@ from voxpop.spelling import family, spelled
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
-DUCKDB = ("duckdb.DuckDBPyRelation", "_duckdb.DuckDBPyRelation")
+ENGINES = {
+    "duckdb.DuckDBPyRelation": "duckdb",
+    "_duckdb.DuckDBPyRelation": "duckdb",
+    "pyspark.DataFrame": "spark",
+    "polars.DataFrame": "polars",
+    "polars.LazyFrame": "polars",
+    "pandas.DataFrame": "pandas",
+}
+"""Which library holds a table, by package and class: each verb on tables goes its way."""
 Columns = str | Sequence[str] | None
 
 
@@ -29,6 +37,16 @@ def not_a_table(verb: str, table: Any) -> InputError:
         f"`{verb}` takes a polars, pandas or pyarrow table, a DuckDB relation or a Spark table, got "
         f"{type(table).__name__}. Whatever else speaks Arrow becomes one by pyarrow.table(...)."
     )
+
+
+def engine_of(table: Any) -> str:
+    """Return which of the libraries that verbs know holds a table, "" for none."""
+    return "arrow" if isinstance(table, pa.Table | pa.RecordBatch) else ENGINES.get(kind_of(table), "")
+
+
+def row_mask(release: "Release", table: Any, names: list[str]) -> Any:
+    """Say of each row of a table in memory whether its key was released, as its library says so."""
+    return MASKS[engine_of(table)](release, table, names)
 
 
 def kind_of(table: Any) -> str:
@@ -140,6 +158,21 @@ def polars_mask(release: "Release", table: Any, names: list[str]) -> Any:
         return pl.Series(values=released_rows(release, columns, names), dtype=pl.Boolean)
 
     return pl.struct(names).map_batches(_on_some(released), return_dtype=pl.Boolean)
+
+
+MASKS = {"arrow": arrow_mask, "pandas": pandas_mask, "polars": polars_mask}
+
+
+def column_type(kind: str, types: Mapping[str, pa.DataType], whole: Collection[str]) -> pa.DataType:
+    """Return the Arrow type that stands for a column of a database; one without a spelling for those that it has not.
+
+    Args:
+        kind: the database's words for a type; what follows in brackets counts for nothing.
+        types: Arrow's by the database's words.
+        whole: words for whole numbers.
+    """
+    base = kind.split("(")[0]
+    return pa.int64() if base in whole else types.get(base, pa.float64())
 
 
 def _on_some(released: Callable[[Any], Any]) -> Callable[[Any], Any]:

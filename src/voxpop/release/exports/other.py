@@ -7,16 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.release.exports.keys import (
-    DUCKDB,
-    Columns,
-    arrow_mask,
-    key_names,
-    kind_of,
-    not_a_table,
-    pandas_mask,
-    polars_mask,
-)
+from voxpop.release.exports.keys import Columns, engine_of, key_names, not_a_table, row_mask
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -24,26 +15,22 @@ if TYPE_CHECKING:
 
 def other_instead(release: "Release", table: Any, columns: Columns, other: Any) -> Any:
     """Return all rows, with `other` for keys that were not released; see `Release.with_other`."""
-    names, kind = key_names(release, columns), kind_of(table)
+    names, engine = key_names(release, columns), engine_of(table)
     others = _others(release, names, other)
-    if kind in DUCKDB:
+    if engine == "duckdb":
         from voxpop.release.exports.duckdb_keys import rows_or_other
 
         return rows_or_other(release, table, names, others)
-    if kind == "pyspark.DataFrame":
+    if engine == "spark":
         from voxpop.release.exports.spark_keys import frame_or_other
 
         return frame_or_other(release, table, names, others)
-    if kind in ("polars.DataFrame", "polars.LazyFrame"):
-        return _in_polars(table, polars_mask(release, table, names), names, others)
-    if kind == "pandas.DataFrame":
-        return _in_pandas(table, pandas_mask(release, table, names), names, others)
-    if isinstance(table, pa.Table):
-        return _in_arrow(table, arrow_mask(release, table, names), names, others)
     if isinstance(table, pa.RecordBatch):
         whole = other_instead(release, pa.Table.from_batches([table]), columns, other)
         return whole.combine_chunks().to_batches()[0] if whole.num_rows else table
-    raise not_a_table("with_other", table)
+    if not engine:
+        raise not_a_table("with_other", table)
+    return _SWAPS[engine](table, row_mask(release, table, names), names, others)
 
 
 def _others(release: "Release", names: Sequence[str], other: Any) -> list[Any]:
@@ -97,6 +84,9 @@ def _in_arrow(table: pa.Table, mask: Any, names: list[str], others: list[Any]) -
         swapped = pc.if_else(mask, column, pa.scalar(other, column.type))
         table = table.set_column(table.column_names.index(name), name, swapped)
     return table
+
+
+_SWAPS = {"arrow": _in_arrow, "pandas": _in_pandas, "polars": _in_polars}
 
 
 def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:

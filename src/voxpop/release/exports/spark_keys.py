@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from voxpop.release.exports.keys import check_columns_exist, check_type, released_items, wanted_types
+from voxpop.release.exports.keys import check_columns_exist, check_type, column_type, released_items, wanted_types
 from voxpop.spelling import family
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _condition(release: "Release", table: Any, names: list[str], *, marked: bool
     session = table.sparkSession
     mark = f", {MARK} boolean" if marked else ""
     if kinds[names[0]].startswith("array<"):
-        check_type(_type(kinds[names[0]][6:-1]), pa.string(), names[0])
+        check_type(column_type(kinds[names[0]][6:-1], TYPES, WHOLE), pa.string(), names[0])
         keys = session.createDataFrame([(list(gram),) for gram in release.each_gram()], f"{KEY}0 array<string>")
         return table[names[0]].cast("array<string>") == keys[f"{KEY}0"], keys
     wanted = wanted_types(release)
@@ -66,7 +66,7 @@ def _condition(release: "Release", table: Any, names: list[str], *, marked: bool
     keys = session.createDataFrame(rows, fields + mark)
     condition = None
     for number, (name, kind) in enumerate(zip(names, wanted, strict=True)):
-        check_type(_type(kinds[name]), kind, name)
+        check_type(column_type(kinds[name], TYPES, WHOLE), kind, name)
         left = table[name].cast("string") if kind in (pa.string(), pa.null()) else table[name]
         equal = left == keys[f"{KEY}{number}"]
         condition = equal if condition is None else condition & equal
@@ -82,12 +82,6 @@ def _spark_type(kind: pa.DataType) -> str:
     if family(kind) == "whole numbers":
         return "decimal(20, 0)" if kind == pa.uint64() else "bigint"
     return f"decimal({kind.precision}, {kind.scale})" if family(kind) == "decimals" else names[str(family(kind))]
-
-
-def _type(kind: str) -> pa.DataType:
-    """Return the Arrow type that stands for a type of Spark; one without a spelling for those that it has not."""
-    base = kind.split("(")[0]
-    return pa.int64() if base in WHOLE else TYPES.get(base, pa.float64())
 
 
 def _quoted(name: str) -> str:

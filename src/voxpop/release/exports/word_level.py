@@ -4,8 +4,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import InputError
-from voxpop.release.exports.cutting import NAMES, URL
+from voxpop.release.exports.cutting import NAMES
 from voxpop.release.exports.joining import missing
+from voxpop.segmenting import URL
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -58,5 +59,5 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
         return None, split(Regex(tokenizer.pattern), "removed", invert=True)
     raise InputError(
         f"`tokenizer` must be {', '.join(NAMES)}, a compiled regular expression, or None for lists of tokens; got "
-        f"{tokenizer!r}. A callable cannot become part of a tokenizer file."
+        f"{tokenizer!r}. A callable, or ICU's dictionaries, cannot become part of a tokenizer file."
     )

@@ -88,22 +88,33 @@ def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) 
 
 
 def _spurious(plan: Mapping[str, Any]) -> float:
-    """Bound how many released phrases are expected to be held by nobody, as each length did."""
-    return sum(run.get("spurious") or 0.0 for run in plan["ran"])
+    """Bound how many released phrases are expected to be held by nobody, as each vote did."""
+    return sum(_spurious_by_length(plan).values())
+
+
+def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
+    found = {run["length"]: run.get("spurious") or 0.0 for run in plan["ran"]}
+    for length, more in enumerate((plan.get("swept") or {}).get("spurious", ()), start=2):
+        found[length] += more
+    return found
 
 
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each pass's part of the budget: of 1 / sigma^2, which adds up."""
+    """Return each pass's part of the budget: of 1 / sigma^2, which adds up; or its price, where users pay each."""
     first = plan["ran"][0]["sigma"] ** -2
     later = float(plan["mu_squared_later"])
     parts = [{"length": 1, "part": "vote", "square": first}]
     for run in plan["ran"][1:]:
-        if run["measurement_sigma"] is not None:
-            parts.append({"length": run["length"], "part": "forecast", "square": run["measurement_sigma"] ** -2})
+        looks = [run["measurement_sigma"], run.get("prevote_sigma")]
+        parts += [{"length": run["length"], "part": "forecast", "square": look**-2} for look in looks if look]
         parts.append({"length": run["length"], "part": "vote", "square": run["sigma"] ** -2})
-    left = later - sum(part["square"] for part in parts[1:])
-    if left > 1e-3 * later:
-        parts.append({"length": None, "part": "not used", "square": left})
+    if plan.get("swept"):
+        parts.append({"length": None, "part": "vote", "square": plan["swept"]["sigma"] ** -2})
+    asked = sum(part["square"] for part in parts[1:])
+    if plan.get("spending") == "individual" and asked:
+        parts[1:] = [{**part, "square": part["square"] * later / asked} for part in parts[1:]]
+    elif later - asked > 1e-3 * later:
+        parts.append({"length": None, "part": "not used", "square": later - asked})
     total = sum(part["square"] for part in parts)
     return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
 
@@ -112,6 +123,7 @@ def _ran(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
     shares: dict[Any, float] = {}
     for cost in _costs(plan):
         shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
+    spurious = _spurious_by_length(plan)
     rows = [
         [
             str(run["length"]),
@@ -121,14 +133,38 @@ def _ran(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
             plain(run["threshold"]),
             plain(run["measurement_sigma"]),
             percent(shares[run["length"]]),
+            "–" if run["length"] == 1 else plain(spurious[run["length"]]),
         ]
         for run in plan["ran"]
     ]
     return Grid(
         "What ran, length by length",
-        ["tokens", "released", "candidates", "sigma", "threshold", "sigma of the forecast", "of the budget"],
+        [
+            "tokens",
+            "released",
+            "candidates",
+            "sigma",
+            "threshold",
+            "sigma of the forecast",
+            "of the budget",
+            "spurious",
+        ],
         rows,
         "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
         "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
-        "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown.",
+        "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown. Spurious: "
+        "how many are expected to be held by nobody, at most." + _of_individual(plan),
     )
+
+
+def _of_individual(plan: Mapping[str, Any]) -> str:
+    """Say what is different where users pay for themselves."""
+    if plan.get("spending") != "individual":
+        return ""
+    text = " Every user pays from a budget of its own, and only at lengths where it holds a candidate. Sigma is that "
+    text += "of a user who pays the price of the length, and shares of the budget are prices."
+    swept = plan.get("swept")
+    if swept:
+        text += f" In the end {swept['candidates']:,} phrases that had come close were voted on once more, with what "
+        text += f"each user had left (sigma {plain(swept['sigma'])}); {sum(swept['released']):,} of them came out."
+    return text

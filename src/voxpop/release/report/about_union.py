@@ -5,7 +5,7 @@ from typing import Any
 
 from voxpop.release.report.chances import Chance, curve, optimal_chance, share_of, threshold_chance, users_for
 from voxpop.release.report.story import Grid, Story
-from voxpop.release.report.words import plain, whole
+from voxpop.release.report.words import at_most, plain, whole
 
 OTHERS = 10
 SHOWN = 12
@@ -76,8 +76,17 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         ["items of each holder", *(f"{100 * probability:g} %" for probability in probabilities)],
         [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
         "Each row is for holders of so many items each, none of them held by more people."
-        + (" In the last round alone: earlier rounds can only help." if len(plan["round_plans"]) > 1 else ""),
+        + (" In the last round alone: earlier rounds can only help." if len(plan["round_plans"]) > 1 else "")
+        + _promise(plan),
     )
+
+
+def _promise(plan: Mapping[str, Any]) -> str:
+    """Return what is promised about items of few users."""
+    if "at_least" not in plan:
+        return ""
+    chance = at_most(plan["released_with_few"])
+    return f" An item of fewer than {whole(plan['at_least'])} users is released with probability at most {chance}."
 
 
 def _rounds(plan: Mapping[str, Any]) -> Grid:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
+
 if TYPE_CHECKING:
     from voxpop.release.trie import GramTrie
 
 PLANES = 4
 
 
-def payload_of(trie: "GramTrie", counts: NDArray[np.int64] | None = None) -> tuple[dict[str, Any], str]:
+def payload_of(trie: "GramTrie", counts: Int64s | None = None) -> tuple[dict[str, Any], str]:
     """Pack a tree.
 
     The stream holds the bytes of all words, then arrays of whole numbers: the number of bytes of each word; for each
@@ -51,10 +53,10 @@ def _planes(numbers: NDArray[Any]) -> bytes:
     return columns.T.tobytes()
 
 
-def _steps(tokens: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _steps(tokens: Int32s, starts: Int64s) -> Int64s:
     """Return tokens less the one before, but whole where a parent's first child stands."""
     whole = tokens.astype(np.int64)
-    steps: NDArray[np.int64] = whole - np.concatenate([np.zeros(1, np.int64), whole])[:-1]
+    steps: Int64s = whole - np.concatenate([np.zeros(1, np.int64), whole])[:-1]
     firsts = starts[:-1][np.diff(starts) > 0]
     steps[firsts] = tokens[firsts]
     return steps

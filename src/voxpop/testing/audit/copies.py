@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.corpus import Corpus
 from voxpop.release.release import Release
 
@@ -28,7 +28,7 @@ def copied_items(users: Sequence[Holds], width: int, copies: int) -> Corpus:
     return corpus_of(tokens, sizes, copies * width, "items")
 
 
-def copied_documents(documents: Sequence[Holds], rows: NDArray[np.int64], words: int, kind: str = "tokens") -> Corpus:
+def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind: str = "tokens") -> Corpus:
     """Return copies of users with one document each.
 
     Args:
@@ -43,7 +43,7 @@ def copied_documents(documents: Sequence[Holds], rows: NDArray[np.int64], words:
     return corpus_of(tokens, sizes, words, kind)
 
 
-def corpus_of(tokens: NDArray[np.int32], sizes: NDArray[np.int64], words: int, kind: str) -> Corpus:
+def corpus_of(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> Corpus:
     """Return a corpus whose words are numbers of equal width, so that ids are the numbers themselves.
 
     Args:
@@ -61,7 +61,7 @@ def numbered_words(count: int) -> pa.LargeStringArray:
     return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=DIGITS, padding="0")
 
 
-def released_numbers(release: Release, length: int = 1) -> NDArray[np.int64]:
+def released_numbers(release: Release, length: int = 1) -> Int64s:
     """Return the released grams of one length as numbers, one row each."""
     chosen = release.grams.filter(pc.equal(release.grams["length"], length))
     flat = pc.list_flatten(chosen["gram"]).cast(pa.int64())

@@ -21,8 +21,8 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.corpus.corpus import Corpus
 from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.ngrams import NGrams
@@ -52,7 +52,7 @@ class Crowd:
         common: the first so many words; each pair of them is a copy.
     """
 
-    holders: NDArray[np.int64]
+    holders: Int64s
     common: int
 
     @property

@@ -7,6 +7,8 @@ for thousands of copies has a probability below 1e-5 a release; a release that d
 
 Given that mark, a pair or a triple comes out where its own noisy weight reaches it, and these are independent.
 
+- *individual pairs*: two lengths as they run by default, where every user pays for itself. Words are few, so there is
+  no wide vote, and nearly all is spent on pairs. All that reach the lowest cutpoint come out: nothing is left to sweep.
 - *pairs*: two lengths, the budget divided by what was released, words measured and unlikely pairs pruned.
 - *triples*: three lengths, words and pairs measured; all pairs are surely released. Each triple of words is a copy.
 """
@@ -19,13 +21,16 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Int64s
 from voxpop.corpus.corpus import Corpus
+from voxpop.errors import InternalError
 from voxpop.ngrams.lengths import LengthRun
 from voxpop.ngrams.ngrams import NGrams
 from voxpop.ngrams.plan import NGramsPlan
+from voxpop.ngrams.spending import spending_of
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.individual import REACH_STEPS, WHOLE
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import corpus_of, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
@@ -74,7 +79,7 @@ class Phrases:
         tokens = np.concatenate([each.ravel() for each in ended]).astype(np.int32)
         return corpus_of(tokens, sizes, self.common + self.rare, "tokens")
 
-    def found(self, grams: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def found(self, grams: Int64s) -> Bools:
         """Return which copies are among released grams of the last length."""
         found = np.zeros(self.copies, np.bool_)
         inside = grams[(grams < self.common).all(axis=1)]
@@ -89,13 +94,14 @@ def votes_cases(budget: Budget = BUDGET, engine: Engine = in_memory) -> Iterator
         budget: the claim.
         engine: where collections are read and weighed.
     """
-    yield _near(*pairs(budget), "n-grams, default", engine)
-    yield _near(*triples(budget), "n-grams, default, three lengths", engine)
+    yield _near(*individual_pairs(budget), "n-grams, default", engine)
+    yield _near(*pairs(budget), "n-grams, shared spending", engine)
+    yield _near(*triples(budget), "n-grams, shared spending, three lengths", engine)
 
 
 def pairs(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
     """Return two lengths: with 300 holders of each word, forecasts lie ten deviations from either end of a band."""
-    plan = _default(2).plan(budget)
+    plan = _default(2, spending="shared").plan(budget)
     return plan, Phrases(2, 60, 80, _enough(plan, 0), (300,))
 
 
@@ -103,6 +109,27 @@ def triples(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
     """Return three lengths."""
     plan = _default(3, budgets=(0.04, 0.06, 0.9)).plan(budget)
     return plan, Phrases(3, 16, 0, 0, (1, 4 * _enough(plan, 1)))
+
+
+def individual_pairs(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
+    """Return two lengths where every user pays for itself: words are few, so that nearly all is spent on pairs."""
+    plan = _default(2).plan(budget)
+    return plan, Phrases(2, 60, 30, _enough(plan, 0), (300,))
+
+
+def reach_of(plan: NGramsPlan) -> float:
+    """Return how far a user who holds one phrase moves it in the vote on pairs, where words are few."""
+    if plan.mechanism.spending == "shared":
+        return 1.0
+    spending = spending_of(plan.mechanism, plan.later)
+    spending.dense = True
+    left, holds = np.array([WHOLE]), np.ones(1, np.bool_)
+    measured = spending.measurement(2, plan.mechanism.measurement).price
+    voted = spending.pay(spending.vote(2, None), 1.0).price
+    if measured is None or voted is None:
+        raise InternalError("users who pay for themselves have no price; please report.")
+    left = left - measured.costs(left, holds)
+    return float(voted.reaches(voted.costs(left, holds, np.ones(1, np.int64)))[0] / REACH_STEPS)
 
 
 def _default(lengths: int, **fields: Any) -> NGrams:
@@ -120,7 +147,7 @@ def _near(plan: NGramsPlan, phrases: Phrases, mechanism: str, engine: Engine) ->
     foreseen = _last(plan.release(phrases.corpus(MOST_HOLDERS - 1), seed=0))
     shown = []
     for others in range(1, MOST_HOLDERS):
-        one, other = (chance(foreseen, held) for held in (others + 1, others))
+        one, other = (chance(foreseen, held, reach_of(plan)) for held in (others + 1, others))
         counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
         shown.append((epsilon_shown(counts, plan.budget.delta), others))
     return held_by(plan, phrases, max(shown)[1], mechanism, engine)
@@ -140,15 +167,15 @@ def held_by(plan: NGramsPlan, phrases: Phrases, others: int, mechanism: str, eng
     joined, without = (
         partial(_run, plan, phrases, engine(phrases.corpus(holders)), foreseen) for holders in (others + 1, others)
     )
-    exact = chance(foreseen, others + 1), chance(foreseen, others)
+    exact = chance(foreseen, others + 1, reach_of(plan)), chance(foreseen, others, reach_of(plan))
     return Case(mechanism, f"near: {others} others", plan.budget, phrases.copies, joined, without, exact)
 
 
-def chance(ran: LengthRun, holders: int) -> float:
+def chance(ran: LengthRun, holders: int, reach: float = 1.0) -> float:
     """Return the probability that a phrase of so many holders, who hold nothing else of its length, is released."""
     from scipy.special import ndtr
 
-    return float(ndtr((holders - ran.threshold) / ran.sigma))
+    return float(ndtr((holders * reach - ran.threshold) / ran.sigma))
 
 
 def _last(release: Any) -> LengthRun:

@@ -37,8 +37,7 @@ class AdaptiveRound:
     @property
     def cutoff(self) -> float | None:
         """Weight at which items stop rising, or None where nothing stops them."""
-        setting = self.shares.setting
-        return setting.cutoff / setting.unit if setting.cutoff else None
+        return self.shares.setting.cutoff_weight
 
 
 @final

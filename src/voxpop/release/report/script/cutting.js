@@ -12,12 +12,19 @@ function cutPrompt(text, reading, numbers) {
 
 function cutText(text, reading, numbers) {
   if (reading === "words") return folded(text).replace(URLS, " ").match(/[\p{L}\p{M}\p{N}']+/gu) || [];
+  if (reading === "unicode") return segmented(folded(text).replace(URLS, " "));
   if (reading === "characters") return Array.from(folded(text)).filter((letter) => !/\s/u.test(letter));
   const pattern = reading.startsWith("regex:") ? patternOf(reading.slice(6)) : null;
   if (pattern) return (text.match(pattern) || []).filter((token) => token);
   const parts = text.split(/\s+/u).filter((part) => part);
   if (reading === "whitespace") return parts;
   return parts.map((part) => (!numbers.has(part) && numbers.has(folded(part)) ? folded(part) : part));
+}
+
+// The same rules and dictionaries (ICU), which every browser has.
+function segmented(text) {
+  const parts = new Intl.Segmenter("en", { granularity: "word" }).segment(text);
+  return Array.from(parts, (part) => part.segment).filter((part) => /[\p{L}\p{N}\p{So}]/u.test(part));
 }
 
 function patternOf(source) {

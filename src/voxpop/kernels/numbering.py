@@ -1,0 +1,44 @@
+"""A table that gives distinct keys their numbers, by first appearance.
+
+It is two arrays: `keys`, int64 by number, and `slots`, int32, a power of two of them and at least twice as many as
+keys: the number of the key that lives there, or -1. A key lives in the slot that its hash names, or in the first free
+one behind it (linear probing; the hash is Fibonacci's, the upper half of the key times 2^64 over the golden ratio).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from voxpop.arrays import Int32s, Int64s
+from voxpop.kernels._jit import jit
+
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HIGH = np.uint64(32)
+FIRST_SLOTS = 1 << 12
+
+
+@jit
+def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
+    """Return the slot that holds a key, or the empty one where it belongs."""
+    mask = slots.size - 1
+    slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
+    while slots[slot] >= 0 and keys[slots[slot]] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@jit
+def slots_for(keys: Int64s, found: int, size: int) -> Int32s:
+    """Return a table of `size` slots that holds the first `found` keys."""
+    slots = np.full(size, -1, np.int32)
+    for number in range(found):
+        slots[slot_of(keys[number], keys, slots)] = number
+    return slots
+
+
+@jit
+def stretched(values: Int64s, size: int) -> Int64s:
+    """Return `size` values: these, and zeros behind them."""
+    grown = np.zeros(size, np.int64)
+    grown[: values.size] = values
+    return grown

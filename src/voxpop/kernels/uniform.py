@@ -1,0 +1,27 @@
+"""Uniform numbers inside of kernels, by splitmix64.
+
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those of its
+64-bit mix. For draws from what is public: noise and samples of a release come from its secret.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from voxpop.arrays import Uint64s
+from voxpop.kernels._jit import jit
+
+STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd: the state runs through all 2^64 values
+FIRST = np.uint64(0xBF58476D1CE4E5B9)
+SECOND = np.uint64(0x94D049BB133111EB)
+
+
+@jit
+def uniform(state: Uint64s) -> Any:
+    """Return a number in [0, 1), a multiple of 2^-53, and move the generator's state (uint64, one number) on."""
+    state[0] += STEP
+    mixed = state[0]
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return np.float64(mixed >> np.uint64(11)) * 2.0**-53

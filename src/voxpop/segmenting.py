@@ -1,0 +1,56 @@
+"""Words as Unicode cuts them (UAX #29), with dictionaries where a script writes no spaces: Chinese, Japanese, Thai.
+
+The rules and the dictionaries are those of ICU, through `icu4py`.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from voxpop.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+URL = r"(?:https?://|www\.)\S+"
+_URL = re.compile(URL)
+
+
+def unicode_words(text: str) -> list[str]:
+    """Return the words, numbers and emoji of a text in NFC and lower case, URLs left out.
+
+    Args:
+        text: any text.
+
+    Raises:
+        InputError: if icu4py is not installed.
+
+    Example:
+        >>> unicode_words("Don't panic: 3.14 👍🏽, 今天天气很好")
+        ["don't", 'panic', '3.14', '👍🏽', '今天', '天气', '很好']
+    """
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return [part for part in _breaker()(_URL.sub(" ", folded)) if _is_word(part)]
+
+
+def check_installed() -> None:
+    """Refuse at once, and not at the first text."""
+    _breaker()
+
+
+@lru_cache(maxsize=1)
+def _breaker() -> "Callable[[str], Any]":
+    try:
+        from icu4py.breakers import WordBreaker
+    except ImportError:
+        raise InputError(
+            'tokenizer="unicode" needs icu4py, which is not installed: pip install voxpop[unicode].'
+        ) from None
+    return lambda text: WordBreaker(text, "")
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_word(part: str) -> bool:
+    """Say whether a piece between two borders holds a letter, a number or a picture."""
+    return any(kind[0] in "LN" or kind == "So" for kind in map(unicodedata.category, part))

@@ -1,0 +1,63 @@
+"""`voxpop top`: the most held grams of a saved release, in order."""
+
+import json
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+
+SPEND = ["--epsilon", 2, "--delta", "1e-8"]
+READ = ["posts.parquet", "--user", "author", "--text", "body"]
+
+
+@pytest.fixture
+def words(tmp_path):
+    """A saved release of three words, of which many use one and few another."""
+    said = ["tea"] * 6000 + ["tea milk"] * 3000 + ["tea milk oat"] * 1500
+    pl.DataFrame({"author": range(len(said)), "body": said}).write_parquet(tmp_path / "posts.parquet")
+    corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")
+    vp.SetUnion().release(corpus, vp.Budget(2, 1e-8)).save(tmp_path / "words")
+    return tmp_path / "words"
+
+
+def test_grams_come_in_order_with_the_guarantee(voxpop, words):
+    """Of the order, and of both together; gaps of thousands of users (false alarm below 1e-9)."""
+    code, out, err = voxpop("top", words, *READ, *SPEND, "--k", 3)
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines()[:3]] == [["1", "tea"], ["2", "milk"], ["3", "oat"]]
+    assert "(2, 1e-08)-DP" in out
+    assert "Together with the release itself, if from the same users: (4, 2e-08)-DP" in out
+
+
+def test_as_json(voxpop, words):
+    """Everything that was printed, and the plan."""
+    code, out, _ = voxpop("top", words, *READ, *SPEND, "--k", 2, "--json")
+    shown = json.loads(out)
+    assert code == 0
+    assert shown["grams"] == [["tea"], ["milk"]]
+    assert shown["plan"]["picks"] == 2
+    assert shown["with_release"]["guarantee"]["epsilon"] == 4
+
+
+def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
+    """And what it has no budget for is refused before anything is read."""
+    vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(2.5, 1e-7))
+    call = ["top", words, *READ, *SPEND, "--ledger", "team.json", "--dataset", "posts"]
+    assert voxpop(*call)[0] == 0
+    assert len(vp.Ledger(tmp_path / "team.json").account("posts").entries) == 1
+    code, _, err = voxpop(*call)
+    assert code == 2
+    assert "too little left" in err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [(["--k", 0], "`k`"), (["--epsilon", 1e-9], "ranked"), (["--user", "nobody"], "nobody")],
+)
+def test_wrong_calls(voxpop, words, wrong, said):
+    """One line says what to do."""
+    code, _, err = voxpop("top", words, *READ, *SPEND, *wrong)
+    assert code == 2
+    assert said in err
+    assert err.count("\n") == 1

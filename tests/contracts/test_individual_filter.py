@@ -1,0 +1,263 @@
+"""The individual filter on the real walk: every pass of two neighbouring collections, users paying each for itself.
+
+Given the public results, the weights of two neighbours differ in each pass by at most what the extra user paid for. So
+the squares of these distances, over those of the noise, add up to at most the cap: the search looks for a pair that is
+above it, and must find one in every broken twin.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from corpora import corpus_of
+from voxpop.corpus import length_walk as walk_module
+from voxpop.corpus import payments
+from voxpop.corpus.subset import Subset
+from voxpop.ngrams.candidates import Candidates, Pairs
+from voxpop.ngrams.grams import Grams
+from voxpop.privacy.individual import MOST_REACH, REACH_STEPS, WHOLE, IndividualFilter, Price
+from voxpop.privacy.secret import Secret
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
+
+pytestmark = pytest.mark.jit
+BITS, LENGTHS, CAP, PAIRS = 40, 4, 0.5, 120
+TOLERANCE = 1e-9
+WORDS = "abcde"
+
+
+def random_users(rng):
+    """A few users with documents of a few words."""
+    words = WORDS[: rng.integers(2, 6)]
+    return [
+        [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 9))] for _ in range(rng.integers(1, 4))]
+        for _ in range(rng.integers(2, 9))
+    ]
+
+
+def public_path(rng):
+    """Draw what was released, voted on and set aside at each length, and the prices, without looking at anybody."""
+    kept = [np.flatnonzero(rng.random(len(WORDS)) < 0.8)]
+    grams, lengths = Grams.of_tokens(kept[0].size), []
+    for _ in range(LENGTHS - 1):
+        valid = Candidates.all_valid(grams, kept[0].size, single=False)
+        levels = rng.integers(0, 3, len(grams)), rng.integers(1, 3, len(grams))
+        pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, levels[1], single=False)
+        likely, names = Candidates(pairs, levels[0]), np.sort(valid.names(np.arange(valid.count)))
+        pruned = names[Subset(likely, None).holds(names)]
+        joined = Subset(likely, pruned[rng.random(pruned.size) < 0.5])
+        voted = names[joined.holds(names)]
+        released, missed = voted[rng.random(voted.size) < 0.5], voted[rng.random(voted.size) < 0.5]
+        missed = np.setdiff1d(missed, released)
+        lengths.append((valid, Subset(likely, None), joined, released, missed))
+        grams = grams.longer(released, single=False)
+    return kept[0], lengths
+
+
+def some_price(rng, shares):
+    """A price of any size, paced or not."""
+    paces = (0, *rng.integers(0, REACH_STEPS + 1, 4).tolist()) if rng.random() < 0.4 else None
+    cost = int(WHOLE * rng.choice([0.05, 0.3, 0.6, 1.0]) * rng.random()) + 1
+    return IndividualFilter(CAP).price(cost, shares.sensitivity, paces)
+
+
+def passes_of(corpus, secret, path, settings):
+    """Walk a corpus down a public path; yield (price, weights) of every pass."""
+    words, lengths = path
+    walk, (shares, limit, prices) = corpus.length_walk(), settings
+    given, measuring = iter(prices), CalibratedRule(Weighted(), RuleSetting(limit, 2, BITS - 8))
+    walk.weigh(shares, limit, secret, "length 1")
+    walk.keep(words)
+    for number, (valid, pruned, joined, released, missed) in enumerate(lengths):
+        yield one(walk.weigh, measuring, limit, secret, f"measurement {number}", next(given))
+        walk.extend(valid)
+        yield one(walk.weigh, shares, limit, secret, f"prevote {number}", next(given), pruned)
+        yield one(walk.weigh, shares, limit, secret, f"length {number}", next(given), joined)
+        walk.keep(released, missed)
+    last = replace(next(given), paces=(REACH_STEPS,))
+    yield one(walk.weigh_aside, shares, limit, secret, "sweep", last)
+
+
+def one(weigh, shares, limit, secret, pass_name, price, *among):
+    histogram = weigh(shares, limit, secret, pass_name, price, *among)
+    weights = histogram.weights / shares.setting.unit
+    return price, dict(zip(histogram.ids.tolist(), weights.tolist(), strict=True))
+
+
+def spent_by_one(rng, sharing):
+    """Return, for one pair of neighbours, the mu^2 of each pass in parts of the cap."""
+    users = random_users(rng)
+    every = corpus_of([[list(WORDS)], *users])  # a first user fixes the vocabulary of both
+    keys = every.user_key.tolist()
+    extra = int(rng.integers(1, len(keys)))
+    fewer = corpus_of(
+        [[list(WORDS)], *(user for i, user in enumerate(users, 1) if i != extra)],
+        [key for key in keys if key != extra],
+    )
+    limit, cutoff = int(rng.integers(1, 6)), float(rng.uniform(1, 3)) if sharing.sequential else 0.0
+    shares = CalibratedRule(sharing, RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS), MOST_REACH))
+    shares = replace(shares, weighting_rule=Exact() if sharing.sequential else sharing)
+    prices = [some_price(rng, shares) for _ in range(3 * LENGTHS - 2)]
+    path, secret = public_path(rng), Secret.from_seed(int(rng.integers(1 << 30)))
+    settings = shares, limit, prices
+    both = (list(passes_of(corpus, secret, path, settings)) for corpus in (every, fewer))
+    return [(distance(a, b) / price.sigma) ** 2 / CAP for (price, a), (_, b) in zip(*both, strict=True)]
+
+
+class Exact(L2Descent):
+    """l2-descent charged for its own movement alone: rounding over 2^33 users would hide a violation in 2^-40 grids."""
+
+    def sensitivity(self, setting):
+        return 1.0
+
+
+def distance(first, second):
+    names = first.keys() | second.keys()
+    return np.linalg.norm([first.get(name, 0.0) - second.get(name, 0.0) for name in names]) if names else 0.0
+
+
+def worst_total(sharing, pairs=PAIRS, seed=3):
+    """Return the most that one user spends over all passes, in parts of the cap."""
+    rng = np.random.default_rng(seed)
+    return max(sum(spent_by_one(rng, sharing)) for _ in range(pairs))
+
+
+@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
+def test_no_neighbours_show_more_than_the_cap(sharing):
+    """Measurements, wide votes, votes and the sweep of hundreds of pairs together; the worst comes close to it."""
+    assert 0.99 < worst_total(sharing) <= 1 + TOLERANCE
+
+
+def test_users_who_hold_nothing_pay_nothing():
+    """By the real walk: what they did not spend is there in the end."""
+    corpus = corpus_of([[list("ab")], [list("cd")]])
+    walk, secret = corpus.length_walk(), Secret.from_seed(1)
+    shares = CalibratedRule(L2Descent(), RuleSetting(3, 2, BITS, 2**BITS))
+    price = IndividualFilter(CAP).price(WHOLE // 4, 1.0)
+    walk.weigh(shares, 3, secret, "length 1")
+    walk.keep(np.array([0, 1]))  # a and b
+    walk.weigh(shares, 3, secret, "measurement 1", price)
+    assert sorted(walk._budgets.left(2).tolist()) == [WHOLE - WHOLE // 4, WHOLE]
+    assert "private" in repr(walk._budgets)
+
+
+class Watched:
+    """Shares that tell by how much each user moved the weights."""
+
+    def __init__(self, shares):
+        self.shares, self.sequential, self.setting, self.moved = shares, shares.sequential, shares.setting, []
+
+    def add(self, histogram, items, starts, reaches=None):
+        for user in range(starts.size - 1):
+            before = histogram.copy()
+            mine = items[starts[user] : starts[user + 1]]
+            self.shares.add(histogram, mine, np.array([0, mine.size]), *([] if reaches is None else [reaches[[user]]]))
+            self.moved.append(float(np.linalg.norm((histogram - before) / self.setting.unit)))
+
+
+def charged_afterwards(monkeypatch, cost_of):
+    """Let users pay what `cost_of` (price, movement, what it would have paid) says, once they have weighed."""
+    real_pay, real_weigh, last = payments.UserBudgets.pay, walk_module.weigh, {}
+
+    def pay(self, price, holdings, wanted):
+        before = np.full(holdings.user_key.size, WHOLE) if self._left is None else self._left
+        reaches = real_pay(self, price, holdings, wanted)
+        last.update(budgets=self, price=price, before=before, asked=before - self._left)
+        return reaches
+
+    def weigh(holdings, shares, *others):
+        watched = Watched(shares)
+        histogram = real_weigh(holdings, watched, *others)
+        if others[-1] is not None:
+            each = zip(watched.moved, last["asked"].tolist(), strict=True)
+            costs = np.array([cost_of(last["price"], moved, asked) for moved, asked in each], np.int64)
+            last["budgets"]._left = last["before"] - costs
+        return histogram
+
+    monkeypatch.setattr(payments.UserBudgets, "pay", pay)
+    monkeypatch.setattr(walk_module, "weigh", weigh)
+
+
+def test_the_search_finds_that_actual_movement_is_charged(monkeypatch):
+    """A twin that seems to save: but how far a user moves depends on others, and so would then what it has left."""
+    charged_afterwards(monkeypatch, lambda price, moved, asked: min(asked, int(price.cost * moved**2) + 1))
+    assert worst_total(L2Descent(), pairs=4 * PAIRS) > 1 + 1e-3
+
+
+def test_the_search_finds_that_users_pay_only_where_a_gap_is_left(monkeypatch):
+    """A twin in which whose grams are all at the cutoff pays nothing."""
+    charged_afterwards(monkeypatch, lambda price, moved, asked: asked if moved > 0 else 0)
+    assert worst_total(L2Descent(), pairs=4 * PAIRS) > 1 + 1e-3
+
+
+def paying(monkeypatch, twin):
+    """Replace who pays what: of `price.costs` and what is left, return (costs, left afterwards, reaches)."""
+    real = payments.UserBudgets.pay
+
+    def pay(self, price, holdings, wanted):
+        before = self.left(holdings.user_key.size)
+        before = np.full(holdings.user_key.size, WHOLE) if before is None else before
+        self._left = turned = twin.before(before) if hasattr(twin, "before") else before
+        reaches = real(self, price, holdings, wanted)
+        costs = turned - self._left
+        self._left, reaches = twin(price, turned, costs, reaches)
+        return reaches
+
+    monkeypatch.setattr(payments.UserBudgets, "pay", pay)
+
+
+def refilled(price, left, costs, reaches):
+    """Whoever runs out begins anew."""
+    return np.where(left - costs > 0, left - costs, WHOLE), reaches
+
+
+def never_charged(price, left, costs, reaches):
+    """A purse that is made anew for every pass."""
+    return left, reaches
+
+
+def on_average(price, left, costs, reaches):
+    """The cap is kept by all users together."""
+    return np.maximum(left - int(costs.mean()), 0), reaches
+
+
+def full_reach(price, left, costs, reaches):
+    """Whoever pays anything moves as if it had paid the price."""
+    return left - costs, np.where(costs > 0, REACH_STEPS, 0)
+
+
+def reach_of_all(price, left, costs, reaches):
+    """A reach from others' data: the largest anybody has."""
+    return left - costs, np.full(reaches.size, reaches.max(initial=0))
+
+
+def shifted(price, left, costs, reaches):
+    """Places that moved by one user between two passes, as they would where users who hold nothing are dropped."""
+    return np.roll(left - costs, 1), reaches
+
+
+@pytest.mark.parametrize("twin", [refilled, never_charged, on_average, full_reach, reach_of_all, shifted])
+def test_the_search_finds_wrong_purses(monkeypatch, twin):
+    """Each of them lets some user show more than the cap."""
+    paying(monkeypatch, twin)
+    assert worst_total(L2Descent()) > 1.05
+
+
+def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
+    """A vote priced as the wide one before it, at the noise of its own price."""
+    real = IndividualFilter.price
+
+    def cheap(self, cost, *others):
+        price = real(self, cost, *others)
+        return Price(max(1, cost // 4), price.square, price.sensitivity, price.sigma, price.paces)
+
+    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    assert worst_total(L2Descent()) > 1.05
+
+
+def test_prices_are_exact_parts_of_the_cap():
+    """What the totals above divide by."""
+    assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

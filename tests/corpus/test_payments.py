@@ -1,0 +1,95 @@
+"""Users who pay for themselves: whose purse is whose, what is set aside, and calls that would mix them up."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpora import corpus_of
+from voxpop.corpus import payments
+from voxpop.corpus.holdings import Holdings
+from voxpop.corpus.near_misses import NearMisses
+from voxpop.corpus.payments import UserBudgets, runs_of
+from voxpop.corpus.subset import Subset
+from voxpop.corpus.weigh import weigh
+from voxpop.errors import InternalError
+from voxpop.ngrams.candidates import Candidates
+from voxpop.ngrams.grams import Grams
+from voxpop.privacy.individual import WHOLE, IndividualFilter
+from voxpop.privacy.secret import Secret
+from voxpop.weighting.additive import Weighted
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
+
+SECRET = Secret.from_seed(1)
+SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
+PRICE = IndividualFilter(1.0).price(WHOLE // 8, 1.0)
+USERS = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=8)
+
+
+def holdings_of(users, order=None):
+    """Return what users hold, by position."""
+    ids = np.array([place for user in users for place in user], np.int32)
+    starts = np.cumsum([0, *map(len, users)]).astype(np.int64)
+    return Holdings(ids, starts, np.arange(len(users), dtype=np.uint64), 6, order)
+
+
+@given(USERS, st.integers(1, 7))
+def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
+    """Some positions at a time, whoever holds nothing at all among them."""
+    holdings = holdings_of(users)
+    expected = runs_of(holdings, None, whole=True).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(payments, "POSITIONS_AT_ONCE", at_once)
+        assert runs_of(holdings, None, whole=True).tolist() == expected
+
+
+@given(st.lists(USERS.map(lambda users: (users + [[]] * 8)[:8]), min_size=1, max_size=3), st.sets(st.integers(0, 5)))
+def test_what_is_set_aside_equals_loops(lengths, wanted):
+    """By user, the distinct ones of each length in the order in which they come, lengths one after the other."""
+    found, expected, places = NearMisses(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
+    for number, users in enumerate(lengths):
+        found.add(holdings_of(users), places)
+        for mine, user in zip(expected, users, strict=True):
+            held = [place for place in dict.fromkeys(user) if place in wanted]
+            mine += [number * places.size + places.tolist().index(place) for place in held]
+    together = found.holdings(np.arange(8, dtype=np.uint64))
+    assert found.size == together.size == len(lengths) * places.size
+    cuts = together.user_start
+    assert [together.ids[a:b].tolist() for a, b in pairwise(cuts)] == expected
+    again = NearMisses.of(*found.joined(8), found.size)
+    assert again.holdings(np.arange(8, dtype=np.uint64)).ids.tolist() == together.ids.tolist()
+    assert "private" in repr(found)
+
+
+def test_purses_are_not_handed_on():
+    """Users who come or go between two passes, and users who are not in order yet."""
+    budgets = UserBudgets()
+    budgets.pay(PRICE, holdings_of([[0], []]), None)
+    assert budgets.left(2).tolist() == [WHOLE - WHOLE // 8, WHOLE]
+    with pytest.raises(InternalError, match="came or went"):
+        budgets.pay(PRICE, holdings_of([[0]]), None)
+    with pytest.raises(InternalError, match="in order"):
+        budgets.pay(PRICE, holdings_of([[0], [1]], np.array([1, 0])), None)
+
+
+@pytest.mark.parametrize(("order", "reaches"), [(np.array([1, 0]), [1, 1]), (None, [1, 1, 1])])
+def test_nobody_weighs_with_the_reach_of_another(order, reaches):
+    """An order that payments did not have, or more users than weighed."""
+    holdings = holdings_of([[0], [1]], order)
+    with pytest.raises(InternalError, match="reach of others"):
+        weigh(holdings, SHARES, 3, None, SECRET, "x", np.array(reaches))
+
+
+def test_a_walk_refuses_what_has_no_candidates():
+    """Nobody pays for words, nothing is set aside before there are candidates, and none of them is weighed."""
+    walk = corpus_of([[list("ab")]]).length_walk()
+    with pytest.raises(InternalError, match="length 1"):
+        walk.weigh(SHARES, 3, SECRET, "length 1", PRICE)
+    walk.keep(np.arange(2))
+    subset = Subset(Candidates.all_valid(Grams.of_tokens(2), 2, single=False), None)
+    with pytest.raises(InternalError, match="some of the candidates"):
+        walk.weigh(SHARES, 3, SECRET, "measurement", PRICE, subset)
+    with pytest.raises(InternalError, match="set aside"):
+        walk.keep(np.arange(2), np.arange(1))

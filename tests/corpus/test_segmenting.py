@@ -1,0 +1,79 @@
+"""Words by Unicode's rules and ICU's dictionaries: texts of scripts with and without spaces, as one option."""
+
+import sys
+import unicodedata
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.cli import main
+from voxpop.release.cutting import cut_prompt
+from voxpop.release.exports.cutting import Cutter
+from voxpop.segmenting import _breaker, unicode_words
+
+TEXTS = {
+    "Don't panic -- it's 3.14, ROCK'N'ROLL 'tis": ["don't", "panic", "it's", "3.14", "rock'n'roll", "tis"],
+    "See https://example.org/a?b or www.example.org": ["see", "or"],
+    "我爱北京天安门。今天天气很好": ["我", "爱", "北京", "天安门", "今天", "天气", "很好"],
+    "東京に住んでいる": ["東京", "に", "住", "んで", "いる"],
+    "ฉันรักภาษาไทยมาก": ["ฉัน", "รัก", "ภาษา", "ไทย", "มาก"],
+    "nice 👍🏽👍🏽 👩‍👩‍👧‍👦 🇩🇪!": ["nice", "👍🏽", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪"],
+    " ' '' … — ": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_words_of_every_script(text):
+    """Apostrophes and points stay within words and numbers, and are none of their own."""
+    assert unicode_words(text) == TEXTS[text]
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_words_follow_each_other_in_the_text(text):
+    """Every word stands in the folded text, one behind the other, and is no mark or space alone."""
+    rest = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    for word in unicode_words(text):
+        assert any(unicodedata.category(letter)[0] in "LN" or unicodedata.category(letter) == "So" for letter in word)
+        assert word in rest
+        rest = rest.split(word, 1)[1]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=4))
+def test_readers_exports_and_completions_cut_alike(texts):
+    """A corpus, an exported vocabulary and what somebody types."""
+    table = pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]})
+    corpus = vp.read(table, user="who", text="text", tokenizer="unicode")
+    words = corpus.vocabulary.to_pylist()
+    for number, text in enumerate(["x", *texts]):
+        own = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]]
+        cut = [words[token] for token in own if token >= 0]
+        assert cut == Cutter("unicode")(text) == cut_prompt(text, "unicode", ()).tokens
+
+
+def test_phrases_without_spaces(tmp_path, capsys):
+    """Chinese and Thai phrases come out, by the library and by the command, and go on as they were cut."""
+    rows = {"who": range(6000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "good day"] * 2000}
+    path = tmp_path / "posts.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    release = vp.NGrams(max_length=3, limit=10).release(
+        vp.read(path, user="who", text="text", tokenizer="unicode"), vp.Budget(4, 1e-7)
+    )
+    assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("good", "day"), ("👍",)} <= set(release)
+    assert [each.token for each in release.complete("今天天气")] == ["很好"]
+    options = ["--text", "text", "--user", "who", "--tokenizer", "unicode", "--epsilon", "4", "--delta", "1e-7"]
+    assert main(["items", str(path), *options, "--limit", "10", "-o", str(tmp_path / "words")]) == 0
+    assert {"很好", "ไทย", "👍"} <= set(vp.load(tmp_path / "words"))
+    capsys.readouterr()
+
+
+def test_without_the_library(monkeypatch):
+    """Refused before a row is read, with what to install."""
+    _breaker.cache_clear()
+    monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
+    with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[unicode\]"):
+        vp.read("nowhere.csv", user="who", text="text", tokenizer="unicode")
+    _breaker.cache_clear()

@@ -1,0 +1,96 @@
+"""Kernels of users with reaches of their own against naive twins, and against the reach that each promises."""
+
+from math import isqrt, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import as_arrays, bounded_users
+from voxpop.errors import InternalError
+from voxpop.kernels.runs import candidate_runs
+from voxpop.kernels.weigh import ONE_REACH
+from voxpop.testing.reach_search import search_reaches
+from voxpop.weighting.additive import Count, Weighted
+from voxpop.weighting.descent import L1Descent, L2Descent
+from voxpop.weighting.rule import RuleSetting
+
+LIMIT = 6
+REACHES = st.one_of(st.integers(0, 4 * ONE_REACH), st.sampled_from([0, 1, ONE_REACH, 4 * ONE_REACH]))
+
+
+def weights_of(rule, users, setting, reaches):
+    histogram = np.zeros(8, np.int64)
+    rule.add_within(histogram, *as_arrays(users), setting, np.array(reaches, np.int64))
+    return histogram
+
+
+@given(bounded_users(), st.floats(1.0, 6.0), st.data())
+def test_descent_equals_loops(users, cutoff, data):
+    """Algorithm 7 of DPSU, with a ball of the user's own radius."""
+    reaches = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
+    bits = L2Descent().bits(cutoff)
+    found = weights_of(L2Descent(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), reaches)
+    weights = dict.fromkeys(range(8), 0.0)
+    for items, steps in zip(users, reaches, strict=True):
+        gaps = {item: cutoff - weights[item] for item in items}
+        length, reach = sqrt(sum(gap * gap for gap in gaps.values())), steps / ONE_REACH
+        for item in items if reach else ():
+            weights[item] += gaps[item] if length <= reach else gaps[item] * reach / length
+    assert found / 2**bits == pytest.approx(list(weights.values()), abs=1e-12)
+
+
+@given(bounded_users(), st.data())
+def test_even_shares_equal_whole_numbers(users, data):
+    """The even share times the reach, rounded down twice; squares never exceed that of the reach."""
+    reaches = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
+    setting = RuleSetting(LIMIT, 2)
+    found = weights_of(Weighted(), users, setting, reaches)
+    weights = [0] * 8
+    for items, steps in zip(users, reaches, strict=True):
+        for item in items:
+            share = isqrt(setting.unit**2 // len(items)) * steps // ONE_REACH
+            assert len(items) * share**2 * ONE_REACH**2 <= (setting.unit * steps) ** 2
+            weights[item] += share
+    assert found.tolist() == weights
+
+
+@given(bounded_users(), st.floats(1.0, 6.0))
+def test_a_reach_of_1_is_the_published_step(users, cutoff):
+    """Bit for bit."""
+    bits = L2Descent().bits(cutoff)
+    setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
+    plain = np.zeros(8, np.int64)
+    L2Descent().add(plain, *as_arrays(users), setting)
+    assert plain.tolist() == weights_of(L2Descent(), users, setting, [ONE_REACH] * len(users)).tolist()
+
+
+@pytest.mark.parametrize("rule", [Count(), L1Descent()])
+def test_other_weightings_have_no_reach(rule):
+    """No proof, so they are refused."""
+    with pytest.raises(InternalError, match="unequal reach"):
+        weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
+
+
+@given(st.lists(st.lists(st.integers(-1, 4), max_size=9), min_size=1), st.sets(st.integers(0, 4)) | st.none())
+def test_runs_equal_loops(users, wanted):
+    """Of all candidates, and of some."""
+    ids = np.array([place for user in users for place in user], np.int32)
+    starts = np.cumsum([0, *map(len, users)])
+    mask = np.empty(0, np.uint8) if wanted is None else np.array([each in wanted for each in range(5)], np.uint8)
+    counts = []
+    for user in users:
+        marks = "".join("x" if place >= 0 and (wanted is None or place in wanted) else " " for place in user)
+        counts.append(max((len(run) for run in marks.split()), default=0))
+    assert candidate_runs(ids, starts, mask, True).tolist() == counts
+    assert candidate_runs(ids, starts, mask, False).tolist() == [min(each, 1) for each in counts]
+
+
+@pytest.mark.parametrize("weighting", ["l2-descent", "weighted"])
+@pytest.mark.parametrize("limit", [3, 6, 20])
+def test_no_neighbours_lie_further_apart_than_the_reach_of_one(weighting, limit):
+    """Whatever the reaches of the others, on thousands of pairs; the closest come to it."""
+    found = search_reaches(weighting, pairs=20_000, limit=limit, seed=limit)
+    assert found.beyond < 1e-12
+    assert found.closest > 0.999

@@ -1,0 +1,291 @@
+"""Extractions in which users pay for themselves: what is public, what is refused, and the sweep."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.errors import InputError, InternalError
+from voxpop.ngrams import releasing, spending
+from voxpop.ngrams.bands import Bands
+from voxpop.ngrams.candidates import Candidates, Pairs
+from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.prevote import Joined, JoinedBands
+from voxpop.ngrams.spending import IndividualSpending, prices
+from voxpop.ngrams.sweep import FEWEST, Listed, Missed, near_misses
+from voxpop.ngrams.threshold_vote import ThresholdVote
+from voxpop.privacy.decide import ThresholdRule
+from voxpop.privacy.individual import WHOLE, IndividualFilter
+from voxpop.privacy.slack import MOST_PASSES
+
+BUDGET = vp.Budget(8, 1e-4)
+INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1, spending="individual")
+SENTENCES = ["thank you very much indeed", "see you soon my friend", "good night and sleep well", "how are you"]
+
+
+def crowd(users=1500):
+    """Users who say whole sentences, parts of them, and words in any order."""
+    rng = np.random.default_rng(4)
+    words = sorted({word for sentence in SENTENCES for word in sentence.split()})
+    words += [f"word{number}" for number in range(130)]
+    rows = []
+    for user in range(users):
+        said = SENTENCES[rng.integers(len(SENTENCES))].split()
+        rows.append((user, " ".join(said[: rng.integers(1, len(said) + 1)])))
+        rows.append((user, " ".join(rng.choice(words, 6))))
+    return pl.DataFrame(rows, schema=["who", "what"], orient="row")
+
+
+def read(table):
+    return vp.read(table, user="who", text="what", progress=False)
+
+
+class Replayed:
+    """An engine whose users pay, and whose weights are those that were seen before: nothing public may differ."""
+
+    def __init__(self, corpus, seen, *, record):
+        self.corpus, self.seen, self.record = corpus, seen, record
+
+    def __getattr__(self, name):
+        return getattr(self.corpus, name)
+
+    def length_walk(self):
+        self.turn, self.walk = iter(self.seen), self.corpus.length_walk()
+        return self
+
+    def weigh(self, *given):
+        return self._seen(self.walk.weigh(*given))
+
+    def weigh_aside(self, *given):
+        return self._seen(self.walk.weigh_aside(*given))
+
+    def _seen(self, histogram):
+        if self.record:
+            self.seen.append(histogram)
+            return histogram
+        return next(self.turn)
+
+    def keep(self, *given):
+        self.walk.keep(*given)
+
+    def extend(self, *given):
+        self.walk.extend(*given)
+
+
+def public_numbers(users):
+    """Return the plan after releases of a collection, and of one of more users with the weights of the first."""
+    table, seen = crowd(), []
+    more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
+    first = INDIVIDUAL.release(Replayed(read(table), seen, record=True), BUDGET, seed=1)
+    second = INDIVIDUAL.release(Replayed(read(more), seen, record=False), BUDGET, seed=1)
+    assert first.plan.swept is not None
+    return first.plan.to_dict(), second.plan.to_dict()
+
+
+def test_nothing_public_depends_on_what_users_spent():
+    """Given the same noisy weights, the same numbers come out, whoever paid for them."""
+    one, other = public_numbers(180)
+    assert one == other
+
+
+def swept_with(monkeypatch, twin):
+    """Let something that is known of payments into the sweep."""
+    real = releasing._Walk._sweep
+
+    def sweep(self, of):
+        budgets = (self._walk.walk if hasattr(self._walk, "walk") else self._walk)._budgets
+        left = budgets._left
+        twin(self, of, left)
+        real(self, of)
+        if twin is publishing_payers:
+            self.swept = replace(self.swept, candidates=int((left > 0).sum()))
+
+    monkeypatch.setattr(releasing._Walk, "_sweep", sweep)
+
+
+def priced_by_leftovers(walk, of, left):
+    """The sweep's noise by what users have left on average."""
+    share = float(left.mean()) / WHOLE
+    of.sweep = lambda: share * of._cap
+
+
+def publishing_payers(walk, of, left):
+    """How many users can still pay."""
+
+
+@pytest.mark.parametrize("twin", [priced_by_leftovers, publishing_payers])
+def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, twin):
+    """Twins that publish a function of payments are caught by the comparison above."""
+    swept_with(monkeypatch, twin)
+    one, other = public_numbers(180)
+    assert one != other
+
+
+def test_a_release_says_what_ran():
+    """Wide votes, votes and the sweep, with their noise and what is expected to be spurious."""
+    release = INDIVIDUAL.release(read(crowd()), BUDGET, seed=2)
+    ran, swept = release.plan.ran, release.plan.swept
+    assert all(run.measurement_sigma is not None for run in ran[1:])
+    assert any(run.prevote_sigma is not None for run in ran)
+    assert len(swept.released) == len(swept.spurious) == len(ran) - 1
+    counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
+    votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
+    assert [a + b for a, b in zip(votes, swept.released, strict=True)] == counted[1 : len(ran)].tolist()
+    assert sum(run.spurious for run in ran[1:]) + sum(swept.spurious) <= 0.1 * len(release)
+    assert set(release.plan.to_dict()["swept"]) == {"sigma", "candidates", "released", "spurious"}
+
+
+def test_every_part_of_a_phrase_is_released_after_the_sweep():
+    """The sweep adds only what has its parts already."""
+    for seed in range(4):
+        grams = {tuple(gram) for gram in INDIVIDUAL.release(read(crowd()), BUDGET, seed=seed)}
+        assert all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)
+
+
+def test_one_length_has_nothing_to_pay_for():
+    """Then length 1 has everything."""
+    release = vp.NGrams(1, limit=3, spending="individual").release(read(crowd()), BUDGET, seed=1)
+    assert len(release) > 0
+    assert release.plan.swept is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("guide", False), ("pruning", "single"), ("budgets", "equal"), ("values", [1, 1]), ("thresholds", "published")],
+)
+def test_what_is_not_proved_with_it_is_refused(field, value):
+    """The error says which field, and what to do; by default it is shared spending then."""
+    with pytest.raises(InputError, match=f"asks for {field}="):
+        vp.NGrams(2, spending="individual", **{field: value})
+    assert vp.NGrams(2, **{field: value}).spending == "shared"
+    assert vp.NGrams(2).spending == "individual"
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
+def test_prices_leave_something_or_use_all(length):
+    """From length 5 on they add up to all that follows length 1; short walks leave the rest to the sweep."""
+    found = prices(length)
+    assert len(found) == length - 1
+    assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
+    """Paces keep the prices of the lengths that its run may still reach."""
+    walk = IndividualSpending(0.5, vp.NGrams(9).shares, 9)
+    walk.dense, left = dense, np.array([WHOLE])
+    for length in range(2, 10):
+        charges = [walk.measurement(length, 0.02)]
+        asked = walk.vote(length, None)
+        charges.append(walk.pay(asked, 1.0))
+        for charge in charges:
+            costs = charge.price.costs(left, np.array([True]), np.array([10 - length]))
+            assert costs[0] > 0
+            left = left - costs
+    assert left[0] >= 0
+
+
+def vote_of(names, levels, sizes, cutpoints):
+    """Return a vote and how it came out, candidates in one band each."""
+    rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
+    candidates = Candidates.all_valid(Grams.of_tokens(1000), 1000, single=False)
+    return ThresholdVote.of(candidates, rule, np.array(cutpoints))
+
+
+class OneBand:
+    """All candidates in one band."""
+
+    def __init__(self, size):
+        self.sizes = np.array([size])
+
+    def of_names(self, names):
+        return np.zeros(names.size, np.int64)
+
+
+def test_near_misses_are_what_was_not_selected_and_may_be_real():
+    """Parted by level; what noise alone would explain is left out."""
+    vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
+    rng = np.random.default_rng(1)
+    levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])
+    names, band = np.arange(levels.size), OneBand(2500)
+    result = vote.select(band, np.zeros(levels.size, np.int64), levels, 0.0, 0.5)
+    held = np.zeros(levels.size, np.int64)
+    places, piece = near_misses(vote, held, levels, vote.votes(band, held, levels), result)
+    assert not result.selected[places].any()
+    assert (np.diff(places) > 0).all()
+    assert set(piece.tolist()) == set(range(piece.max() + 1))
+    assert min(np.bincount(piece)) >= FEWEST
+    for number in range(piece.max()):
+        assert levels[places[piece == number]].max() <= levels[places[piece == number + 1]].min()
+    nothing = vote.select(OneBand(10**6), held, levels, 0.0, 0.0)
+    few, _ = near_misses(vote, held, levels, vote.votes(OneBand(10**6), held, levels), nothing)
+    assert few.size < names.size
+
+
+def test_a_list_of_near_misses_numbers_all_lengths():
+    """Numbers are names; lengths and pieces come back; what is selected joins its length in order."""
+    rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
+    missed = (
+        Missed(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),
+        Missed(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 3), np.int32)),
+        Missed(np.array([4]), np.array([0]), np.hstack([rows[1], rows[1][:, -1:]])),
+    )
+    listed = Listed(missed)
+    assert listed.count == 4
+    assert listed.sizes.tolist() == [1, 2, 1]
+    assert listed.of_names(np.arange(4)).tolist() == [1, 0, 1, 2]
+    assert listed.lengths_of([1.0, 2.0, 4.0]) == (3.0, 0.0, 4.0)
+    grams = [Grams.of_tokens(3), grams_of([[0, 0], [2, 1]]), grams_of([[0, 0, 0]]), grams_of([[0, 0, 0, 0]])]
+    assert listed.joined(grams, np.array([0, 2, 3])) == [2, 0, 1]
+    assert grams[1].tokens.tolist() == [[0, 0], [0, 2], [2, 0], [2, 1]]
+    assert grams[3].tokens.tolist() == [[0, 0, 0, 0], [0, 1, 1, 1]]
+
+
+def grams_of(rows):
+    none = np.zeros(len(rows), np.int32)
+    return Grams(np.array(rows, np.int32), none, none)
+
+
+def test_joined_candidates_have_one_number_each_and_bands_of_their_own():
+    """The likely ones first, then those that stood out."""
+    valid = Candidates.all_valid(Grams.of_tokens(4), 4, single=False)
+    pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, np.array([1, 2, 3, 4]), single=False)
+    likely = Candidates(pairs, np.full(4, 3))
+    further = np.array([(1 << 32) | 0, (2 << 32) | 1])
+    joined = Joined(likely, further, np.array([2, 0]), 1.0)
+    names = joined.names(np.arange(joined.count))
+    assert joined.count == likely.count + 2
+    assert np.unique(names).size == joined.count
+    every = np.sort(valid.names(np.arange(valid.count)))
+    assert every[joined.subset.holds(every)].tolist() == sorted(names.tolist())
+    bands = JoinedBands(Bands((likely,)), joined)
+    assert bands.sizes.tolist() == [likely.count, 1, 0, 1, 0]
+    assert bands.of_names(np.sort(names)).tolist() == [
+        3 if n == further[0] else 1 if n == further[1] else 0 for n in np.sort(names)
+    ]
+
+
+def test_too_many_cutpoints_are_refused():
+    """The slack of 128-bit decisions covers fewer than 128 of a vote."""
+    rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
+    with pytest.raises(InternalError, match="cutpoints"):
+        ThresholdVote.of(None, rule, np.linspace(0.1, 1, 200))
+
+
+def test_the_slack_counts_every_pass():
+    """Wide votes and the sweep are charged as lengths are; what composes releases knows how many there can be."""
+    assert vp.NGrams(32).passes == MOST_PASSES
+    assert vp.NGrams(9).passes == 9 + 5
+    assert vp.NGrams(9, spending="shared").passes == 9
+    assert len(spending.PRICES) + 1 == 5
+
+
+def test_a_sweep_pays_with_all_that_is_left():
+    """Its price is public, and so is its noise."""
+    walk = IndividualSpending(0.5, vp.NGrams(9).shares, 9)
+    charge = walk.pay(walk.sweep(), 1.0)
+    left = np.array([WHOLE, WHOLE // 3, 0])
+    assert charge.price.costs(left, np.ones(3, bool)).tolist() == left.tolist()
+    assert charge.sigma == IndividualFilter(0.5).price(int(0.75 * WHOLE), 1.0).sigma

@@ -1,0 +1,41 @@
+"""The pictures of the documentation are drawn from results: every one can be drawn, and shows what its page says."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: make docs")
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+SPEC = importlib.util.spec_from_file_location("draw", DOCS / "pictures" / "draw.py")
+draw = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(draw)
+SHOWN = {"hitters.svg": "guides/federated.md", "weightings.svg": "guides/choosing.md", "epsilon.svg": "guides/text.md"}
+
+
+@pytest.fixture(autouse=True)
+def style():
+    """Draw without a window, and close what was drawn."""
+    draw.mpl.use("Agg")
+    yield
+    draw.plt.close("all")
+
+
+@pytest.mark.parametrize("name", draw.PICTURES)
+def test_every_picture_can_be_drawn(name):
+    """From the results as they are; a row that was renamed would be missed here."""
+    assert draw.PICTURES[name]().axes
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_text_beside_a_picture_has_its_numbers(name):
+    """Whoever hears the page instead of seeing it is told the numbers that stand in the picture."""
+    page = (DOCS / SHOWN[name]).read_text()
+    [said] = re.findall(rf"!\[([^\]]*)\]\([^)]*{name}\)", page)
+    drawn = [text.get_text() for axes in draw.PICTURES[name]().axes for text in axes.texts]
+    numbers = {each for each in drawn if re.fullmatch(r"[\d,]{2,}", each)}
+    told = set(re.findall(r"\d[\d,]*\d|\d", said))
+    assert len(numbers & told) >= min(len(numbers), 3)
+    assert len(numbers) > 3
