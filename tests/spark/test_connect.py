@@ -32,7 +32,7 @@ phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus,
 model = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"]).release(corpus, vp.Budget(4), seed=3)
 whole = vp.read(frame, user="who", text="what", partitions=1)
 words = vp.SetUnion(limit=3).release(whole, vp.Budget(4, 1e-8), seed=3)
-told = {"counts": model.tree.counts.tolist(), "words": [word for (word,) in words]}
+told = {"counts": model.tree.counts.tolist(), "words": [word for (word,) in words.each_gram()]}
 print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 """
 
@@ -50,6 +50,6 @@ def test_a_connect_client_releases_the_same(java, talk, tmp_path):
     assert told["grams"] == [list(gram) for gram in phrases]
     assert told["counts"] == sequences.release(corpus, vp.Budget(4), seed=3).tree.counts.tolist()
     words = vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-8), seed=3)
-    assert told["words"] == [word for (word,) in words]
+    assert told["words"] == [word for (word,) in words.each_gram()]
     assert len(phrases) > 10
     assert len(words) > 5

@@ -1,5 +1,6 @@
 """A session as people start it: nothing set, and as few jobs and tasks as there have to be."""
 
+from itertools import count
 from typing import ClassVar
 
 import polars as pl
@@ -12,6 +13,7 @@ from voxpop.spark.cores import _wait_for_executors, cores
 from voxpop.spark.planning import ADAPTIVE, as_written
 
 BUDGET = vp.Budget(4, 1e-8)
+_NUMBERS = count()
 
 
 def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark):
@@ -52,19 +54,36 @@ def test_partitions_are_whole_numbers_of_a_frame_of_spark(spark, wrong):
         vp.read(table, user="who", text="what", partitions=2)
 
 
+def counted(spark, work):
+    """Return how many jobs some work runs, the tasks of each stage that ran, rising, and what came of it."""
+    context = spark.sparkContext
+    group = f"counted {next(_NUMBERS)}"
+    context.setJobGroup(group, "a release")
+    done = work()
+    context.setLocalProperty("spark.jobGroup.id", None)
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup(group)]
+    stages = {number: tracker.getStageInfo(number) for job in jobs for number in job.stageIds}
+    return len(jobs), sorted(stage.numTasks for stage in stages.values() if stage and stage.numCompletedTasks), done
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_no_round_has_more_tasks_than_places(spark, partitions):
+    """In one place too, where Spark would lay out anew what is not placed by a column."""
+    table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
+    corpus = vp.read(framed(spark, table), user="who", items="what", partitions=partitions)
+    _, ran, release = counted(spark, lambda: vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
+    assert len(release) == 7
+    assert max(ran) <= max(partitions, 2)
+
+
 def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
     """Votes, and measurements in the same pass as what is kept; reading adds its own shuffle."""
     corpus = vp.read(framed(spark, talk), user="who", text="what", partitions=3)
-    context = spark.sparkContext
-    context.setJobGroup("counted", "a release")
-    release = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, BUDGET, seed=2)
-    context.setLocalProperty("spark.jobGroup.id", None)
-    tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(number) for number in tracker.getJobIdsForGroup("counted")]
-    stages = {number: tracker.getStageInfo(number) for job in jobs for number in job.stageIds}
-    ran = sorted(stage.numTasks for stage in stages.values() if stage and stage.numCompletedTasks)
+    ngrams = vp.NGrams(max_length=3, limit=4, weighting="weighted")
+    jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
     assert max(len(gram) for gram in release.each_gram()) == 3
-    assert len(jobs) <= 2 * 3
+    assert jobs <= 2 * 3
     assert max(ran) <= 3 + 2  # places, and a public list in as many parts as there are cores
     assert sum(ran) <= 2 * 3 * (3 + 2 + 2)
     assert spark.conf.get(ADAPTIVE) == "true"

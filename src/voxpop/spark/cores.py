@@ -36,6 +36,14 @@ def settled_cores(session: "SparkSession") -> int:
     return cores(session)
 
 
+def for_meeting(count: int) -> int:
+    """Return into how many partitions two tables are shuffled that are to meet.
+
+    Rows in a single one are not placed by any column: Spark would shuffle both again, into as many as the session says.
+    """
+    return max(count, 2)
+
+
 def _wait_for_executors(context: Any) -> None:
     """Wait until at least one is there and no other has come for a while."""
     start = changed = time.monotonic()

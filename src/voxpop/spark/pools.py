@@ -17,6 +17,7 @@ from voxpop.errors import InternalError
 from voxpop.privacy.secret import TEXT
 from voxpop.spark.ballots import weigh_by
 from voxpop.spark.closures import closure
+from voxpop.spark.cores import for_meeting
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import run_with_public
 from voxpop.spark.holder import Holder
@@ -83,7 +84,7 @@ class SparkPools:
         of_users = sql.col("name").isin(*OF_USERS)
         self._users = self._placed(drawn.filter(of_users), self._places)
         told = drawn.filter(~of_users)
-        items = told.repartition(self._reducers, "place").groupBy("place").applyInArrow(register, MESSAGES)
+        items = told.repartition(for_meeting(self._reducers), "place").groupBy("place").applyInArrow(register, MESSAGES)
         self._items = self._placed(items, self._reducers)
 
     def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", pass_name: str) -> None:
@@ -93,7 +94,7 @@ class SparkPools:
         if self._users is None or self._items is None:
             raise InternalError("a round was to run before pools were drawn.")
         ballot = Ballot(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
-        # No place is below 0, but a plan that knew it for empty would not lay it out with the users.
+        # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
         before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome
         weigh = closure(weigh_pools, ballot=ballot, reducers=self._reducers)
         advance = closure(advance_items, step=step.restricted(), places=self._places)
@@ -112,7 +113,7 @@ class SparkPools:
 
     def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":
         """Keep rows where messages to them will arrive, so that these alone are shuffled."""
-        return self._holder.hold(rows.repartition(count, "place").sortWithinPartitions("place"))
+        return self._holder.hold(rows.repartition(for_meeting(count), "place").sortWithinPartitions("place"))
 
     def __repr__(self) -> str:
         return "SparkPools(private)"
@@ -120,5 +121,5 @@ class SparkPools:
 
 def _met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
     """Run a task on what lies in each of so many places and the messages to it."""
-    arrived = news.repartition(count, "place")
+    arrived = news.repartition(for_meeting(count), "place")
     return there.groupBy("place").cogroup(arrived.groupBy("place")).applyInArrow(work, schema)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from voxpop.spark.closures import closure
-from voxpop.spark.cores import cores
+from voxpop.spark.cores import cores, for_meeting
 from voxpop.spark.failures import answer
 from voxpop.spark.frames import STATE, Arrays, run_with_public
 from voxpop.spark.holder import Holder
@@ -65,7 +65,7 @@ class SparkTreeWalk:
         width = self._alphabet + 1
         counts_of = closure(work, alphabet=self._alphabet, block=width * NODES_AT_ONCE, **fields)
         counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint")
-        bare, tasks = noise.restricted(), cores(self._state.sparkSession)
+        bare, tasks = noise.restricted(), for_meeting(cores(self._state.sparkSession))
         nodes = self._state.sparkSession.createDataFrame(_nodes(noise))
         both = (each.repartition(tasks, "block").groupBy("block") for each in (counts, nodes))
         add = closure(noisy_children, noise=bare, width=width)
