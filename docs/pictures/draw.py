@@ -154,7 +154,10 @@ def by_epsilon() -> plt.Figure:
     """Phrases released against epsilon."""
     found = [row for row in results("dpne_figures") if row["figure"] == "epsilon"]
     figure, plot = plt.subplots(figsize=(7.4, 3.4), constrained_layout=True)
-    for algorithm, label, color in (("ours", "Voxpop's default", OURS), ("published", "published algorithm", THEIRS)):
+    for algorithm, label, color in (
+        ("ours", "Voxpop, shared spending", OURS),
+        ("published", "published algorithm", THEIRS),
+    ):
         rows = [row for row in found if row["algorithm"] == algorithm]
         x, y = [number(row["setting"]) for row in rows], [number(row["total"]) for row in rows]
         plot.plot(x, y, "o-", color=color, lw=2.4, label=label)

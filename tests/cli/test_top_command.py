@@ -53,7 +53,13 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [(["--k", 0], "`k`"), (["--epsilon", 1e-9], "ranked"), (["--user", "nobody"], "nobody")],
+    [
+        (["--k", 0], "`k`"),
+        (["--epsilon", 1e-9], "ranked"),
+        (["--user", "nobody"], "nobody"),
+        (["--dataset", "posts"], "--ledger"),
+        (["--ledger", "team.json"], "--dataset"),
+    ],
 )
 def test_wrong_calls(voxpop, words, wrong, said):
     """One line says what to do."""

@@ -377,6 +377,21 @@ def test_what_is_no_line_of_text_is_refused(tmp_path, said):
     assert not (tmp_path / "here").exists()
 
 
+@pytest.mark.parametrize("said", [3, ["title"], {"title": 3}, {"date": "yesterday"}, {"title": "x" * 501}])
+def test_a_record_with_damaged_words_is_refused(tmp_path, said):
+    """What stands in a file is checked as what a caller says is."""
+    import polars as pl
+
+    release_of([("tea",)], PLANS["union.html"]).save(tmp_path / "words")
+    visits = vp.read(pl.DataFrame({"who": range(50), "pages": [["a"]] * 50}), user="who", sequence="pages")
+    vp.Sequences(alphabet=["a"], max_length=2).release(visits, vp.Budget(2)).save(tmp_path / "model")
+    for folder, record in (("words", "release.json"), ("model", "model.json")):
+        path = tmp_path / folder / record
+        path.write_text(json.dumps({**json.loads(path.read_text()), "about": said}))
+        with pytest.raises(vp.errors.ReleaseError):
+            vp.load(tmp_path / folder)
+
+
 def test_a_ledger_names_its_entry(tmp_path):
     """What was charged stands in the report of what was released."""
     import polars as pl

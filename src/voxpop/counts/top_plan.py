@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
 from voxpop.showing import Printed
@@ -74,9 +74,7 @@ class TopPlan(Printed):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "delta_spent": self.delta,
+            **budget_numbers(self.budget, self.delta),
             "picks": self.picks,
             "among": len(self.grams),
             "rate": self.rate,

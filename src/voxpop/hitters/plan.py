@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.hitters.rules import Rules
 from voxpop.hitters.trust import SEEN, TRUST, Aggregation
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
 from voxpop.showing import Printed
@@ -110,9 +110,7 @@ class HittersPlan(Printed):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "delta_spent": self.delta,
+            **budget_numbers(self.budget, self.delta),
             "unit": self.rules.unit,
             "first_unit": self.rules.size(1),
             "sampling_rate": self.sampling_rate,

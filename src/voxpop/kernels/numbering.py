@@ -42,3 +42,10 @@ def stretched(values: Int64s, size: int) -> Int64s:
     grown = np.zeros(size, np.int64)
     grown[: values.size] = values
     return grown
+
+
+@jit
+def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
+    """Return a full table with room for four times as many keys and their counts, or the first one."""
+    size = max(FIRST_SLOTS // 2, 4 * keys.size)
+    return stretched(keys, size), stretched(counts, size), slots_for(keys, keys.size, 2 * size)

@@ -8,7 +8,7 @@ import numpy as np
 
 from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-from voxpop.kernels.numbering import FIRST_SLOTS, slot_of, slots_for, stretched
+from voxpop.kernels.numbering import roomier, slot_of
 
 
 @jit
@@ -98,15 +98,13 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
     Returns:
         keys (node * width + symbol) and counts, by pair.
     """
-    keys, counts = np.zeros(FIRST_SLOTS // 2, np.int64), np.zeros(FIRST_SLOTS // 2, np.int64)
-    slots = slots_for(keys, 0, FIRST_SLOTS)
+    keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
     found = 0
     for position in range(nodes.size):
         if nodes[position] < 0:
             continue
         if found == keys.size:
-            keys, counts = stretched(keys, 4 * found), stretched(counts, 4 * found)
-            slots = slots_for(keys, found, 8 * found)
+            keys, counts, slots = roomier(keys, counts)
         key = np.int64(nodes[position]) * width + symbols[position + depth]
         slot = slot_of(key, keys, slots)
         if slots[slot] < 0:

@@ -39,6 +39,11 @@ class Budget:
         object.__setattr__(self, "delta", delta)
 
 
+def budget_numbers(budget: Budget, spent: float) -> dict[str, float]:
+    """Return what a plan's record says of its budget, and the delta that its own numbers spend at that epsilon."""
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "delta_spent": spent}
+
+
 def _real(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise BudgetError(f"`{name}` must be a number, got a value of type {type(value).__name__}.")

@@ -150,6 +150,7 @@ def _laplace(
 ) -> list[tuple[float, float]]:
     pairs = []
     for fraction in fractions:
+        # b = S / epsilon_i; novel items get the d_i of 1 - (1 - d_1)(1 - d_2)... = delta, in parts of its logarithm.
         scale = sensitivity / (epsilon * fraction) * _UP
         share = -math.expm1(fraction * math.log1p(-target)) / _UP
         pairs.append((scale, lowest_threshold(novelty, "laplace", scale, share, sensitivity)))
@@ -162,6 +163,7 @@ def _published(
     whole = gaussian_sigma(epsilon, target / 2, math.hypot(sensitivity, rest)) * (_UP if rest else 1.0)
     pairs = []
     for fraction in fractions:
+        # mu_i^2 = fraction mu^2, so that squares add up to the whole; sigma = S / mu.
         scale = whole / math.sqrt(fraction) * (_UP if fraction < 1 else 1.0)
         share = fraction * target / 2
         pairs.append((scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity)))
@@ -179,6 +181,7 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
             worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
+        # Novel items stay below that with all probability that doubles can tell from 1.
         highest = float(np.max(cases.weight)) + 45 * sigma
         return crossing(excess, *around(excess, *bracket, 0.0, highest), tolerance)
 
@@ -233,6 +236,7 @@ def _sigma_beside(novel: float, goal: float, epsilon: float, sensitivity: float)
         return gaussian_rounds(epsilon, novel, math.exp(-log_sigma)) / goal - 1
 
     start = math.log(gaussian_sigma(epsilon, goal))
+    # The search is for sensitivity 1: mu = 1 / sigma.
     return math.exp(crossing(excess, start, start + 10)) * sensitivity
 
 

@@ -172,6 +172,7 @@ def log_odds(
 
 def _novel_odds(rate: float, steps: Steps) -> Floats:
     """Return the log-odds that items nobody else has may reach, for each step."""
+    # -ln(1 - pi) <= r, r = rate / n, where pi <= 1 - e^-r: odds pi / (1 - pi) of e^r - 1.
     misses = rate / steps.held * (1.0 - 2.0**-40)
     odds: Floats = np.minimum(np.log(np.expm1(misses)), TOP)
     return odds
@@ -187,6 +188,7 @@ def _stepped(odds: Floats, grid: Floats, reach: Floats) -> Floats:
     t = exact - places
     rows = np.arange(reach.shape[1])[:, None]
     before, here, after, beyond = (reach[:, rows, places + offset] for offset in (-1, 0, 1, 2))
+    # Lagrange through four points, t the place between the inner two.
     inner = here * (1 - t * t) * (2 - t) / 2 + after * t * (1 + t) * (2 - t) / 2
     outer = before * t * (t - 1) * (2 - t) / 6 + beyond * t * (t * t - 1) / 6
     least: Floats = np.asarray((odds + (inner + outer).min(axis=0)).min(axis=0))
@@ -195,7 +197,9 @@ def _stepped(odds: Floats, grid: Floats, reach: Floats) -> Floats:
 
 def furthest(odds: Floats, order: float, tau: float, steps: Steps) -> Floats:
     """Return how far each step may lead from some log-odds, for the two directions of the divergence apart."""
+    # D_a <= tau / n where the moment below is at most exp((a - 1) tau / n) - 1; float64 (steps, 1).
     cost = np.expm1((order - 1.0) * tau / steps.held)[:, None]
+    # ln of the probability and of its complement, from log-odds: -ln(1 + e^-z) and -ln(1 + e^z).
     start = (-np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds))
     reached = np.empty((2, len(steps.held), len(odds)))
     for direction in (0, 1):
@@ -215,6 +219,7 @@ def furthest(odds: Floats, order: float, tau: float, steps: Steps) -> Floats:
 
 def _moment(order: float, first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Floats:
     """Return exp((order - 1) D_order(first, second)) - 1 of two coins, given the logarithms of both sides."""
+    # sum over both sides of p^a q^(1 - a), in logarithms.
     moment: Floats = sum(  # type: ignore[assignment]
         np.exp(order * one - (order - 1.0) * other) for one, other in zip(first, second, strict=True)
     )
@@ -256,6 +261,7 @@ def _keeps(order: float, allowed: float, first: tuple[Floats, Floats], second: t
     total = np.zeros(len(first[0]))
     with np.errstate(over="ignore"):
         for one, other in zip(first, second, strict=True):
+            # An exponent off by e multiplies its term by exp(e): the bound on e comes first, then that of the sum.
             error = ELEMENTARY * (order * np.abs(one) + (order - 1.0) * np.abs(other))
             total += np.exp(order * one - (order - 1.0) * other + error)
         cost = (order - 1.0) * allowed * (1.0 - ELEMENTARY)

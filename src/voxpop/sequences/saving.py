@@ -91,7 +91,7 @@ def _model(record: dict[str, Any], contents: dict[str, bytes], make: "type[Seque
     contexts = record["counts"] == "contexts"
     tree = _contexts(record, len(words) + 1, table) if contexts else _tree(record, len(words) + 1, table)
     guarantee = Guarantee.from_dict(record["guarantee"])
-    about = About.from_dict(record.get(ABOUT, {}))
+    about = About.from_dict(dict(record.get(ABOUT, {})))
     return make(tuple(words), tree, int(record["max_length"]), StoredPlan(dict(record["plan"])), guarantee, about)
 
 

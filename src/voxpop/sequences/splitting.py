@@ -91,6 +91,7 @@ def _open_longer(
     """Return the longer contexts to be counted, from public numbers alone."""
     settled = settle(tree)
     totals = _longer_totals(tree, settled, tree.contexts[split], tree.begun[split])
+    # float64 (contexts): the part of epsilon that each path has left, which sets the noise one symbol longer.
     left = np.array([float(ledger.left(number)) for number in numbers[split].tolist()])
     least = _least(limits, left, depth)
     row, symbol = np.nonzero(totals > least[:, None])
@@ -106,6 +107,7 @@ def _open_longer(
         splits = ~begun & (further > _least(limits, rest, depth + 1)[:, None]).any(axis=1)
     pairs = zip(numbers[parents].tolist(), splits.tolist(), strict=True)
     shares = [ledger.spend(above, part if more else Fraction(1)) for above, more in pairs]
+    # What is counted for no symbol of its own is counted together, so that every step keeps a node.
     whole = np.bincount(row, minlength=split.size) == tree.width
     rest = split[~whole]
     shares += [ledger.spend(above, Fraction(1)) for above in numbers[rest].tolist()]
@@ -120,6 +122,7 @@ def _open_longer(
 def _least(limits: Limits, left: Floats, depth: int) -> Floats:
     """Return how often contexts one longer than `depth` must occur to be counted for themselves."""
     width = limits.alphabet + 1
+    # GROWTH^(length - 1) times `width` counts times the scale max_length / (epsilon left) of their noise.
     return GROWTH**depth * width * limits.max_length / (float(limits.epsilon) * left)
 
 
@@ -129,6 +132,7 @@ def _longer_totals(tree: ContextTree, settled: Settled, contexts: Int32s, begun:
     sizes = (contexts >= 0).sum(axis=1)
     rows = np.repeat(contexts, width, axis=0)
     symbols = np.tile(np.arange(width, dtype=np.int32), contexts.shape[0])
+    # The last "symbol" asks for the context at the beginning of a sequence, with nothing before it.
     starts = symbols == width - 1
     behind = np.column_stack([symbols, rows])
     plain = np.column_stack([rows, np.full(rows.shape[0], -1, np.int32)])

@@ -15,7 +15,7 @@ from typing import Any
 from voxpop.spark import machine_code
 
 IDS, WIDE, KEYS, MASK = "int32[::1]", "int64[::1]", "uint64[::1]", "uint8[::1]"
-NUMBER = "int64"
+NUMBER, FLAG = "int64", "boolean"
 KERNELS = {
     "bound.gather_distinct": (IDS, WIDE, WIDE, MASK, IDS, NUMBER),
     "bound.pairs_over_limit": (IDS, WIDE, KEYS, NUMBER),
@@ -31,6 +31,8 @@ KERNELS = {
     "pairs.rename_users": (IDS, WIDE, WIDE, IDS, IDS, NUMBER),
     "pools.keep_undecided": (IDS, WIDE, KEYS, MASK),
     "weigh.add_even": (WIDE, IDS, WIDE, WIDE),
+    "runs.candidate_runs": (IDS, WIDE, MASK, FLAG),
+    "weigh.add_even_within": (WIDE, IDS, WIDE, WIDE, WIDE),
     "weigh.l2_descent": (WIDE, IDS, WIDE, NUMBER, NUMBER, WIDE),
 }
 """What every extraction of grams runs, with the types it is called with."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
@@ -122,9 +122,7 @@ class UnionPlan(Printed):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "delta_spent": self.delta,
+            **budget_numbers(self.budget, self.delta),
             "sigma": self.sigma,
             "scale": self.scale,
             "threshold": self.threshold,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final, overload
 
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
@@ -159,9 +159,7 @@ class AdaptivePlan(Printed):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "delta_spent": self.delta,
+            **budget_numbers(self.budget, self.delta),
             **({"data_sets": list(self.data_sets)} if self.data_sets else {}),
             "limit": self.limit,
             "pool": self.pool,
