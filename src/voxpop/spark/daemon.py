@@ -8,6 +8,7 @@ thread holds stay locked in a fork: numpy and numba are imported, and neither py
 
 import gc
 import os
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -61,7 +62,8 @@ def compile_once() -> None:
 def main() -> None:
     """Compile, and then be the daemon of Spark."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # or numpy starts threads when it is imported
-    compile_once()
+    with suppress(Exception):  # workers compile what they need then, and a session must not end for it
+        compile_once()
     for name in ("scipy.special", "cryptography.hazmat.primitives.ciphers"):
         import_module(name)
     gc.freeze()  # workers need not look through it, nor copy its pages
