@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
-
-Int64s = NDArray[np.int64]
 
 MOST_BANDS = 12
 FEWEST = 64

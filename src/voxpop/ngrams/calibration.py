@@ -8,9 +8,8 @@ estimate (James and Stein 1961).
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+from voxpop.arrays import Int64s
 
 ALIKE = 100
 """Grams whose measurements are averaged, at least; neighbouring levels are taken together."""

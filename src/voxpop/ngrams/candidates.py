@@ -12,12 +12,10 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InputError
 from voxpop.ngrams.grams import Grams
-
-Int64s = NDArray[np.int64]
 
 MOST_ESTIMATE = 2**36
 """Estimates are capped here, so that (group, estimate) fits into 63 bits for up to `MOST_GROUPS`."""

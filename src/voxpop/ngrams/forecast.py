@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from math import floor, log2
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import MOST_ESTIMATE, NOTHING, Candidates, Pairs
-
-Int64s = NDArray[np.int64]
 
 FINE = 2**8
 """Steps of a level in one whole forecast unit."""

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
+from voxpop.arrays import Int32s, Int64s
+
 LOW = np.int64(2**32 - 1)
 
 

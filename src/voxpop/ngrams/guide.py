@@ -3,13 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
-
-Int64s = NDArray[np.int64]
 
 FIRST_BREADTH = 24
 """Candidates of length 2 for each released token."""

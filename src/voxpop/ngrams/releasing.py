@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.corpus.subset import Subset
 from voxpop.errors import InternalError
@@ -51,8 +51,6 @@ EARLY_ETA = 0.7
 """Where users pay for themselves, short lengths may use so much of eta: the sweep needs the rest."""
 OWN_ETA_FROM = 5
 """From this length on each length has the spurious grams that the published algorithm would allow it."""
-
-Int64s = NDArray[np.int64]
 
 
 class Prospect(NamedTuple):

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s
 from voxpop.arrow import array_of
 from voxpop.ngrams.grams import Grams
 from voxpop.release.grams import table_of_tokens
-
-Int32s = NDArray[np.int32]
 
 
 def table_of_grams(words: pa.LargeStringArray, released: Sequence[Grams], *, single: bool) -> pa.Table:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bools, Floats, Int64s
 from voxpop.errors import InternalError
 from voxpop.ngrams.thresholds import Votes
 from voxpop.ngrams.unsupported import spurious_hits
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MOST_CUTPOINTS = 2**7
 """`walk_slack` covers fewer."""
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class Result:
         spurious_by_band: how many of the elected of each band are expected to be held by nobody, at most.
     """
 
-    selected: NDArray[np.bool_]
+    selected: Bools
     bands: tuple[tuple[int, float | None, int], ...]
     spurious_by_band: tuple[float, ...]
 

@@ -9,11 +9,9 @@ weights: no choice is less private.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Int64s = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from voxpop.arrays import Floats, Int64s
 
 FINE_CUTPOINTS = 24
 FINE, COARSE = 0.1, 0.5

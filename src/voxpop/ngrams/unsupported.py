@@ -9,15 +9,13 @@ the same with an estimated number of candidates, which breaks its proof (docs/pr
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import BudgetError
 from voxpop.ngrams.candidates import Numbered
 from voxpop.privacy import precise
 from voxpop.privacy.inversion import BAND, Tail, further_bits, invert
 from voxpop.privacy.secret import Secret
-
-Int64s = NDArray[np.int64]
 
 MOST_CANDIDATES = 2**46
 

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Int64s
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -135,13 +137,13 @@ def run_with_public(state: "DataFrame", work: Task, arrays: Arrays, schema: str)
     return state.join(sql.broadcast(beside), "piece", "left").mapInArrow(work, schema)
 
 
-def texts_of(data: NDArray[np.uint8], starts: NDArray[np.int64]) -> pa.LargeStringArray:
+def texts_of(data: Bytes, starts: Int64s) -> pa.LargeStringArray:
     """Return strings by their bytes."""
     exact = np.ascontiguousarray(starts, np.int64)
     return pa.LargeStringArray.from_buffers(exact.size - 1, pa.py_buffer(exact), pa.py_buffer(data))
 
 
-def weight_rows(names: pa.Array | NDArray[np.int64], weights: NDArray[np.int64], low_bits: int) -> Iterator[Any]:
+def weight_rows(names: pa.Array | Int64s, weights: Int64s, low_bits: int) -> Iterator[Any]:
     """Yield (name, high, low): weights in two parts whose sums over all partitions cannot overflow."""
     low = weights & ((1 << low_bits) - 1) if low_bits < 63 else weights
     high = weights >> low_bits

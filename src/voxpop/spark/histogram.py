@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InternalError
 from voxpop.privacy.decide import TableRule
 from voxpop.privacy.decisions import ReleaseDecisions
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.corpus.engine import Decision, LevelRule, Noise
-
-Int64s = NDArray[np.int64]
 
 
 class SparkHistogram:

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.corpus.draws import ALL_LENGTHS, order_of
 from voxpop.corpus.engine import no_order
 from voxpop.errors import InternalError
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from voxpop.corpus.draws import Draws
     from voxpop.corpus.engine import Candidates, Price, RestrictableDraws, Shares
     from voxpop.corpus.subset import Subset
-
-Int64s = NDArray[np.int64]
 
 
 class SparkLengthWalk:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.spark.frames import PIECE, TYPES, Arrays
 
 MESSAGES = "place int, sender int, piece int, name string, data binary"
@@ -53,7 +54,7 @@ def received(rows: pa.Table) -> dict[int, Arrays]:
     return {sender: {name: _array(name, parts) for name, parts in found[sender].items()} for sender in sorted(found)}
 
 
-def spread(count: int) -> NDArray[np.int64]:
+def spread(count: int) -> Int64s:
     """Return numbers that Spark's hash sends to partitions 0, 1, 2, ... of so many, one to each.
 
     Spark places by the hash of a number, and hashes of 0, 1, 2, ... leave a third of the partitions without any. Where
@@ -70,7 +71,7 @@ def spread(count: int) -> NDArray[np.int64]:
     return numbers
 
 
-def _hashes(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _hashes(numbers: Int64s) -> Int64s:
     """Return Spark's hash of 32-bit numbers: Murmur3 (Appleby, 2011), x86, 32 bits."""
     mixed = numbers.astype(np.uint64) * np.uint64(0xCC9E2D51) & np.uint64(_WORD)
     mixed = (mixed << np.uint64(15) | mixed >> np.uint64(17)) & np.uint64(_WORD)

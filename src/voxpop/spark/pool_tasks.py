@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Bytes, Floats, Int64s, Uint64s
 from voxpop.arrow import int64_array, text_buffers
 from voxpop.corpus.holdings import item_names
 from voxpop.corpus.pool_batches import Batch
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.evidence_step import EvidenceStep
     from voxpop.privacy.secret import Source
 
-Int64s = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 OF_ITEMS = ("evidence", "fates")
 """What reducers send to themselves."""
@@ -81,14 +79,14 @@ def draw_pools(
     yield from written(_registrations(corpus.vocabulary.take(int64_array(pooled)), names[pooled], bounds, mine))
 
 
-def _by_reducer(ids: Int64s, names: Words, reducers: int) -> tuple[Int64s, Int64s]:
+def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int64s]:
     """Return ids by reducer and name, and where each reducer's begin (one more)."""
     reducer = names[ids, 1] % np.uint64(reducers)
     order = np.lexsort((names[ids, 1], names[ids, 0], reducer))
     return ids[order], np.searchsorted(reducer[order], np.arange(reducers + 1, dtype=np.uint64)).astype(np.int64)
 
 
-def _registrations(words: pa.LargeStringArray, names: Words, bounds: Int64s, mine: int) -> Iterator[Message]:
+def _registrations(words: pa.LargeStringArray, names: Uint64s, bounds: Int64s, mine: int) -> Iterator[Message]:
     places = spread(bounds.size - 1)
     for reducer, (begin, end) in enumerate(pairwise(bounds.tolist())):
         if end > begin:
@@ -174,7 +172,7 @@ def advance_items(items: pa.Table, news: pa.Table, *, step: "EvidenceStep", plac
         return as_table(_outcomes(mine, arrays, fates, evidence, places))
 
 
-def _state(sent: Arrays, size: int) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats]:
     """Return fates and evidence of items; before the first round none of either."""
     evidence = np.zeros(size)
     if not sent:
@@ -183,7 +181,7 @@ def _state(sent: Arrays, size: int) -> tuple[NDArray[np.uint8], NDArray[np.float
     return sent["fates"], evidence
 
 
-def _summed(arrays: Arrays, fates: NDArray[np.uint8], sent: dict[int, Arrays]) -> Int64s:
+def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
     """Add up what all holders sent, cut off where nothing depends on it any more; 0 for what nobody drew.
 
     Each holder's part is at most 2^61, and so is the sum so far: min(min(a + b, c) + d, c) = min(a + b + d, c).
@@ -200,9 +198,7 @@ def _summed(arrays: Arrays, fates: NDArray[np.uint8], sent: dict[int, Arrays]) -
     return weights
 
 
-def _outcomes(
-    mine: int, arrays: Arrays, fates: NDArray[np.uint8], evidence: NDArray[np.float64], places: int
-) -> Iterator[Message]:
+def _outcomes(mine: int, arrays: Arrays, fates: Bytes, evidence: Floats, places: int) -> Iterator[Message]:
     numbers, starts = spread(places), arrays["held_starts"]
     yield int(numbers[mine]), mine, {"evidence": evidence[fates == UNDECIDED], "fates": fates}
     for number, sender in enumerate(arrays["senders"].tolist()):

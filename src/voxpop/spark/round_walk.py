@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.arrow import text_buffers
 from voxpop.errors import InternalError
 from voxpop.spark.ballots import restricted_ballot, weigh_by
@@ -40,7 +39,7 @@ class SparkRoundWalk:
         self._last = weigh_by(state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
         return self._last
 
-    def leave_out(self, ids: NDArray[np.int64]) -> None:
+    def leave_out(self, ids: Int64s) -> None:
         """Forget the items that the last weighing released."""
         if self._last is None:
             raise InternalError("nothing was weighed before something was left out; please report.")

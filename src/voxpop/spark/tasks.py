@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int64s
 from voxpop.errors import InputError
 from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of, weight_rows, with_public
 from voxpop.spark.worker import set_up, task
@@ -156,7 +156,7 @@ def weigh_words(batches: Batches, *, ballot: Ballot) -> Answer:
     yield from word_rows(histogram.words, histogram.weights, ballot)
 
 
-def word_rows(words: Any, weights: NDArray[np.int64], ballot: Ballot) -> Answer:
+def word_rows(words: Any, weights: Int64s, ballot: Ballot) -> Answer:
     """Yield (name, high, low) of words by their bytes."""
     return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, ballot.low_bits)
 
@@ -175,7 +175,7 @@ def keep_words(batches: Batches, *, order: "Draws | None", public: bytes | None 
     yield from _kept_rows(levels, single=False)
 
 
-def places_of(wanted: pa.Array, vocabulary: pa.Array) -> NDArray[np.int64]:
+def places_of(wanted: pa.Array, vocabulary: pa.Array) -> Int64s:
     """Return where each wanted word is in the vocabulary, or -1."""
     found = pc.index_in(wanted, value_set=vocabulary).fill_null(-1)
     return np.asarray(found).astype(np.int64)
@@ -209,8 +209,8 @@ def _levels_of(arrays: Arrays, length: int, size: int, aside_size: int) -> "Memo
 class _Candidates:
     """Candidates as they were sent."""
 
-    need: NDArray[np.int64]
-    estimates: NDArray[np.int64]
+    need: Int64s
+    estimates: Int64s
     single: bool
 
 
@@ -369,7 +369,7 @@ def add_noise(batches: Batches, *, noise: "Noise") -> Answer:
         yield pa.RecordBatch.from_arrays([pa.array(names), pa.array(cells)], ["name", "cells"])
 
 
-def _weights_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+def _weights_of(batch: pa.RecordBatch) -> Int64s:
     """Return summed weights, cut off where nothing depends on them any more: min(x, c) brings no two sums apart."""
     high, low = (np.asarray(batch.column(name)) for name in ("high", "low"))
     high = high + (low >> LOW_BITS)

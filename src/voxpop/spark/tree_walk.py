@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from voxpop.arrays import Int32s, Int64s
 from voxpop.spark.closures import closure
 from voxpop.spark.cores import cores, for_meeting
 from voxpop.spark.failures import answer
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from voxpop.corpus.engine import Combine, RestrictableDraws, Rows, TreeNoise
     from voxpop.spark.tasks import Answer
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 NODES_AT_ONCE = 1 << 10
 """Nodes whose children get their noise on one executor."""
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from voxpop.arrays import Floats
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.rounds.at_least import UP, AtLeast
 from voxpop.union.adaptive.schedule import USUAL_THRESHOLD
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from voxpop.rounds.plan import RoundPlan
     from voxpop.union.adaptive.plan import AdaptiveRound
 
-Floats = NDArray[np.float64]
 NEAREST: Final = 1.0
 """A floor lies at least so many standard deviations below the threshold of its round."""
 

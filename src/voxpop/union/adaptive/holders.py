@@ -5,15 +5,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from voxpop.arrays import Floats
 from voxpop.rounds.holders import COMMON
 
 if TYPE_CHECKING:
     from voxpop.union.adaptive.plan import AdaptivePlan
 
-Floats = NDArray[np.float64]
 
 MOST_USERS = 10**12
 STEPS = 40

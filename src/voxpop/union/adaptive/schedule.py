@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from voxpop.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
