@@ -70,18 +70,18 @@ exports: $(VENV)/.installed-exports  ## what goes in and out against the real li
 	$(BIN)/python -m pytest -q -m "not slow" tests/exports tests/doors
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
-	for name in dpsu_table2 dpsu_table3 dpsu_figure12 dpsu_figures set_union_field set_union_limits dpne_table4 dpne_text dpne_figures \
-		sequences_msnbc speed_sequences speed_text speed_pairs speed_naive speed_ngrams growth \
-		set_only triehh_theory triehh_holders triehh_words values; do \
+	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits papers.dpne_table4 papers.dpne_text papers.dpne_figures \
+		papers.sequences_msnbc speed.sequences speed.text speed.pairs speed.naive speed.ngrams speed.growth \
+		comparisons.set_only papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-utility: $(VENV)/.installed-bench  ## what is released at equal privacy, each step alone and together: one run
-	$(BIN)/python -m benchmarks.utility
+	$(BIN)/python -m benchmarks.comparisons.utility
 
 bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, in an environment of their own
 	$(PYTHON) -m venv benchmarks/.venv
 	benchmarks/.venv/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
-	$(BIN)/python -m benchmarks.speed_pairs --peers
+	$(BIN)/python -m benchmarks.speed.pairs --peers
 
 federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
 	$(PYTHON) -m venv .venv-flower
@@ -102,7 +102,7 @@ audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search o
 SPARK := .venv-spark/.installed
 
 trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write docs/trust.md
-	VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.trust
+	VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.pages.trust
 
 $(SPARK): pyproject.toml
 	$(PYTHON) -m venv .venv-spark
@@ -114,9 +114,9 @@ spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster t
 	.venv-spark/bin/python -m pytest -q -n 2 --dist worksteal -m "not data" tests/spark
 
 bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
-	.venv-spark/bin/python -m benchmarks.spark_jobs
-	.venv-spark/bin/python -m benchmarks.spark_lengths
-	.venv-spark/bin/python -m benchmarks.spark_descent
+	.venv-spark/bin/python -m benchmarks.spark.jobs
+	.venv-spark/bin/python -m benchmarks.spark.lengths
+	.venv-spark/bin/python -m benchmarks.spark.descent
 
 fuzz: $(VENV)/.installed-test  ## 180,000 generated inputs for readers, tokenisers, the command line and saved releases
 	VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m pytest -q -n 2 --dist worksteal tests/fuzz

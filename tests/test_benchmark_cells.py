@@ -1,7 +1,7 @@
 """Long benchmarks go on where they were: a cell is measured once, and anew only where it is asked for."""
 
 import pytest
-from benchmarks import cells
+from benchmarks.support import cells
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from benchmarks.trust import PAGE, ROOT, Outcome, claims, outcome_of, row
+from benchmarks.pages.trust import PAGE, ROOT, Outcome, claims, outcome_of, row
 
 NAMED = re.compile(r"tests/[a-z_0-9/]+\.py")
 

@@ -1,6 +1,6 @@
 """Read and extract an input ten times larger than the bound, and say what memory it took: python -m tools.memory.
 
-The input is made once, in out/, and is what tests/memory_input.py writes: words of fifteen letters, such as
+The input is made once, in out/, and is what tests/support/memory_input.py writes: words of fifteen letters, such as
 keys have, since time goes by words and the bound by bytes. N-grams run at epsilon 0.5: the distinct phrases
 that may be released are numbered in memory, a million of them at this bound, and twelve are tried for each
 released word.

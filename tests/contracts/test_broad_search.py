@@ -5,7 +5,7 @@ from math import isqrt
 
 import numpy as np
 import pytest
-from benchmarks.algorithm8 import _Algorithm8 as Algorithm8
+from benchmarks.papers.algorithm8 import _Algorithm8 as Algorithm8
 
 from voxpop.corpus import bound
 from voxpop.kernels._jit import jit

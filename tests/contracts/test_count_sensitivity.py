@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from corpora import corpus_of
-from naive_counts import no_noise
+from naive.counts import no_noise
+from support.corpora import corpus_of
 from voxpop.counts import holders as holders_module
 from voxpop.counts.counts import Counts
 from voxpop.counts.holders import weights_of_holders

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from engine_contract import (
+from support.engine_contract import (
     BUDGET,
     HITTERS,
     LISTED,

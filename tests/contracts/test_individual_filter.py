@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from corpora import corpus_of
+from support.corpora import corpus_of
 from voxpop.corpus import length_walk as walk_module
 from voxpop.corpus import payments
 from voxpop.corpus.subset import Subset

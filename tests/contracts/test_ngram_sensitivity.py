@@ -7,7 +7,7 @@ l2. The search draws users, released sets and pruned candidates, and walks both 
 import numpy as np
 import pytest
 
-from corpora import corpus_of
+from support.corpora import corpus_of
 from voxpop.corpus import length_walk as levels_module
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import naive
-import naive_ngrams
 import voxpop as vp
-from corpora import corpus_of
-from strategies import written_users
+from naive import ngrams as naive_ngrams
+from naive import weighing as naive
+from support.corpora import corpus_of
+from support.strategies import written_users
 from voxpop.corpus import length_walk as levels_module
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.errors import InputError

@@ -259,7 +259,7 @@ print(megabytes_of("VmHWM"))
 @pytest.mark.slow
 def test_resident_memory_stays_within(tmp_path, record_property):
     """A quarter of a gigabyte of text at the least limit, kernels compiled on the way."""
-    from memory_input import write_posts
+    from support.memory_input import write_posts
 
     write_posts(tmp_path / "posts.parquet", 1 << 28)
     call = [sys.executable, "-c", RUN, tmp_path / "posts.parquet"]

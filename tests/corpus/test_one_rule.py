@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpora import corpus_of
-from strategies import written_users
-from three_paths import tiny, weigh_on_spark, weights_of
+from support.corpora import corpus_of
+from support.strategies import written_users
+from support.three_paths import tiny, weigh_on_spark, weights_of
 from voxpop.corpus import bound
 from voxpop.corpus.histogram import Histogram
 from voxpop.privacy.decide import ThresholdRule

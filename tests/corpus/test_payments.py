@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora import corpus_of
+from support.corpora import corpus_of
 from voxpop.corpus import payments
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.near_misses import NearMisses

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import voxpop as vp
-from naive_pools import naive_undecided
+from naive.pools import naive_undecided
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.kernels.pools import keep_undecided
 from voxpop.privacy.secret import Secret

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from look import corpus_documents
+from support.look import corpus_documents
 from voxpop.corpus.reading.sentences import split_sentences
 from voxpop.errors import InputError
 

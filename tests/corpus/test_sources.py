@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voxpop as vp
-from look import corpus_documents, user_items
+from support.look import corpus_documents, user_items
 from voxpop.errors import ColumnError, InputError, SourceError
 
 TABLE = pl.DataFrame(

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from look import corpus_documents
+from support.look import corpus_documents
 
 TEXTS = ["Hello,  World\u2003x", "Añ b", ""]
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from corpora import corpus_of
-from three_paths import (
+from support.corpora import corpus_of
+from support.three_paths import (
     FewBits,
     distance,
     in_memory,

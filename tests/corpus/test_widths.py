@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from corpora import corpus_of
+from support.corpora import corpus_of
 from voxpop.corpus import length_walk as levels
 from voxpop.corpus import widths
 from voxpop.corpus.limited import memory

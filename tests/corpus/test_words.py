@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import naive_corpus
 import voxpop as vp
-from look import corpus_documents
+from naive import corpus as naive_corpus
+from support.look import corpus_documents
 from voxpop.arrow import text_buffers
 from voxpop.corpus.reading.interner import WordInterner
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from corpora import corpus_of
-from naive_counts import holders, no_noise
-from strategies import written_users
+from naive.counts import holders, no_noise
+from support.corpora import corpus_of
+from support.strategies import written_users
 from voxpop.counts.holders import weights_of_holders
 from voxpop.counts.shares import UNIT, share_table
 from voxpop.privacy.secret import Secret

@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-import postgres
 import voxpop as vp
+from support import postgres
 from voxpop.errors import ColumnError, InputError, SourceError
 
 QUERY = "select who, body, shop from posts order by place"

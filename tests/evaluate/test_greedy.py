@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from strategies import as_arrays, bounded_users
+from naive import weighing as naive
+from support.strategies import as_arrays, bounded_users
 from voxpop.evaluate.baselines.greedy import GreedyNumbers, by_own_frequency, by_public_rank, private_greedy
 from voxpop.evaluate.baselines.held import PrivatePairs
 from voxpop.kernels.pouring import pour_in_order

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-import naive
 import voxpop as vp
-from strategies import as_arrays, bounded_users
+from naive import weighing as naive
+from support.strategies import as_arrays, bounded_users
 from voxpop.evaluate import private_missing_mass, private_user_counts
 from voxpop.evaluate.baselines.gaussian import even_weights, pipeline_dp_scale, private_dp_sips, private_pipeline_dp
 from voxpop.evaluate.baselines.gaussian import published_scales as scales_of

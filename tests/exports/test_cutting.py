@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from look import corpus_documents
+from support.look import corpus_documents
 from voxpop.release.exports.cutting import Cutter
 
 PIECES = [

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-import postgres
 from exports.test_sql import NASTY, TYPED, keys_of, words_of
+from support import postgres
 
 adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for PostgreSQL is not installed: make exports")
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from naive_corpus import words as naive_words
+from naive.corpus import words as naive_words
 from voxpop.cli import main
 from voxpop.errors import VoxpopError
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from naive_hitters import by_share, found_words, grow_trie, most_frequent
+from naive.hitters import by_share, found_words, grow_trie, most_frequent
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.client import cast_vote, client_of
 from voxpop.hitters.electorate import Electorate, twins_of

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
+from naive import weighing as naive
 from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
 
 VOCABULARY = 12

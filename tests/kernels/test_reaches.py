@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategies import as_arrays, bounded_users
+from support.strategies import as_arrays, bounded_users
 from voxpop.errors import InternalError
 from voxpop.kernels.runs import candidate_runs
 from voxpop.kernels.weigh import ONE_REACH

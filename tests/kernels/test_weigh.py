@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive
-from strategies import as_arrays, bounded_users
+from naive import weighing as naive
+from support.strategies import as_arrays, bounded_users
 from voxpop.testing import neighbour_distance
 from voxpop.weighting.rule import RuleSetting
 from voxpop.weighting.soundness import WEIGHTING_RULES

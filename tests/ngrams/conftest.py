@@ -3,7 +3,7 @@
 import pytest
 
 import voxpop as vp
-from corpora import corpus_of
+from support.corpora import corpus_of
 
 PHRASES = ["thank you very much", "see you soon", "good morning everyone", "how are you", "very much so"]
 RARE = "nobody else wrote this {}"

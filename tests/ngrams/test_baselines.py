@@ -2,9 +2,9 @@
 
 import pytest
 
-import naive_ngrams
 import voxpop as vp
-from corpora import corpus_of
+from naive import ngrams as naive_ngrams
+from support.corpora import corpus_of
 from voxpop.evaluate import private_gram_counts, private_ngram_coverage, private_spurious_share, released_by_length
 from voxpop.evaluate.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
 
@@ -68,6 +68,6 @@ def test_releases_side_by_side(letters, budget):
 
 
 def _documents(corpus):
-    from look import corpus_documents
+    from support.look import corpus_documents
 
     return corpus_documents(corpus)

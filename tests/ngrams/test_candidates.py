@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive_ngrams
+from naive import ngrams as naive_ngrams
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import FINE, Estimates, Forecast
 from voxpop.ngrams.grams import Grams

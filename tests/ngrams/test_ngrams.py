@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-import naive_ngrams
 import voxpop as vp
-from corpora import corpus_of
-from strategies import written_users
+from naive import ngrams as naive_ngrams
+from support.corpora import corpus_of
+from support.strategies import written_users
 from voxpop import threads
 from voxpop.corpus import bound
 from voxpop.corpus import length_walk as levels

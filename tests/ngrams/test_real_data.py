@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.common import PUBLISHED_NGRAMS
+from benchmarks.support.common import PUBLISHED_NGRAMS
 
 import voxpop as vp
 from voxpop.evaluate import private_spurious_share

@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from corpora import corpus_of
+from support.corpora import corpus_of
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.ngrams import later, releasing
 from voxpop.ngrams.grams import Grams

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from naive_set_only import pair_delta, table
+from naive.set_only import pair_delta, table
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import Budget, precise
 from voxpop.privacy.decide import TableRule, decide

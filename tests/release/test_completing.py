@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive_corpus
 import voxpop as vp
+from naive import corpus as naive_corpus
 from voxpop.errors import InputError
 from voxpop.release.cutting import words
 from voxpop.release.grams import SCHEMA

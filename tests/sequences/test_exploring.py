@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import naive_sequences as naive
+from naive import sequences as naive
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.exploring import Limits, explore, predicted_heights

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import naive_sequences as naive
 import voxpop as vp
+from naive import sequences as naive
 from voxpop.corpus.cutting import one_sequence_each
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import spent_together

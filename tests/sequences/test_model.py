@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import naive_sequences as naive
 import voxpop as vp
+from naive import sequences as naive
 from voxpop.privacy.secret import Secret
 from voxpop.release.record import checksum
 from voxpop.sequences.synthesis import synthetic_sequences

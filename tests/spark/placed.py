@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpora import corpus_of
+from support.corpora import corpus_of
 from voxpop.spark import messages, pool_tasks, pools, tasks
 from voxpop.spark.ballots import restricted_ballot
 from voxpop.spark.frames import packed, pieces

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from placed import PlacedPools, states_of
 
 import voxpop as vp
-from corpora import corpus_of
-from strategies import written_users
+from support.corpora import corpus_of
+from support.strategies import written_users
 from voxpop.corpus.holdings import item_names
 from voxpop.corpus.pools import Pools
 from voxpop.errors import InternalError

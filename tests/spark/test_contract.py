@@ -2,7 +2,19 @@
 
 import pytest
 
-from engine_contract import BUDGET, HITTERS, LISTED, PHRASES, PURE, SEQUENCES, UNIONS, crowd, items_of, naive_of, shown
+from support.engine_contract import (
+    BUDGET,
+    HITTERS,
+    LISTED,
+    PHRASES,
+    PURE,
+    SEQUENCES,
+    UNIONS,
+    crowd,
+    items_of,
+    naive_of,
+    shown,
+)
 from voxpop.corpus.engine import Engine
 from voxpop.errors import InputError
 

@@ -9,8 +9,8 @@ from placed import PlacedLevels, states_of
 from test_tasks import BITS, shares_of
 
 import voxpop as vp
-from corpora import corpus_of
-from strategies import written_users
+from support.corpora import corpus_of
+from support.strategies import written_users
 from voxpop.privacy.secret import Secret
 from voxpop.spark.frames import laid_together
 from voxpop.spark.groups import GROUPS, gather, joined

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from placed import PlacedLevels, beside, states_of, summed
 
-from corpora import corpus_of
-from strategies import written_users
+from support.corpora import corpus_of
+from support.strategies import written_users
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
 from voxpop.privacy.decide import ThresholdRule

@@ -2,8 +2,8 @@
 
 import pytest
 
-import naive
 import voxpop as vp
+from naive import weighing as naive
 
 
 def two_user_distance(cutoff: float) -> float:

@@ -2,7 +2,7 @@
 
 An engine holds what people wrote and answers weighings; a mechanism never sees how. This machine (`Corpus`, with or
 without a limit on memory) is one, a cluster (`voxpop.spark.corpus.SparkCorpus`) another, and the tests have a third in
-plain dicts (`tests/naive_engine.py`). A new engine implements what is here; `tests/contracts/test_engine_contract.py`
+plain dicts (`tests/naive/engine.py`). A new engine implements what is here; `tests/contracts/test_engine_contract.py`
 tells whether it does so rightly: with the same secret, every engine gives the same release.
 
 | protocol | answers |

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive_trie import survives, votes_law, worst_many_words, worst_one_word
+from naive.trie import survives, votes_law, worst_many_words, worst_one_word
 from voxpop.errors import BudgetError
 from voxpop.hitters.rules import Rules
 from voxpop.privacy.precise import context, number

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from naive_trie import ballots, batches, bernoulli, hockey_stick, honest, law_of
+from naive.trie import ballots, batches, bernoulli, hockey_stick, honest, law_of
 from voxpop.hitters.client import Client, client_of
 from voxpop.hitters.prefix import prefix_after
 from voxpop.hitters.rules import Rules

@@ -1,0 +1,1 @@
+"""What is released at equal privacy, by mechanism, option and collection."""

@@ -1,0 +1,87 @@
+"""Which way names the most held items best, at one budget for all: rankings, counts, or one noisy histogram.
+
+    python -m benchmarks.comparisons.top_items
+
+- *ranking*: half of the budget finds the items (the default set union), half ranks them (`release.top`): the peeling of
+  Dick, Joseph and Raman (2026) over what a set union found.
+- *counts*: the same, but the second half counts them (`release.count`), at three limits.
+- *one histogram*: everything finds and counts at once: weights of the classic rule "count" with noise, those above the
+  threshold, by what they came to.
+
+Reads private truth; for research on public data.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+import voxpop as vp
+from benchmarks.support.common import BUDGET, chat, posts, table
+from voxpop.evaluate import private_user_counts
+from voxpop.privacy.secret import Secret
+
+RUNS = 5
+PLACES = (10, 30, 100, 300, 1_000)
+LIMITS = (30, 100, 300)
+BUDGETS = {"3, e^-10": BUDGET, "1, 1e-7": vp.Budget(1, 1e-7)}
+CORPORA = {"reddit_posts": posts, "ubuntu_irc": chat}
+Order = Callable[[int], NDArray[np.int64]]
+
+
+def main() -> None:
+    """Measure, print, write."""
+    rows: list[list[object]] = [["", *(f"k = {k:,}" for k in PLACES)]]
+    for name, read in CORPORA.items():
+        for label, budget in BUDGETS.items():
+            rows.append([f"{name} at ({label})", *("" for _ in PLACES)])
+            found = measured(read(), budget)
+            rows += [[way, *(f"{np.mean(each):.3f}" for each in cells)] for way, cells in found.items()]
+    note = f"Share of the k most held words that are named among k, means of {RUNS} runs. The whole budget is the same "
+    note += "in every row; rankings and counts have half of it, the set union that found the words the other half."
+    table("The most held words", rows, "top_items", note)
+
+
+def measured(corpus: vp.Corpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
+    """Return by way and number of places the share of each run."""
+    truth = private_user_counts(corpus)
+    number = {word: place for place, word in enumerate(corpus.vocabulary.to_pylist())}
+    half = vp.Budget(budget.epsilon / 2, budget.delta / 2)
+    found: dict[str, list[list[float]]] = {}
+    for _ in range(RUNS):
+        words = vp.SetUnion().release(corpus, half)
+        ids = np.array([number[word] for word in words])
+        ways: dict[str, Order] = {"ranking": lambda k, words=words, ids=ids: ids[words.top(k, corpus, half).places]}
+        for limit in LIMITS:
+            users = words.count(corpus, half, limit=limit).users
+            ordered = ids[np.argsort(-users, kind="stable")]
+            ways[f"counts, limit {limit}"] = lambda k, ordered=ordered: ordered[:k]
+        for limit in LIMITS:
+            all_at_once = by_weight(corpus, budget, limit)
+            ways[f"one histogram, limit {limit}"] = lambda k, all_at_once=all_at_once: all_at_once[:k]
+        for way, order in ways.items():
+            cells = found.setdefault(way, [[] for _ in PLACES])
+            for cell, k in zip(cells, PLACES, strict=True):
+                cell.append(share(truth, order(k), k))
+    return found
+
+
+def by_weight(corpus: vp.Corpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
+    """Return what passes the threshold of the rule "count", by noisy weight; noise in doubles."""
+    plan = vp.SetUnion(limit=limit, weighting="count").plan(budget)
+    shares = plan.rounds[0].shares
+    private = corpus.weigh(shares, limit, None, Secret.fresh())
+    noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)
+    noisy = private.weights / shares.setting.unit + noise
+    order = np.argsort(-noisy)
+    return private.ids[order[noisy[order] >= plan.threshold]]
+
+
+def share(truth: NDArray[np.int64], named: NDArray[np.int64], k: int) -> float:
+    """Return the share of the k most held items that are named; ties with the last of them count."""
+    least = np.sort(truth)[-k]
+    return float(np.count_nonzero(truth[named] >= least) / k)
+
+
+if __name__ == "__main__":
+    main()

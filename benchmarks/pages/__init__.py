@@ -1,0 +1,1 @@
+"""What writes pages and pictures of the documentation."""

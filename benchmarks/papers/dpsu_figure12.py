@@ -1,0 +1,33 @@
+"""DPSU's Figure 12: alpha, the distance of the cutoff from the threshold.
+
+python -m benchmarks.papers.dpsu_figure12
+"""
+
+import voxpop as vp
+from benchmarks.papers.algorithm8 import released_not_private
+from benchmarks.support.common import BUDGET, picture, posts, table
+
+ALPHAS = (0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+POLICIES = {
+    "Policy Laplace (l1-descent)": {"weighting": "l1-descent", "noise": "laplace"},
+    "Policy Gaussian l2 (l2-descent)": {"weighting": "l2-descent"},
+}
+
+
+def main() -> None:
+    """Measure, print, write."""
+    corpus = posts()
+    found = {
+        name: [len(vp.SetUnion(alpha=a, accounting="published", **cell).release(corpus, BUDGET)) for a in ALPHAS]
+        for name, cell in POLICIES.items()
+    }
+    found["Policy Gaussian l1 (Algorithm 8), NOT PRIVATE"] = [
+        released_not_private(corpus, BUDGET, 100, alpha) for alpha in ALPHAS
+    ]
+    rows = [["alpha", *ALPHAS], *([name, *(f"{count:,}" for count in counts)] for name, counts in found.items())]
+    table("Items released, by alpha", rows, "dpsu_figure12", "reddit_posts, epsilon 3, delta e^-10, limit 100.")
+    picture("dpsu_figure12", {n: (ALPHAS, c) for n, c in found.items()}, ("alpha", "items released"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""DPSU's Figures 1 and 4 to 11 on half a million posts: words, pairs and triples of words by epsilon and by limit.
+
+    python -m benchmarks.papers.dpsu_figures [again WORD ...]
+
+Cells that were measured are kept; `again` and the name of an algorithm measures its cells anew. Reads private truth for
+Figure 4; for research on public data.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+import voxpop as vp
+from benchmarks.papers.algorithm8 import released_not_private
+from benchmarks.support.cells import Cells
+from benchmarks.support.common import BUDGET, picture, posts, table
+from voxpop.evaluate import private_user_counts
+from voxpop.evaluate.baselines.all_grams import AllGrams
+from voxpop.kernels.bound import gather_distinct
+
+LIMITS = (1, 10, 50, 100, 200)
+EPSILONS = (1, 2, 3, 4, 5)
+COARSE = {"limit": (1, 10, 100), "epsilon": (1, 3, 5)}
+"""Of vocabularies with longer grams, whose releases take ten times as long."""
+LIMIT = 100
+NOT_PRIVATE = "Policy Gaussian l1 (NOT PRIVATE)"
+ALGORITHMS: dict[str, dict[str, object]] = {
+    "Count Laplace": {"weighting": "count", "noise": "laplace", "accounting": "published"},
+    "Count Gaussian": {"weighting": "count", "accounting": "published"},
+    "Weighted Laplace": {"weighting": "weighted", "noise": "laplace", "accounting": "published"},
+    "Weighted Gaussian": {"weighting": "weighted", "accounting": "published"},
+    "Policy Laplace": {"weighting": "l1-descent", "noise": "laplace", "accounting": "published"},
+    "Policy Gaussian l2": {"weighting": "l2-descent", "accounting": "published"},
+    NOT_PRIVATE: {},
+    "default": {},
+}
+"""The paper's cells with its accounting, Algorithm 8 with alpha 5 as there, and what one gets by default."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of the paper: which lengths are items, and what varies."""
+
+    number: int
+    lengths: tuple[int, ...]
+    axis: str
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """What the axis runs over."""
+        if self.lengths != (1,):
+            return COARSE[self.axis]
+        return EPSILONS if self.axis == "epsilon" else LIMITS
+
+    @property
+    def algorithms(self) -> list[str]:
+        """Which algorithms it compares; the one that is not private for words alone."""
+        return [name for name in ALGORITHMS if self.lengths == (1,) or name != NOT_PRIVATE]
+
+    def point(self, value: int) -> tuple[int, vp.Budget]:
+        """Return limit and budget at a value of the axis."""
+        if self.axis == "epsilon":
+            return LIMIT, vp.Budget(value, BUDGET.delta)
+        return value, BUDGET
+
+
+NAMES = {(1,): "words", (2,): "bigrams", (3,): "trigrams", (1, 2): "words and bigrams", (1, 2, 3): "words to trigrams"}
+FIGURES = (
+    Figure(1, (1,), "epsilon"),
+    Figure(5, (1,), "limit"),
+    Figure(6, (2,), "limit"),
+    Figure(7, (2,), "epsilon"),
+    Figure(8, (3,), "limit"),
+    Figure(9, (3,), "epsilon"),
+    Figure(10, (1, 2), "limit"),
+    Figure(11, (1, 2, 3), "limit"),
+)
+
+
+def main(again: list[str]) -> None:
+    """Measure, draw, write.
+
+    Args:
+        again: names of algorithms whose cells are measured anew.
+    """
+    cells = Cells("dpsu_figures", again)
+    slope = rank_and_frequency()
+    note = "reddit_posts, delta e^-10; one run each, whose deviation is below half a percent from 10,000 items on "
+    note += "(benchmarks/results/dpsu_table2.md). The paper's accounting but in the last line. "
+    note += f"Figure 4: the number of users falls with rank like rank^{slope:.2f} (ranks 10 to 10,000)."
+    rows: list[list[object]] = [["", *(f"value {place + 1}" for place in range(len(LIMITS)))]]
+    for figure in FIGURES:
+        counts = {name: [counted(cells, figure, name, value) for value in figure.values] for name in figure.algorithms}
+        lines = {name: (figure.values, np.maximum(row, 1)) for name, row in counts.items()}
+        axes = (figure.axis, f"{NAMES[figure.lengths]} released")
+        picture(f"dpsu_figure{figure.number}", lines, axes, "" if figure.axis == "epsilon" else "x")
+        fixed = f"limit {LIMIT}" if figure.axis == "epsilon" else "epsilon 3"
+        title = f"Figure {figure.number}: {NAMES[figure.lengths]}, {fixed}, by {figure.axis}"
+        blank = [""] * (len(LIMITS) - len(figure.values))
+        rows.append([title, *figure.values, *blank])
+        rows += [[name, *(f"{count:,}" for count in row), *blank] for name, row in counts.items()]
+        table("DPSU's Figures 1 and 5 to 11 on reddit_posts", rows, "dpsu_figures", note)
+
+
+def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
+    """Return how many items one algorithm releases at one point of a figure."""
+    limit, budget = figure.point(value)
+    corpus = corpus_of(figure.lengths)
+    fields = ALGORITHMS[name]
+
+    def measure() -> list[float]:
+        if name == NOT_PRIVATE:
+            return [released_not_private(corpus, budget, limit)]
+        return [len(vp.SetUnion(limit=limit, **fields).release(corpus, budget))]
+
+    return int(cells.get([NAMES[figure.lengths], name, f"limit {limit}", f"epsilon {budget.epsilon:g}"], measure)[0])
+
+
+def rank_and_frequency() -> float:
+    """Draw Figure 4, how many users hold the word of each rank, and return the slope of the logarithms."""
+    counts = np.sort(private_user_counts(posts()))[::-1]
+    ranks = np.unique(np.geomspace(1, counts.size, 200).astype(np.int64))
+    picture("dpsu_figure4", {"reddit_posts": (ranks, counts[ranks - 1])}, ("rank of a word", "users who use it"), "xy")
+    middle = ranks[(ranks >= 10) & (ranks <= 10_000)]
+    return float(np.polyfit(np.log(middle), np.log(counts[middle - 1]), 1)[0])
+
+
+@lru_cache(maxsize=1)
+def all_grams() -> AllGrams:
+    """Return all grams of up to three words."""
+    return AllGrams.of(posts(), 3)
+
+
+@lru_cache(maxsize=1)
+def corpus_of(lengths: tuple[int, ...]) -> vp.Corpus:
+    """Return a corpus whose items are the grams of these lengths, each named by a number of eight digits."""
+    if lengths == (1,):
+        return posts()
+    held = all_grams().holdings(list(lengths))
+    everyone = np.arange(held.user_key.size)
+    seen = np.full(held.size, -1, np.int32)
+    items, starts = gather_distinct(held.ids, held.user_start, everyone, np.empty(0, np.uint8), seen, 0)
+    digits = (np.arange(held.size)[:, None] // 10 ** np.arange(7, -1, -1) % 10 + ord("0")).astype(np.uint8)
+    ends = pa.py_buffer(np.arange(0, 8 * held.size + 1, 8))
+    names = pa.LargeStringArray.from_buffers(held.size, ends, pa.py_buffer(digits))
+    return vp.Corpus(items, starts, held.user_key, names, "items")
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])

@@ -1,0 +1,79 @@
+"""What the TrieHH benchmarks share: pictures of several panels, and a run without a release."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import voxpop as vp
+from benchmarks.support.common import RESULTS
+from voxpop.hitters.alphabet import Spelling, spell
+from voxpop.hitters.electorate import Electorate
+from voxpop.hitters.rules import Rules
+from voxpop.hitters.simulation import simulate
+from voxpop.privacy.secret import Secret
+
+Line = tuple[Sequence[float], Sequence[float]]
+
+
+@dataclass
+class Panel:
+    """One plot of a picture."""
+
+    title: str
+    axes: tuple[str, str]
+    lines: dict[str, Line] = field(default_factory=dict)
+    logs: str = ""
+
+
+def panels(name: str, plots: Sequence[Panel]) -> None:
+    """Draw panels side by side, two to a row, and write them as PNG. Published lines are dashed."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    rows = -(-len(plots) // 2)
+    figure, grid = plt.subplots(rows, 2, figsize=(12, 4.2 * rows), constrained_layout=True, squeeze=False)
+    for empty in grid.flat[len(plots) :]:
+        empty.set_visible(False)
+    for plot, panel in zip(grid.flat, plots, strict=False):
+        for label, (x, y) in panel.lines.items():
+            plot.plot(x, y, "--" if "published" in label else "-", label=label)
+        plot.set_title(panel.title, fontsize=10)
+        plot.set_xlabel(panel.axes[0])
+        plot.set_ylabel(panel.axes[1])
+        if "x" in panel.logs:
+            plot.set_xscale("log")
+        if "y" in panel.logs:
+            plot.set_yscale("log")
+        plot.grid(alpha=0.3)
+        plot.legend(fontsize=7)
+    RESULTS.mkdir(exist_ok=True)
+    figure.savefig(RESULTS / f"{name}.png", dpi=90)
+
+
+@dataclass
+class Votes:
+    """A corpus laid out once, for many runs."""
+
+    spelling: Spelling
+    electorate: Electorate
+    rules: Rules
+
+    @staticmethod
+    def of(corpus: vp.Corpus, rules: Rules) -> "Votes":
+        """Lay out a corpus for some rules."""
+        spelling = spell(corpus, "characters", rules)
+        return Votes(spelling, Electorate.of(spelling, corpus.user_key, rules), rules)
+
+    def found(self, rules: Rules) -> np.ndarray:
+        """Run once with a fresh secret; the rules may differ in rate, theta, unit and sampling."""
+        return simulate(self.spelling, self.electorate, rules, Secret.fresh())
+
+    def private_frequencies(self) -> np.ndarray:
+        """Return for each word the mean share of users' votes it would get: the truth, private."""
+        sizes = np.diff(self.electorate.held_start)
+        weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
+        counts = np.bincount(self.electorate.held, weights, minlength=self.spelling.sizes.size)
+        return counts / sizes.size

@@ -1,0 +1,90 @@
+"""Spark beside the local engine, length by length: seconds of each, and what Spark shuffles.
+
+python -m benchmarks.spark.lengths
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import voxpop as vp
+from benchmarks.spark.jobs import shuffles_of, write_conf
+from benchmarks.support.common import DATA, PUBLISHED_NGRAMS, table
+from voxpop.ngrams.releasing import _Walk
+from voxpop.privacy.secret import Secret
+from voxpop.spark.session import open_frame, start_session
+
+MSNBC = {"user": "user", "sequence": "sequence"}
+POSTS = {"user": "user", "text": "text"}
+JOBS: list[tuple[str, str, dict[str, str], vp.NGrams, vp.Budget]] = [
+    (
+        "MSNBC T 6, published",
+        "msnbc.parquet",
+        MSNBC,
+        vp.NGrams(max_length=6, limit=10, **PUBLISHED_NGRAMS),  # type: ignore[arg-type]
+        vp.Budget(1, 1e-7),
+    ),
+    (
+        "reddit_posts T 9, guided",
+        "reddit_posts.parquet",
+        POSTS,
+        vp.NGrams(max_length=9, weighting="weighted"),
+        vp.Budget(4, 1e-7),
+    ),
+]
+
+
+class Clocked(_Walk):
+    """A release that notes when each length was done, in seconds of the clock on the wall."""
+
+    def _lengths(self) -> Iterator[int]:
+        self.ends = [time.time()]
+        for length in super()._lengths():
+            self.ends.append(time.time())
+            yield length
+
+
+def main() -> None:
+    """Measure, print, write."""
+    with tempfile.TemporaryDirectory() as folder:
+        events = write_conf(Path(folder))
+        os.environ["SPARK_CONF_DIR"] = folder
+        session = start_session("local[2]")
+        walks = []
+        for _, file, columns, mechanism, budget in JOBS:
+            path = str(DATA / file)
+            local = walk_of(vp.read(path, **columns), mechanism, budget)  # type: ignore[arg-type]
+            spark = walk_of(vp.read(open_frame(session, [path]), **columns), mechanism, budget)  # type: ignore[arg-type]
+            walks.append((local, spark))
+        session.stop()
+        shuffles = shuffles_of(events)
+    rows: list[list[object]] = [["job", "length", "released", "local, s", "Spark, s", "rows shuffled", "MB shuffled"]]
+    for (name, *_), (local, spark) in zip(JOBS, walks, strict=True):
+        rows += [[name, *each] for each in lengths_of(local, spark, shuffles)]
+    note = "One process, local first. Spark reads and places users within length 1; the local engine has read before."
+    table("Spark: lengths", rows, "spark_lengths", note)
+
+
+def walk_of(corpus: Any, mechanism: vp.NGrams, budget: vp.Budget) -> Clocked:
+    """Release, and return the walk."""
+    walk = Clocked(mechanism.plan(budget), corpus, Secret.from_seed(1))
+    walk.run()
+    return walk
+
+
+def lengths_of(local: Clocked, spark: Clocked, shuffles: list[dict[str, float]]) -> Iterator[list[object]]:
+    """Yield (length, released, seconds of each engine, rows, megabytes) of every length."""
+    for at, grams in enumerate(spark.released):
+        begun, ended = spark.ends[at : at + 2]
+        mine = [each for each in shuffles if begun < each["ended"] <= ended]
+        rows, size = (sum(each[what] for each in mine) for what in ("rows", "bytes"))
+        assert len(grams) == len(local.released[at])
+        took = local.ends[at + 1] - local.ends[at]
+        yield [at + 1, len(grams), f"{took:.2f}", f"{ended - begun:.2f}", int(rows), f"{size / 1e6:.2f}"]
+
+
+if __name__ == "__main__":
+    main()

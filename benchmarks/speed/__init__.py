@@ -1,0 +1,1 @@
+"""Seconds and memory, beside what others do in the same run."""

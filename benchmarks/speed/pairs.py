@@ -1,0 +1,108 @@
+"""User-item pairs: voxpop against a count without privacy, and against private peers, in one run.
+
+python -m benchmarks.speed.pairs            # add --peers after `make bench-peers`
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+
+import polars as pl
+
+import voxpop as vp
+from benchmarks.support.common import BUDGET, OUT, ROOT, seconds, table
+from voxpop.datasets.pairs import write_pairs
+
+PAIRS = OUT / "pairs.parquet"
+PEERS = {
+    "OpenDP, Gaussian threshold": ["opendp_threshold.py", str(PAIRS), "gaussian"],
+    "OpenDP, Laplace threshold": ["opendp_threshold.py", str(PAIRS), "laplace"],
+    "PipelineDP, Gaussian thresholding": ["pipelinedp_selection.py", str(PAIRS), "gaussian"],
+}
+
+
+def ours() -> int:
+    """Read and release."""
+    corpus = vp.read(PAIRS, user="user", items="item")
+    return len(vp.SetUnion(limit=100).release(corpus, BUDGET))
+
+
+def count() -> int:
+    """Count users per item, without privacy."""
+    return pl.scan_parquet(PAIRS).unique().group_by("item").len().collect().height
+
+
+def whole_process() -> str:
+    """Run the command line from nothing to a saved release; return how many items it released."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = [
+            "--user",
+            "user",
+            "--items",
+            "item",
+            "--epsilon",
+            "3",
+            "--delta",
+            "4.54e-5",
+            "-o",
+            f"{folder}/r",
+            "--json",
+        ]
+        program = [sys.executable, "-m", "voxpop", "items", str(PAIRS), *options]
+        done = subprocess.run(program, check=True, capture_output=True, text=True)
+        return f"{json.loads(done.stdout)['released']:,}"
+
+
+def peer(arguments: list[str]) -> str:
+    """Run a peer in its own environment; return how many items it released."""
+    program = [str(ROOT / "benchmarks" / ".venv" / "bin" / "python"), str(ROOT / "benchmarks" / "peers" / arguments[0])]
+    done = subprocess.run([*program, *arguments[1:]], check=True, capture_output=True, text=True)
+    return f"{int(done.stdout.split()[0]):,}"
+
+
+def chosen_peers() -> dict[str, Callable[[], str]]:
+    """Return the peers to run beside, if asked for."""
+    if "--peers" not in sys.argv:
+        return {}
+    return {name: partial(peer, arguments) for name, arguments in PEERS.items()}
+
+
+def in_turns(works: dict[str, Callable[[], str]]) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Run each work in turn, three times (PipelineDP once), and return times and what each said it released."""
+    times: dict[str, list[float]] = {name: [] for name in works}
+    said: dict[str, str] = {}
+    for turn in range(3):
+        for name, work in works.items():
+            if turn == 0 or "PipelineDP" not in name:
+                times[name].append(seconds(lambda w=work, n=name: said.__setitem__(n, w()), 1))
+    return times, said
+
+
+def main() -> None:
+    """Measure, print, write."""
+    if not PAIRS.exists():
+        OUT.mkdir(exist_ok=True)
+        write_pairs(PAIRS)
+    released, _ = ours(), count()
+    in_process, counting = seconds(ours, 5), seconds(count, 5)
+    times, names = in_turns({"voxpop": whole_process, **chosen_peers()})
+    whole = median(times["voxpop"])
+    rows = [
+        ["", "seconds", "ratio", "released"],
+        ["count without privacy, polars, in process", f"{counting:.2f}", "1.0", "-"],
+        ["voxpop, in process", f"{in_process:.2f}", f"{in_process / counting:.2f}", f"{released:,}"],
+    ]
+    for name, taken in times.items():
+        rows.append([f"{name}, whole process", f"{median(taken):.2f}", f"{median(taken) / whole:.2f}", names[name]])
+    note = f"{pl.scan_parquet(PAIRS).select(pl.len()).collect().item():,} pairs; epsilon 3, delta e^-10, limit 100."
+    note += " Ratios within processes are to polars, those of whole processes (in turns, medians of 3; "
+    note += "PipelineDP once) to voxpop."
+    table("User-item pairs", rows, "speed_pairs", note)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What benchmarks share: data, tables, results kept cell by cell."""

@@ -1,0 +1,355 @@
+"""The engine contract in plain Python: people in a dict, weights in a dict, nothing clever.
+
+It shows that the contract suffices: every mechanism runs on it and releases what the other engines release.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from naive.ngrams import Documents
+from support.corpora import corpus_of
+from voxpop.corpus.engine import no_order
+from voxpop.keys import WORDS, Keys
+
+Name = str | int
+
+
+@dataclass
+class NaiveEngine:
+    """Documents of tokens by the key of a user."""
+
+    users: dict[int, Documents]
+    kind: str = "tokens"
+    reading: str = "tokens"
+    keys: Keys = WORDS
+
+    def round_walk(self):
+        return NaiveRounds(self)
+
+    def pools(self, secret):
+        return NaivePools(self, secret)
+
+    def length_walk(self):
+        return NaiveLengths(self)
+
+    def tree_walk(self, alphabet, max_length, combine, secret):
+        cut = (
+            one_sequence(key, documents, alphabet, max_length, combine, secret) for key, documents in self.users.items()
+        )
+        return NaiveTree([symbols for symbols in cut if symbols], len(alphabet))
+
+    def gathered(self):
+        return corpus_of(list(self.users.values()), list(self.users))
+
+    def in_order(self, shares, secret, pass_name):
+        """Return keys and documents; by a keyed hash, ties by the key, where the order matters."""
+        if not shares.sequential:
+            return list(self.users.items())
+        keyed = [(draw(secret, f"order/{pass_name}", key, 0), key) for key in self.users]
+        return [(key, self.users[key]) for _, key in sorted(keyed)]
+
+
+def draw(secret, purpose: str, first: int, second: int) -> int:
+    """Return 64 bits of a pair of numbers."""
+    return int(secret.draws(purpose, np.array([first], np.uint64), second)[0, 0])
+
+
+def text_name(secret, word: str) -> int:
+    """Return what samples name a word by."""
+    content = np.frombuffer(word.encode(), np.uint8)
+    return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
+
+
+def weighed(
+    users: Iterable[tuple[int, list[Name]]],
+    name_of: Callable[[Name], int],
+    shares,
+    limit,
+    secret,
+    pass_name,
+    *,
+    kept: bool = False,
+    reaches: dict[int, np.ndarray] | None = None,
+) -> dict[Name, int]:
+    """Cut each user's distinct items to the limit, and let them share the user's weight, or what its reach is of it."""
+    weights: dict[Name, int] = {}
+    for key, held in users:
+        items = list(dict.fromkeys(held))
+        if len(items) > limit:
+            priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
+            lowest = set(sorted(items, key=priority.__getitem__)[:limit])
+            items = [item for item in items if item in lowest]
+        ids = items if kept else range(len(items))  # what is kept goes by its rank, everything else by any number
+        mine = np.zeros(max(ids, default=0) + 1, np.int64)
+        mine[list(ids)] = [weights.get(item, 0) for item in items]
+        given = () if reaches is None else (reaches[key],)
+        shares.add(mine, np.array(ids, np.int32), np.array([0, len(items)]), *given)
+        weights.update(zip(items, mine[list(ids)].tolist(), strict=True))
+    return {item: weight for item, weight in weights.items() if weight}
+
+
+@dataclass
+class NaiveWeights:
+    """Weight by item: words at first, names of grams later."""
+
+    weights: dict[Name, int]
+    words: list[str] = field(default_factory=list)
+
+    def chosen(self, decision):
+        return np.array(self._named([item for item in self.weights if self._ask(decision, item)]), np.int64)
+
+    def noisy_levels(self, levels, spurious_names, theirs):
+        found = {item: int(self._ask(levels, item)) for item in self.weights}
+        found |= {
+            name: level
+            for name, level in zip(spurious_names.tolist(), theirs.tolist(), strict=True)
+            if name not in found
+        }
+        reached = sorted(item for item, level in found.items() if level > 0)
+        return np.array(self._named(reached), np.int64), np.array([found[item] for item in reached], np.int64)
+
+    def texts(self, ids):
+        return pa.array([self.words[number] for number in ids], pa.large_string())
+
+    def measured(self, noise, size):
+        weights = np.array([self.weights.get(rank, 0) for rank in range(size)], np.int64)
+        return noise(weights, np.arange(size))
+
+    def _named(self, items):
+        if not all(isinstance(item, str) for item in items):
+            return sorted(items)
+        self.words = sorted(items, key=str.encode)
+        return range(len(items))
+
+    def _ask(self, answer, item):
+        weight = np.array([self.weights[item]])
+        if isinstance(item, int):
+            return answer(weight, np.array([item]), None)[0]
+        content = np.frombuffer(item.encode(), np.uint8)
+        return answer(weight, np.empty(0, np.int64), (content, np.array([0, content.size])))[0]
+
+
+class NaivePools:
+    """Items in adaptive rounds: what is undecided, by user, and the evidence of each item."""
+
+    def __init__(self, engine: NaiveEngine, secret):
+        self.secret, self.found, self.evidence = secret, set(), {}
+        self.users = []
+        for key, documents in engine.in_order(Sequential(), secret, "adaptive rounds/length 1"):
+            self.users.append((key, list(dict.fromkeys(token for document in documents for token in document))))
+
+    def name(self, word):
+        return text_name(self.secret, word)
+
+    def opening(self, shares, limit, decision, pass_name):
+        weights = NaiveWeights(weighed(self.users, self.name, shares, limit, self.secret, pass_name))
+        self.decide({weights.words[number] for number in weights.chosen(decision)}, released=True)
+
+    def draw(self, size, pass_name):
+        drawn = []
+        for key, items in self.users:
+            first = sorted(
+                items, key=lambda item, key=key: draw(self.secret, f"sample/{pass_name}", key, self.name(item))
+            )
+            drawn.append((key, [item for item in items if item in first[:size]]))
+        self.users = drawn
+
+    def advance(self, shares, limit, step, pass_name):
+        weights = weighed(self.users, self.name, shares, limit, self.secret, pass_name)
+        for item in {item for _, items in self.users for item in items}:
+            content = np.frombuffer(item.encode(), np.uint8)
+            name = self.secret.text_draws("words", content, np.array([0, content.size]))
+            before = np.array([self.evidence.get(item, 0.0)])
+            after, released, dropped = step(np.array([weights.get(item, 0)]), name, before)
+            self.evidence[item] = float(after[0])
+            if released[0] or dropped[0]:
+                self.decide({item}, released=bool(released[0]))
+
+    def decide(self, items, *, released):
+        self.found |= items if released else set()
+        self.users = [(key, [item for item in held if item not in items]) for key, held in self.users]
+
+    def released(self):
+        return pa.array(sorted(self.found, key=str.encode), pa.large_string())
+
+
+class Sequential:
+    """Stands for a weighting whose order matters."""
+
+    sequential = True
+
+
+class NaiveRounds:
+    """Items that are left."""
+
+    def __init__(self, engine: NaiveEngine):
+        self.engine, self.out, self.last = engine, set(), None
+
+    def weigh(self, shares, limit, secret, pass_name):
+        users = [
+            (key, [token for document in documents for token in document if token not in self.out])
+            for key, documents in self.engine.in_order(shares, secret, pass_name)
+        ]
+        self.last = NaiveWeights(weighed(users, lambda word: text_name(secret, word), shares, limit, secret, pass_name))
+        return self.last
+
+    def leave_out(self, ids):
+        self.out |= set(self.last.texts(ids).to_pylist())
+
+    def released(self):
+        return pa.array(sorted(self.out, key=str.encode), pa.large_string())
+
+
+class NaiveLengths:
+    """Grams as tuples, and the name of each that may still be said; and what every user has left."""
+
+    def __init__(self, engine: NaiveEngine):
+        self.engine, self.length, self.last, self.kept = engine, 1, None, False
+        self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by itself
+        self.words: dict[str, int] = {}
+        self.left: dict[int, int] = {}
+        self.aside: dict[tuple[str, ...], int] = {}
+        self.aside_size = 0
+
+    def weigh(self, shares, limit, secret, pass_name, price=None, among=None):
+        held = {}
+        for key, documents in self.engine.in_order(shares, secret, "all lengths"):
+            named = [[self._name(gram, among) for gram in grams] for grams in self._held(documents, self.length)]
+            held[key] = named
+        return self._weighed(held, shares, limit, secret, pass_name, price, kept=self.kept)
+
+    def weigh_aside(self, shares, limit, secret, pass_name, price):
+        held = {}
+        for key, documents in self.engine.in_order(shares, secret, "all lengths"):
+            grams = [
+                gram for length in range(2, self.length + 1) for each in self._held(documents, length) for gram in each
+            ]
+            held[key] = [[self.aside.get(gram) for gram in grams]]
+        return self._weighed(held, shares, limit, secret, pass_name, price, kept=True)
+
+    def _weighed(self, held, shares, limit, secret, pass_name, price, *, kept):
+        reaches = None if price is None else {key: self._pay(price, key, named) for key, named in held.items()}
+        users = [(key, [name for each in named for name in each if name is not None]) for key, named in held.items()]
+
+        def name_of(item):
+            return text_name(secret, item) if isinstance(item, str) else item
+
+        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, pass_name, kept=kept, reaches=reaches))
+        return self.last
+
+    def _pay(self, price, key, named):
+        """Let one user pay; it is its own last candidate in a row that counts, document by document."""
+        longest = max((len(run) for each in named for run in runs_in(each)), default=0)
+        left = self.left.get(key, price.whole)
+        cost = price.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
+        self.left[key] = left - int(cost[0])
+        return price.reaches(cost)
+
+    def keep(self, names, aside=None):
+        if self.names is None:
+            self.keep_words(self.last.texts(names))
+            return
+        for place, name in enumerate([] if aside is None else aside.tolist(), self.aside_size):
+            self.aside |= {gram: place for gram, mine in self.names.items() if mine == name}
+        self.aside_size += 0 if aside is None else aside.size
+        rank = {name: place for place, name in enumerate(names.tolist())}
+        self.names = {gram: rank[name] for gram, name in self.names.items() if name in rank}
+        self.kept = True
+
+    def keep_words(self, words):
+        self.words = {word: place for place, word in enumerate(words.to_pylist())}
+        self.names = {(word,): place for word, place in self.words.items()}
+        self.kept = True
+
+    def extend(self, candidates):
+        if self.engine.kind == "items":
+            raise no_order()
+        self.length, self.kept = self.length + 1, False
+        pairs = {}
+        for documents in self.engine.users.values():
+            for gram in (gram for grams in self._held(documents, self.length) for gram in grams):
+                left = self.names.get(gram[:-1])
+                partner = self.words.get(gram[-1]) if candidates.single else self.names.get(gram[1:])
+                if left is not None and partner is not None and candidates.estimates[partner] >= candidates.need[left]:
+                    pairs[gram] = (left << 32) | partner
+        self.names = pairs
+
+    def _held(self, documents, length):
+        """Yield the grams of each document."""
+        for document in documents:
+            yield [tuple(document[i : i + length]) for i in range(len(document) - length + 1)]
+
+    def _name(self, gram, among):
+        if self.names is None:
+            return gram[0]
+        name = self.names.get(gram)
+        return name if name is None or among is None or among.holds(np.array([name]))[0] else None
+
+
+def runs_in(named):
+    """Yield the runs of what is not None."""
+    run = []
+    for name in named:
+        run = [*run, name] if name is not None else []
+        yield run
+
+
+def one_sequence(key, documents, alphabet, max_length, combine, secret):
+    """Return the symbols of a user's one sequence."""
+    number = {symbol: place for place, symbol in enumerate(alphabet)}
+    cut = [[number[token] for token in document if token in number] for document in documents]
+    cut = [symbols for symbols in cut if symbols]
+    if not cut or combine == "concatenate":
+        return [symbol for symbols in cut for symbol in symbols][:max_length]
+    drawn = draw(secret, "sequences/sample", key, 0) >> 32 if len(cut) > 1 else 0
+    return cut[drawn * len(cut) >> 32][:max_length]
+
+
+class NaiveTree:
+    """Sequences with an end mark; the number of each node by its gram, or of each step by where it stands."""
+
+    def __init__(self, sequences, end):
+        self.sequences, self.end, self.nodes = sequences, end, {(): 0}
+
+    def released(self, depth, noise):
+        counts: dict[int, int] = {}
+        for gram, symbol in self._steps(depth):
+            key = self.nodes[gram] * (self.end + 1) + symbol
+            counts[key] = counts.get(key, 0) + 1
+        return noise(np.array(list(counts), np.int64), np.array(list(counts.values()), np.int64))
+
+    def enter(self, depth, wanted):
+        place = {key: number for number, key in enumerate(wanted.tolist())}
+        found = {(*gram, symbol): self.nodes[gram] * (self.end + 1) + symbol for gram, symbol in self._steps(depth)}
+        self.nodes = {gram: place[key] for gram, key in found.items() if key in place}
+
+    def open_steps(self, max_length):
+        steps = (range(min(len(symbols) + 1, max_length)) for symbols in self.sequences)
+        self.under = {(which, place): 0 for which, places in enumerate(steps) for place in places}
+
+    def released_following(self, noise):
+        counts: dict[int, int] = {}
+        for (which, place), node in self.under.items():
+            key = node * (self.end + 1) + [*self.sequences[which], self.end][place]
+            counts[key] = counts.get(key, 0) + 1
+        return noise(np.array(list(counts), np.int64), np.array(list(counts.values()), np.int64))
+
+    def lengthen(self, depth, keys, longer, others):
+        leads = dict(zip(keys.tolist(), longer.tolist(), strict=True))
+        moved = {}
+        for (which, place), node in self.under.items():
+            before = self.sequences[which][place - 1 - depth] if place > depth else self.end
+            moved[which, place] = leads.get(node * (self.end + 1) + before, int(others[node]))
+        self.under = {step: node for step, node in moved.items() if node >= 0}
+
+    def _steps(self, depth):
+        """Yield each occurrence of a node's gram, and what follows it."""
+        for symbols in self.sequences:
+            ended = [*symbols, self.end]
+            for start in range(len(symbols)):
+                gram = tuple(ended[start : start + depth])
+                if len(gram) == depth and gram in self.nodes and start + depth < len(ended):
+                    yield gram, ended[start + depth]

@@ -1,0 +1,21 @@
+"""Small corpora made by hand."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+import voxpop as vp
+from naive.ngrams import Documents
+
+
+def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> vp.Corpus:
+    """Return a corpus of users, each a list of documents of tokens, with the keys given or 0, 1, 2, ..."""
+    words = sorted({word for user in users for document in user for word in document})
+    rank = {word: number for number, word in enumerate(words)}
+    positions = [[rank[word] for word in document] + [-1] for user in users for document in user]
+    tokens = np.array([token for document in positions for token in document], np.int32)
+    sizes = [sum(len(document) + 1 for document in user) for user in users]
+    user_start = np.cumsum([0, *sizes]).astype(np.int64)
+    user_key = np.array(range(len(users)) if keys is None else keys, np.uint64)
+    return vp.Corpus(tokens, user_start, user_key, pa.array(words, pa.large_string()), "tokens")

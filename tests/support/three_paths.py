@@ -1,0 +1,108 @@
+"""The three paths on which users weigh: in memory, within a limit, and in the tasks of Spark run in this process."""
+
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from support.corpora import corpus_of
+from voxpop.corpus.draws import ALL_LENGTHS
+from voxpop.corpus.limited import memory
+from voxpop.corpus.limited.memory import MemoryLimit
+from voxpop.corpus.limited.ordering import in_weighing_order
+from voxpop.corpus.weighing_order import weighing_order
+from voxpop.spark import tasks
+from voxpop.spark.frames import packed, pieces
+from voxpop.spark.round_walk import public_words
+from voxpop.weighting.descent import L2Descent
+from voxpop.weighting.rule import CalibratedRule, RuleSetting
+
+BITS = 40
+
+
+class FewBits:
+    """Draws whose hashes agree in all but a few bits, which real ones do once in many millions of users."""
+
+    def __init__(self, hashes):
+        self.hashes = hashes
+
+    def draws(self, purpose, first, second):
+        assert purpose.startswith("order/")
+        chosen = np.array(self.hashes, np.uint64)[first.astype(np.int64)]
+        return np.stack([chosen, chosen], axis=1)
+
+
+def tiny(room):
+    """Return a limit that nobody could ask for."""
+    return MemoryLimit(room + memory.FIXED, room, Path("/tmp"))
+
+
+def users_of(keys, sizes):
+    """Return a corpus in which the user at place p holds the word of p, as often as its size says."""
+    words = [f"w{place:03}" for place in range(len(keys))]
+    return corpus_of([[[word] * size] for word, size in zip(words, sizes, strict=True)], keys)
+
+
+def in_memory(corpus, secret):
+    return weighing_order(corpus.user_key, secret, ALL_LENGTHS).tolist()
+
+
+def within_limit(corpus, secret):
+    """Sort on disk, in a sorter that holds a few records; a user comes in blocks of a few positions."""
+    users = corpus.tokens, corpus.user_start, corpus.user_key
+    return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
+
+
+def on_spark(corpus, secret):
+    """Run the task that lays users out; it writes for every position the rank of its word."""
+    state = pieces(tasks._arrays_of(corpus))
+    rows = [tasks.laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
+    kept = dict(chain.from_iterable(row.items() for row in rows))
+    return places_of(kept["ids"], kept["user_start"], kept["user_key"], corpus)
+
+
+def sent(corpus):
+    return packed(public_words(corpus.vocabulary))
+
+
+def places_of(tokens, user_start, user_key, corpus):
+    """Return whose the users are that were laid out, after checking that each of them is whole and alone."""
+    order = tokens[user_start[:-1]].tolist()
+    assert user_key.tolist() == corpus.user_key[order].tolist()
+    assert [np.asarray(part).tolist() for part in np.split(tokens, user_start[1:-1])] == [
+        corpus.tokens[corpus.user_start[place] : corpus.user_start[place + 1]].tolist() for place in order
+    ]
+    return order
+
+
+def l2_shares(limit, cutoff):
+    return CalibratedRule(L2Descent(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
+
+
+def weights_of(histogram):
+    return dict(zip(histogram.words.to_pylist(), histogram.weights.tolist(), strict=True))
+
+
+def distance(one, other):
+    """Return how far two histograms lie apart in l2, in units of weight."""
+    return sum(((one.get(word, 0) - other.get(word, 0)) / 2**BITS) ** 2 for word in {*one, *other}) ** 0.5
+
+
+def weigh_in_memory(corpus, shares, secret, pass_name):
+    return weights_of(corpus.weigh(shares, shares.setting.limit, None, secret, pass_name))
+
+
+def weigh_within_limit(corpus, shares, secret, pass_name, room=1 << 16):
+    return weights_of(corpus.within(tiny(room)).weigh(shares, shares.setting.limit, None, secret, pass_name))
+
+
+def weigh_on_spark(corpus, shares, secret, pass_name, released=()):
+    ballot = tasks.Ballot(shares, shares.setting.limit, secret, pass_name)
+    public = packed(public_words(pa.array(released, pa.large_string()))) if released else None
+    batches = list(tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), ballot=ballot, public=public))
+    if not batches:
+        return {}
+    table = pa.Table.from_batches(batches).to_pydict()
+    sums = (np.array(table["high"], np.int64) << ballot.low_bits) + np.array(table["low"], np.int64)
+    return dict(zip((name.decode() for name in table["name"]), sums.tolist(), strict=True))
