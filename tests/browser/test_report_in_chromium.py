@@ -278,10 +278,10 @@ def test_search_and_lengths_apply_to_first_tokens(opened, reports):
 
 
 def test_a_legend_names_what_has_a_bar(opened):
-    """Every part of the budget in the legend has a bar, and the other way round."""
+    """Every part of the budget in the legend has a bar, and the other way round: a user pays for votes and forecasts."""
     page = opened("phrases").page
     names = page.eval_on_selector_all(".legend .swatch", "all => all.map(e => e.className.replace('swatch ', ''))")
-    assert sorted(names) == ["forecast", "unused", "vote"]
+    assert sorted(names) == ["forecast", "vote"]
 
 
 def test_a_signed_report_says_what_is_signed(opened):
