@@ -38,7 +38,7 @@ model = vp.Sequences(alphabet=words, max_length=4).release(vp.read(table, user="
 phrases.save("phrases", title="Tried")
 assert "thank" in words and ("thank", "you") in phrases and vp.load("phrases") == phrases and len(model)
 assert vp.load("released").to_list() == ["milk", "oats", "tea"]
-assert [each.token for each in phrases.complete("thank")] == ["you"]
+assert "you" in [each.token for each in phrases.complete("thank")]  # noise may add others
 words.write("words.txt")
 """
 

@@ -63,7 +63,7 @@ def test_phrases_without_spaces(tmp_path, capsys):
         vp.read(path, user="who", text="text", tokenizer="unicode"), vp.Budget(4, 1e-7)
     )
     assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("good", "day"), ("👍",)} <= set(release)
-    assert [each.token for each in release.complete("今天天气")] == ["很好"]
+    assert "很好" in [each.token for each in release.complete("今天天气")]
     options = ["--text", "text", "--user", "who", "--tokenizer", "unicode", "--epsilon", "4", "--delta", "1e-7"]
     assert main(["items", str(path), *options, "--limit", "10", "-o", str(tmp_path / "words")]) == 0
     assert {"很好", "ไทย", "👍"} <= set(vp.load(tmp_path / "words"))
