@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BOUND = 896 << 20
+BOUND = 1 << 30
 INPUT = ROOT / "out" / "memory.parquet"
 
 
@@ -35,8 +35,8 @@ def measured() -> tuple[float, int]:
     """
     if not INPUT.exists():
         INPUT.parent.mkdir(exist_ok=True)
-        size = 11 * BOUND  # in memory; the file is a little smaller
-        call = [sys.executable, str(ROOT / "tests" / "memory_input.py"), str(INPUT), str(size), "15"]
+        size = 10 * BOUND + BOUND // 3  # in memory; the file is a little smaller
+        call = [sys.executable, str(ROOT / "tests" / "support" / "memory_input.py"), str(INPUT), str(size), "15"]
         subprocess.run(call, check=True)
     said = ""
     with subprocess.Popen([sys.executable, __file__, "--run"], stdout=subprocess.PIPE, text=True) as run:

@@ -64,10 +64,10 @@ WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=
 
 
 def rows_of(weights, spurious_names=()):
-    """Return what Spark sums up: weights by name, and beside them the grades of names that nobody may hold."""
+    """Return what Spark sums up: weights by name, and beside them the levels of names that nobody may hold."""
     theirs = dict(spurious_names)
     names = sorted({*weights, *theirs})
-    columns = {"low": [weights.get(name, 0) for name in names], "lucky": [theirs.get(name, 0) for name in names]}
+    columns = {"low": [weights.get(name, 0) for name in names], "spurious": [theirs.get(name, 0) for name in names]}
     columns = {"name": names, "high": [0] * len(names), **columns}
     return pa.RecordBatch.from_pydict({key: pa.array(column, pa.int64()) for key, column in columns.items()})
 
@@ -81,7 +81,7 @@ def by_bytes(batch, words):
 @given(weights=WEIGHTS, spurious_names=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
 @settings(max_examples=100, deadline=None)
 def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_names, seed):
-    """Who is released, which grade is reached, also by what nobody holds, and what is measured."""
+    """Who is released, which level is reached, also by what nobody holds, and what is measured."""
     secret = Secret.from_seed(seed)
     ids = np.array(sorted(weights), np.int64)
     local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))
@@ -91,7 +91,7 @@ def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_n
     theirs = np.array([spurious_names[name] for name in sorted(spurious_names)], np.int64)
     names, reached = local.noisy_levels(levels, np.array(sorted(spurious_names), np.int64), theirs)
     (noisy_levels,) = tasks.level([rows_of(weights, spurious_names)], levels=levels.restricted(), words=False)
-    assert noisy_levels.to_pydict() == {"name": names.tolist(), "grade": reached.tolist()}
+    assert noisy_levels.to_pydict() == {"name": names.tolist(), "level": reached.tolist()}
     noise = CellNoise(1.0, 1 << 20, 1 << 15, secret, "noise/y")
     (cells,) = tasks.add_noise([rows_of(weights, dict.fromkeys(range(61), 0))], noise=noise.restricted())
     assert cells["cells"].to_pylist() == local.measured(noise, 61).tolist()
