@@ -278,7 +278,7 @@ def test_search_and_lengths_apply_to_first_tokens(opened, reports):
 
 
 def test_a_legend_names_what_has_a_bar(opened):
-    """Every part of the budget in the legend has a bar, and the other way round: a user pays for votes and forecasts."""
+    """Every part of the budget in the legend has a bar, and the other way round."""
     page = opened("phrases").page
     names = page.eval_on_selector_all(".legend .swatch", "all => all.map(e => e.className.replace('swatch ', ''))")
     assert sorted(names) == ["forecast", "vote"]

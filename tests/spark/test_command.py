@@ -25,7 +25,7 @@ def run(folder, *arguments):
 
 @pytest.mark.parametrize(("verb", "ending"), [("ngrams", "parquet"), ("items", "csv"), ("sequences", "jsonl")])
 def test_commands_save_the_same_release(java, talk, tmp_path, verb, ending):
-    """Parquet, CSV and JSON lines, whose rows stand in the order that documents have on Spark: that of their contents."""
+    """Parquet, CSV and JSON lines, with rows in the order that Spark gives documents: that of their contents."""
     private = pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)
     table, path = pl.concat([talk, private]).sort("who", "what"), str(tmp_path / f"talk.{ending}")
     {"parquet": table.write_parquet, "csv": table.write_csv, "jsonl": table.write_ndjson}[ending](path)
