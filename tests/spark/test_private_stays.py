@@ -46,8 +46,9 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     sizes = {length: sum(len(gram) == length for gram in release.each_gram()) for length in (1, 2, 3)}
     answers = [(table.column_names, table.num_rows) for table in collected[1:]]
     noisy_levels = [rows for names, rows in answers if names == ["name", "level"]]
-    assert len(noisy_levels) == 2
-    assert all(rows >= sizes[length] for rows, length in zip(noisy_levels, (2, 3), strict=True))
+    *votes, swept = noisy_levels  # the last is of what came close at any length
+    assert len(votes) == 2
+    assert all(rows + swept >= sizes[length] for rows, length in zip(votes, (2, 3), strict=True))
     measured = [answer for answer in answers if answer[0] != ["name", "level"]]
     assert all(answer in [(["name", "cells"], size) for size in sizes.values()] for answer in measured)
 
