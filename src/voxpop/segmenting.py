@@ -17,6 +17,11 @@ URL = r"(?:https?://|www\.)\S+"
 _URL = re.compile(URL)
 
 
+def normal_form(text: str) -> str:
+    """Return text in NFC and lower case: the one rule of it, for whatever cuts texts."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+
+
 def unicode_words(text: str) -> list[str]:
     """Return the words, numbers and emoji of a text in NFC and lower case, URLs left out.
 
@@ -30,8 +35,7 @@ def unicode_words(text: str) -> list[str]:
         >>> unicode_words("Don't panic: 3.14 👍🏽, 今天天气很好")
         ["don't", 'panic', '3.14', '👍🏽', '今天', '天气', '很好']
     """
-    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-    return [part for part in _breaker()(_URL.sub(" ", folded)) if _is_word(part)]
+    return [part for part in _breaker()(_URL.sub(" ", normal_form(text))) if _is_word(part)]
 
 
 def check_installed() -> None:

@@ -1,15 +1,14 @@
 """Cut what somebody types as the texts of a release were cut, without the private side's kernels."""
 
 import re
-import unicodedata
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from voxpop.errors import InputError
-from voxpop.segmenting import URL, unicode_words
+from voxpop.release.exports.cutting import NAMES, Cutter
+from voxpop.segmenting import normal_form
 
 REGEX = "regex:"
-_URL = re.compile(URL)
 
 
 class Prompt(NamedTuple):
@@ -50,37 +49,18 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
 
 
 def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
-    if reading == "words":
-        return words(text)
-    if reading == "unicode":
-        return unicode_words(text)
-    if reading == "characters":
-        return [letter for letter in _folded(text) if not letter.isspace()]
+    if reading in NAMES:
+        return Cutter(reading)(text)
     if reading.startswith(REGEX):
-        return [match.group(0) for match in re.finditer(reading.removeprefix(REGEX), text) if match.group(0)]
-    parts = text.split()
-    return parts if reading == "whitespace" else [_as_released(part, released) for part in parts]
-
-
-def words(text: str) -> list[str]:
-    """Return runs of letters, marks, numbers and apostrophes of a text in NFC and lower case, URLs left out."""
-    letters = (each if _in_word(each) else " " for each in _URL.sub(" ", _folded(text)))
-    return "".join(letters).split()
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-
-
-def _in_word(letter: str) -> bool:
-    return letter == "'" or unicodedata.category(letter)[0] in "LMN"
+        return Cutter(re.compile(reading.removeprefix(REGEX)))(text)
+    return [_as_released(part, released) for part in Cutter("whitespace")(text)]
 
 
 def _as_released(part: str, released: Container[str]) -> str:
-    folded = _folded(part)
+    folded = normal_form(part)
     return folded if part not in released and folded in released else part
 
 
 def _touches_end(text: str, token: str) -> bool:
     """Say whether a text ends with its last token, so that more letters would belong to it."""
-    return not text[-1:].isspace() and _folded(text).endswith(_folded(token))
+    return not text[-1:].isspace() and normal_form(text).endswith(normal_form(token))

@@ -67,8 +67,3 @@ def _is_slow(code: int, character: str, category: str, lower: str) -> bool:
         or code in KIRAT_RAI_VOWELS
         or not unicodedata.is_normalized("NFC", character + lower)
     )
-
-
-def normal_form(text: str) -> str:
-    """Return text in NFC and lower case: what the fast path does one code point at a time."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from voxpop.arrays import Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.arrow import int64_array, string_array, text_buffers
-from voxpop.corpus.reading.code_points import ascii_letters, fill_page, normal_form, shared_table
+from voxpop.corpus.reading.code_points import ascii_letters, fill_page, shared_table
 from voxpop.kernels.words import DONE, MISSING_PAGE, cut_words, refill, unpack
+from voxpop.segmenting import normal_form
 
 HEADS = (
     np.frombuffer(b"http://", np.uint8),

@@ -11,7 +11,7 @@ from typing import Any, final, get_args
 
 from voxpop.choices import TokenizerName
 from voxpop.errors import InputError
-from voxpop.segmenting import URL, unicode_words
+from voxpop.segmenting import URL, normal_form, unicode_words
 
 NAMES = get_args(TokenizerName)
 _URL = re.compile(URL)
@@ -76,15 +76,11 @@ class Cutter:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _URL.sub(" ", _normal(text)).translate(_LETTERS).split(" ") if word]
+    return [word for word in _URL.sub(" ", normal_form(text)).translate(_LETTERS).split(" ") if word]
 
 
 def _characters(text: str) -> list[str]:
-    return _NOT_SPACE.findall(_normal(text))
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return _NOT_SPACE.findall(normal_form(text))
 
 
 _CUTTERS: dict[str, Callable[[str], list[str]]] = {
