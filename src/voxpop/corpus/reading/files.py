@@ -6,6 +6,7 @@ column where that is known, and what to do.
 
 import csv
 import io
+import mmap
 import re
 import zlib
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
+READER_ROOM = 192 << 20
+"""Address space for threads and blocks of Arrow's readers of text: from 140 MiB on none was seen to wait for ever."""
 FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
 
 
@@ -123,6 +126,7 @@ def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator
         null_values=[""],
     )
     parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    _check_room()
     # A pass of its own: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         quotes = FollowedQuotes(stream, delimiter, path.name)
@@ -137,6 +141,18 @@ def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator
                 convert_options=convert,
             )
         yield from _read_all(reader, path)
+
+
+def _check_room() -> None:
+    """Refuse where Arrow's threads would lack memory: they would wait for ever, or end the process.
+
+    Raises:
+        MemoryError: where so much address space is not to be had; nothing of it is used here.
+    """
+    try:
+        mmap.mmap(-1, READER_ROOM).close()
+    except OSError:
+        raise MemoryError(f"reading text needs {READER_ROOM >> 20} MiB of address space.") from None
 
 
 def _header(path: Path, columns: list[str], usual: str) -> tuple[list[str] | None, str]:
@@ -198,6 +214,7 @@ def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatc
 def _json_reader(stream: Any, path: Path, block: int, schema: pa.Schema | None = None) -> Any:
     from pyarrow import json as arrow_json
 
+    _check_room()
     parse = arrow_json.ParseOptions(explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="infer")
     with _explained(path, "is not one JSON object per line"):
         return arrow_json.open_json(stream, arrow_json.ReadOptions(block_size=block), parse)
