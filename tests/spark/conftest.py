@@ -84,6 +84,26 @@ def talk():
 
 
 @pytest.fixture
+def collected(spark, monkeypatch):
+    """Return what the driver is given; every other way of collecting is closed."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    tables, real = [], DataFrame.toArrow
+
+    def to_arrow(frame):
+        tables.append(real(frame))
+        return tables[-1]
+
+    def closed(*_, **__):
+        raise AssertionError("the driver collected rows in another way")
+
+    monkeypatch.setattr(DataFrame, "toArrow", to_arrow)
+    for name in ("collect", "toPandas", "toLocalIterator", "take", "first", "head", "count", "show", "tail"):
+        monkeypatch.setattr(DataFrame, name, closed)
+    return tables
+
+
+@pytest.fixture
 def read_both(spark):
     """Return a function that reads a table twice: on this machine, and on Spark into some partitions."""
 

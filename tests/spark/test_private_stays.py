@@ -15,26 +15,6 @@ BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 CANARY = "xylophonecanary"
 
 
-@pytest.fixture
-def collected(spark, monkeypatch):
-    """Return what the driver is given; every other way of collecting is closed."""
-    from pyspark.sql.classic.dataframe import DataFrame
-
-    tables, real = [], DataFrame.toArrow
-
-    def to_arrow(frame):
-        tables.append(real(frame))
-        return tables[-1]
-
-    def closed(*_, **__):
-        raise AssertionError("the driver collected rows in another way")
-
-    monkeypatch.setattr(DataFrame, "toArrow", to_arrow)
-    for name in ("collect", "toPandas", "toLocalIterator", "take", "first", "head", "count", "show", "tail"):
-        monkeypatch.setattr(DataFrame, name, closed)
-    return tables
-
-
 def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_both, talk):
     """Words that were released; after that grades and measurements, which are noisy; not one weight."""
     _, spread = read_both(talk)
