@@ -25,8 +25,12 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
     """Every sound cell, by chance, piled up and climbing, and through the whole private side."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    pairs = sum(int(line.split()[2].replace(",", "")) for line in lines[:-1])
-    farthest = max(float(line.split()[5]) for line in lines[:-1])
+    cells = [line.split() for line in lines if " farthest " in line]
+    reaches = [line.split() for line in lines if " own reach " in line]
+    pairs = sum(int(words[2].replace(",", "")) for words in cells)
+    farthest = max(float(words[5]) for words in cells)
+    assert len(lines) == len(cells) + len(reaches) + 1
+    assert len(reaches) == 2
     assert pairs >= 1_000_000
     assert 0.999 < farthest <= 1 + TOLERANCE
     record_property("figure", f"{pairs:,} pairs, farthest apart {farthest:.12f}")
