@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
@@ -138,6 +138,7 @@ def check_selection(epsilon, delta, plan):
 
 
 @pytest.mark.slow
+@example(("l2-descent", "gaussian"), 0.006944858170726684, 1e-28, 1595, 1, "joint", 1.0, [10_000_000, 1, 10_000_000])
 @settings(max_examples=60, phases=UNSHRUNK)
 @given(
     st.sampled_from(CELLS),

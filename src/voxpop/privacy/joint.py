@@ -134,6 +134,7 @@ def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     items = few[:, None]
     least = np.minimum(sensitivity**2, items * novelty.least**2)
     squares = least + (sensitivity**2 - least) * np.linspace(0, 1, 15) ** 2
+    squares[:, -1] = sensitivity**2  # rounding may put it beyond, where no weight is left for shared items
     spread = np.broadcast_to(items, squares.shape)
     weight = np.sqrt(squares / spread)
     return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
