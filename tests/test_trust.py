@@ -1,6 +1,8 @@
 """The page of claims: complete, linked to tests and pages that exist, and nothing refers to a test that does not."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,25 @@ def test_every_claim_names_tests_and_a_page_that_exist(claim):
         assert (ROOT / path).exists()
         text = (ROOT / path).read_text() if name else ""
         assert not name or f"def {name.partition('[')[0]}(" in text
+
+
+def test_every_test_of_a_claim_is_collected():
+    """Names of single cases of a test, too: one unknown name, and `make trust` would run nothing."""
+    named = {test for claim in claims() for test in claim["tests"] if "[" in test}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--collect-only",
+        "-q",
+        "-m",
+        "",
+        "-p",
+        "no:cacheprovider",
+        *sorted(named),
+    ]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert named <= set(collected.stdout.splitlines()), collected.stdout[-2000:]
 
 
 def test_the_page_states_every_claim_and_no_failure():

@@ -58,7 +58,9 @@ FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
 @pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.parametrize(
-    ("mechanism", "trials"), [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 100_000)]
+    ("mechanism", "trials"),
+    [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 100_000)],
+    ids=["items", "hitters", "ngrams", "memory"],
 )
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
     """On the real release path, with fresh secrets."""
