@@ -25,18 +25,8 @@ def test_every_claim_names_tests_and_a_page_that_exist(claim):
 def test_every_test_of_a_claim_is_collected():
     """Names of single cases of a test, too: one unknown name, and `make trust` would run nothing."""
     named = {test for claim in claims() for test in claim["tests"] if "[" in test}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--collect-only",
-        "-q",
-        "-m",
-        "",
-        "-p",
-        "no:cacheprovider",
-        *sorted(named),
-    ]
+    options = ["--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *sorted(named)]
     collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert named <= set(collected.stdout.splitlines()), collected.stdout[-2000:]
 
