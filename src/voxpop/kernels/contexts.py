@@ -10,7 +10,7 @@ import numpy as np
 
 from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-from voxpop.kernels.numbering import roomier, slot_of, slots_for
+from voxpop.kernels.numbering import count_pairs, slot_of, slots_for
 from voxpop.kernels.uniform import uniform
 
 
@@ -46,20 +46,7 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
     Returns:
         keys (node * width + symbol), by first appearance, and counts.
     """
-    keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
-    found = 0
-    for position in range(nodes.size):
-        if nodes[position] < 0:
-            continue
-        if found == keys.size:
-            keys, counts, slots = roomier(keys, counts)
-        key = np.int64(nodes[position]) * width + symbols[position]
-        slot = slot_of(key, keys, slots)
-        if slots[slot] < 0:
-            slots[slot], keys[found] = found, key
-            found += 1
-        counts[slots[slot]] += 1
-    return keys[:found], counts[:found]
+    return count_pairs(symbols, nodes, 0, width, np.empty(0, np.int32))
 
 
 @jit

@@ -21,6 +21,7 @@ from voxpop.privacy.filter import noise_for
 WHOLE = 2**40
 """What a user has at the beginning: so many parts of the cap. Costs are whole numbers of them."""
 PACE_BITS = 20
+"""Paces are whole numbers of 2^-PACE_BITS."""
 REACH_STEPS = 2**20
 """Reaches are whole numbers of 1 / REACH_STEPS, rounded down."""
 MOST_REACH = 4

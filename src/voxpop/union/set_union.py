@@ -237,11 +237,7 @@ class SetUnion:
 
     @overload
     def release(
-        self,
-        corpus: "Mapping[str, Engine]",
-        budget: Budget,
-        seed: int | None = None,
-        ledger: "Account | None" = None,
+        self, corpus: "Mapping[str, Engine]", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "dict[str, Release]": ...
 
     def release(

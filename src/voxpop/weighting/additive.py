@@ -22,14 +22,10 @@ class Count(WeightingRule):
     """Every item of every user gets the same weight, that of one of `limit` items (DPSU, Section 1.1)."""
 
     __slots__ = ()
+    name = "count"
     refused_for_grams = (
         "one weight for all items wastes what a user with few of them may give, and every length pays for it"
     )
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "count"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with both noises."""
@@ -61,11 +57,7 @@ class Weighted(WeightingRule):
     """A user shares its weight evenly over the items it holds (DPSU, Section 1.1)."""
 
     __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "weighted"
+    name = "weighted"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with both noises."""
@@ -76,10 +68,6 @@ class Weighted(WeightingRule):
         least = floored_share(setting.limit, setting) / setting.unit
         return UniqueItems(setting.limit, "even", least, setting.norm)
 
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the even share."""
-        return even_share(held, setting.norm)
-
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add an even share to every item."""
         from voxpop.kernels.weigh import add_even
@@ -87,12 +75,7 @@ class Weighted(WeightingRule):
         add_even(histogram, items, starts, share_table(setting))
 
     def add_within(
-        self,
-        histogram: Int64s,
-        items: Int32s,
-        starts: Int64s,
-        setting: RuleSetting,
-        reaches: Int64s,
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
     ) -> None:
         """Add the part of an even share that a user's reach is of 1: in whole numbers, so it is never more."""
         from voxpop.kernels.weigh import add_even_within

@@ -7,7 +7,7 @@ import numpy as np
 
 from voxpop.arrays import Int32s, Int64s
 from voxpop.privacy.unique_items import UniqueItems
-from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule, even_share
+from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule
 
 
 @final
@@ -19,13 +19,9 @@ class L1Descent(WeightingRule):
     """
 
     __slots__ = ()
+    name = "l1-descent"
     sequential = True
     refused_for_grams = "its proof is for Laplace noise, and the lengths share a Gaussian budget"
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "l1-descent"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with Laplace noise only."""
@@ -40,10 +36,6 @@ class L1Descent(WeightingRule):
         """Novel items of a user all weigh the level poured, at least an even share of `limit`."""
         least = (setting.unit // setting.limit) / setting.unit
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
-
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the even share: what equally rare items get."""
-        return even_share(held, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
         """Whole levels leave less than one unit per item unpoured."""
@@ -64,12 +56,8 @@ class L2Descent(WeightingRule):
     """
 
     __slots__ = ()
+    name = "l2-descent"
     sequential = True
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "l2-descent"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with Gaussian noise only."""
@@ -85,10 +73,6 @@ class L2Descent(WeightingRule):
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
-
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the even share: what equally rare items get."""
-        return even_share(held, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
         """One user's step in float64, rounded down to the grid; the first grows with the step, the second does not."""

@@ -68,9 +68,9 @@ class WeightingRule(ABC):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return which weights items can have that one user alone holds."""
 
-    @abstractmethod
     def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the weight that each of `held` equally rare items gets from one user."""
+        """Return the weight that each of `held` equally rare items gets from one user: an even share, as a rule."""
+        return even_share(held, setting.norm)
 
     def largest(self, setting: RuleSetting) -> float:
         """Bound what one user gives one item: all of its weight, but where a rule says otherwise."""
@@ -81,12 +81,7 @@ class WeightingRule(ABC):
         """Add bounded sets to the histogram in place, users in order."""
 
     def add_within(
-        self,
-        histogram: Int64s,
-        items: Int32s,
-        starts: Int64s,
-        setting: RuleSetting,
-        reaches: Int64s,
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
     ) -> None:
         """Add bounded sets of users who move the histogram by at most their own reach, in steps of 2^-20."""
         raise InternalError(f"{self.name} weighting has no proof for users of unequal reach; please report the call.")
