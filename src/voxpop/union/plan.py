@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.privacy.budget import Budget, budget_numbers
+from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
-from voxpop.rounds.holders import check_holders, users_needed_rows
+from voxpop.rounds.holders import check_holders
 from voxpop.rounds.plan import RoundPlan
-from voxpop.showing import Printed
-from voxpop.union.promised import promised_numbers
+from voxpop.union.plan_numbers import PlanNumbers
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class UnionPlan(Printed):
+class UnionPlan(PlanNumbers):
     """What `SetUnion.plan` returns: every number that will run, before any data is read.
 
     Attributes:
@@ -118,20 +117,8 @@ class UnionPlan(Printed):
 
         return release_union(self, corpus, seed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every public number, ready for JSON."""
-        return {
-            **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
-            "sigma": self.sigma,
-            "scale": self.scale,
-            "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "round_plans": [each.to_dict() for each in self.rounds],
-            "users_needed": users_needed_rows(self.holders),
-            "missing": self.missing(),
-            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
-        }
+    def _round_rows(self) -> list[dict[str, Any]]:
+        return [each.to_dict() for each in self.rounds]
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""
