@@ -8,10 +8,7 @@ import numpy as np
 from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
-
-MOST_BANDS = 12
-FEWEST = 64
-"""No band begins where fewer candidates than that are left."""
+from voxpop.ngrams.schedule import FEWEST_IN_BAND, MOST_BANDS
 
 
 class Grouped(Protocol):
@@ -48,7 +45,7 @@ class Bands:
         level = 0 if forecast is None else forecast.level_of(least)
         while forecast is not None and len(sets) < MOST_BANDS and 0 < level < MOST_LEVEL:
             likelier = forecast.candidates(level)
-            if likelier.count < FEWEST:
+            if likelier.count < FEWEST_IN_BAND:
                 break
             if likelier.count < sets[-1].count:
                 sets.append(likelier)

@@ -8,11 +8,7 @@ from operator import mul
 from statistics import fmean
 from typing import final
 
-FIRST_SHARE = 1 / 6
-FALL, RISE = 0.45, 1.5
-DENSE = 0.1
-FEW_TOKENS = 100
-LEAST_SHARE = 1 / 3
+from voxpop.ngrams.schedule import DENSE, FALL, FIRST_SHARE, LEAST_SHARE, RISE
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,7 @@ estimate (James and Stein 1961).
 import numpy as np
 
 from voxpop.arrays import Int64s
-
-ALIKE = 100
-"""Grams whose measurements are averaged, at least; neighbouring levels are taken together."""
-LEAST_OF_MEAN = 0.25
-LEAST_MEAN = 1 / 16
-"""In sigma. Every released gram is held by somebody, most likely."""
+from voxpop.ngrams.schedule import ALIKE, LEAST_MEAN, LEAST_OF_MEAN
 
 
 def calibrated(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:

@@ -12,12 +12,12 @@ import numpy as np
 
 from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import MOST_ESTIMATE, NOTHING, Candidates, Pairs
+from voxpop.ngrams.schedule import CELLS_IN_SIGMA
 
 FINE = 2**8
 """Steps of a level in one whole forecast unit."""
 MOST_LEVEL = 2**26
 """Levels stay below it, so that level times estimate fits into 63 bits."""
-CELLS_IN_SIGMA = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)

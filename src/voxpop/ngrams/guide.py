@@ -6,25 +6,7 @@ from dataclasses import dataclass
 from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
-
-FIRST_BREADTH = 24
-"""Candidates of length 2 for each released token."""
-BREADTH = 3
-"""Candidates of length k+1 for each released gram of length k, from k = 2 on, at most.
-
-Both were measured on four collections that differ thirtyfold in users and in tokens per user; each is within 2 percent
-of the best value on all of them (docs/design/0011-votes.md).
-"""
-LIKELY = 0.5
-"""Candidates whose forecast is at least this many thresholds are never pruned, however many they are."""
-WORTHWHILE = 0.5
-"""Where fewer than this many times the candidates to be kept are valid, they are not worth a measurement."""
-FIRST_EDGE = 0.5
-"""Where the second band of candidates begins, in sigma of the vote."""
-YIELD = 0.1
-"""Forecasts at which less of a band than this was released are not voted for at the next length."""
-MANY = 200
-"""Smaller bands say nothing of what such forecasts are worth."""
+from voxpop.ngrams.schedule import BREADTH, FIRST_BREADTH, LIKELY, MANY, WORTHWHILE, YIELD
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,20 +16,30 @@ from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.corpus.subset import Subset
 from voxpop.errors import InternalError
 from voxpop.ngrams.bands import Bands
-from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
+from voxpop.ngrams.budgets import Outlook
 from voxpop.ngrams.calibration import calibrated
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.guide import FIRST_EDGE, Guide, breadth_after, worth_measuring, worthless
+from voxpop.ngrams.guide import Guide, breadth_after, worth_measuring, worthless
 from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import LengthRun, SweepRun
-from voxpop.ngrams.prevote import STEPS, Joined, JoinedBands, hits_for
+from voxpop.ngrams.prevote import Joined, JoinedBands, hits_for
+from voxpop.ngrams.schedule import (
+    EARLY_ETA,
+    FEW_TOKENS,
+    FIRST_EDGE,
+    HITS,
+    OWN_ETA_FROM,
+    PREVOTE_STEPS,
+    SWEEP_ALPHA,
+    SWEPT_HITS,
+)
 from voxpop.ngrams.spending import Charge, IndividualSpending, spending_of
-from voxpop.ngrams.sweep import ALPHA, Listed, Missed, near_misses, sweep_cutpoints, sweeping
+from voxpop.ngrams.sweep import Listed, Missed, near_misses, sweep_cutpoints, sweeping
 from voxpop.ngrams.table import table_of_grams
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
-from voxpop.ngrams.thresholds import HITS, SWEPT_HITS, cutpoints_above, cutpoints_below
+from voxpop.ngrams.thresholds import cutpoints_above, cutpoints_below
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.secret import Secret
@@ -46,11 +56,6 @@ if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.ngrams.plan import NGramsPlan
     from voxpop.privacy.individual import Price
-
-EARLY_ETA = 0.7
-"""Where users pay for themselves, short lengths may use so much of eta: the sweep needs the rest."""
-OWN_ETA_FROM = 5
-"""From this length on each length has the spurious grams that the published algorithm would allow it."""
 
 
 class Prospect(NamedTuple):
@@ -229,7 +234,7 @@ class _Walk:
         self._walk.extend(valid)
         limit, pass_name = setting.limit, f"prevote {length}"
         histogram = self._walk.weigh(round_plan.shares, limit, self._secret, pass_name, charge.price, among)
-        cutpoints = round_plan.threshold / charge.sigma + np.array(STEPS)
+        cutpoints = round_plan.threshold / charge.sigma + np.array(PREVOTE_STEPS)
         names, levels = ThresholdVote.of(valid, self._rule(round_plan), cutpoints).levels(
             histogram, self._secret, pass_name
         )
@@ -278,7 +283,7 @@ class _Walk:
             raise InternalError("a sweep has no price; please report the call.")
         histogram = self._walk.weigh_aside(round_plan.shares, setting.limit, self._secret, "sweep", charge.price)
         usual = round_plan.threshold / charge.sigma
-        cutpoints = np.append(sweep_cutpoints(usual), cutpoints_above(usual, usual + ALPHA))
+        cutpoints = np.append(sweep_cutpoints(usual), cutpoints_above(usual, usual + SWEEP_ALPHA))
         vote = ThresholdVote.of(listed, self._rule(round_plan), cutpoints)
         names, levels = vote.levels(histogram, self._secret, "sweep")
         result = vote.select(listed, listed.of_names(names), levels, eta, eta * released - self._spurious)

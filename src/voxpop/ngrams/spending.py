@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from voxpop.ngrams.budgets import DENSE, FALL, RISE, Budgets, Outlook
-from voxpop.ngrams.prevote import PRICES
+from voxpop.ngrams.budgets import Budgets, Outlook
+from voxpop.ngrams.schedule import (
+    DENSE,
+    FALL,
+    FIRST_PRICES,
+    PACED_FROM,
+    PREVOTE_PRICES,
+    RISE,
+    SPARE,
+    SPARE_OF_DENSE,
+    SWEEP_PRICE,
+)
 from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.individual import MOST_REACH, REACH_STEPS, IndividualFilter, Price
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
-
-FIRST_PRICES = (0.25, 0.12, 0.08)
-"""Prices of lengths 2, 3 and 4, of all that follows length 1; longer ones share the rest evenly."""
-PACED_FROM = 5
-"""The first length at which users who hold long runs of candidates keep something for what follows."""
-SPARE = (0.4, 0.2, 0.1, 0.04)
-"""What a paced user keeps beyond the prices that it may still meet, by length from `PACED_FROM` on; then nothing."""
-SPARE_OF_DENSE = 0.5
-"""The same where tokens are few: so much of these prices, at every length."""
-SWEEP = 0.75
-"""Price of the sweep, for which users pay all that they have left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class IndividualSpending(Spending):
 
     def __init__(self, cap: float, budgets: Budgets, max_length: int, *, prevote: bool = True) -> None:
         """Begin with the mu^2 that every user may spend after length 1."""
-        self._prevotes = PRICES if prevote else ()
+        self._prevotes = PREVOTE_PRICES if prevote else ()
         self._filter = IndividualFilter(cap)
         self._cap = cap
         self._budgets = budgets
@@ -160,7 +159,7 @@ class IndividualSpending(Spending):
     def sweep(self) -> float:
         """Return the price of the sweep, for which users pay all that they have left."""
         self._paces = (REACH_STEPS,)
-        return SWEEP * self._cap
+        return SWEEP_PRICE * self._cap
 
     def _share(self, length: int, outlook: Outlook | None) -> float:
         if not self.dense:

@@ -14,24 +14,12 @@ import numpy as np
 
 from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.schedule import FEWEST_IN_PIECE, LEAST_REAL, LOWEST_SWEPT, PIECES, SWEEP_ALPHA, SWEEP_CUTPOINTS
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
 from voxpop.ngrams.thresholds import Votes
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
-
-
-PIECES = 6
-"""Most pieces into which the near misses of one band are parted, by their level."""
-FEWEST = 100
-"""No piece is smaller, unless it is a whole band."""
-LEAST_REAL = 0.1
-"""Pieces of which less than this is held by anybody, by estimate, are not swept."""
-LOWEST = -2.0
-"""The lowest cutpoint of the sweep, in sigma."""
-CUTPOINTS = 60
-ALPHA = 3.0
-"""How far above its threshold weight rises in the sweep, in sigma."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +103,7 @@ class Listed:
 
 def sweeping(ngrams: "NGrams") -> "NGrams":
     """Return what the sweep runs as: a user's limit over all lengths, and weight that stops rising earlier."""
-    return replace(ngrams, limit=max(ngrams.limits[1:]), alpha=ALPHA)
+    return replace(ngrams, limit=max(ngrams.limits[1:]), alpha=SWEEP_ALPHA)
 
 
 def near_misses(
@@ -140,7 +128,7 @@ def near_misses(
     for band in range(votes.sizes.size):
         mine = np.flatnonzero((held == band) & ~result.selected)
         mine = mine[np.argsort(levels[mine], kind="stable")]
-        for part in np.array_split(mine, max(1, min(PIECES, mine.size // FEWEST))):
+        for part in np.array_split(mine, max(1, min(PIECES, mine.size // FEWEST_IN_PIECE))):
             if not part.size:
                 continue
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
@@ -154,4 +142,4 @@ def near_misses(
 
 def sweep_cutpoints(usual: float) -> Floats:
     """Return the rising cutpoints of the sweep at or below the published threshold, in sigma."""
-    return np.linspace(min(LOWEST, usual), usual, CUTPOINTS, endpoint=False)
+    return np.linspace(min(LOWEST_SWEPT, usual), usual, SWEEP_CUTPOINTS, endpoint=False)

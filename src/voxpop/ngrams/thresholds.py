@@ -12,20 +12,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from voxpop.arrays import Floats, Int64s
+from voxpop.ngrams.schedule import COARSE_STEP, FINE_CUTPOINTS, FINE_STEP, FURTHEST, HITS, LIKELIEST
 
-FINE_CUTPOINTS = 24
-FINE, COARSE = 0.1, 0.5
-"""Steps between cutpoints above the published threshold, in sigma; beyond a whole sigma nobody's fate hangs on them."""
-FURTHEST = 20.0
-HITS = 4
-"""Candidates that reach the lowest cutpoint by noise alone, for each gram released before: so many are simulated."""
-SWEPT_HITS = 8
-"""The same where what comes close is voted on once more."""
-LIKELIEST = 0.3
-"""No cutpoint is so low that such a candidate reaches it more often."""
-PRICES = 40
+HALVINGS = 40
+"""Of the interval of log-prices that is searched: it is 2^-40 of its length then, so more change nothing."""
 LOWEST_PRICE = -9.0
-"""As a logarithm, as all prices are tried."""
+"""As a logarithm; prices are in released grams for each spurious one."""
 
 
 def cutpoints_below(usual: float, released: int, candidates: int, hits: int = HITS) -> Floats:
@@ -49,7 +41,8 @@ def cutpoints_above(usual: float, top: float) -> Floats:
         top: where weight stops rising.
     """
     top = min(top, usual + FURTHEST)
-    return np.concatenate([np.arange(usual + FINE, usual + 1, FINE), np.arange(usual + 1, max(top, usual + 1), COARSE)])
+    fine = np.arange(usual + FINE_STEP, usual + 1, FINE_STEP)
+    return np.concatenate([fine, np.arange(usual + 1, max(top, usual + 1), COARSE_STEP)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +88,7 @@ class Votes:
             return cutpoints, float(cost[bands, cutpoints].sum()), float(gain[bands, cutpoints].sum())
 
         low, high = LOWEST_PRICE, float(np.log(self.sizes.sum() + 1.0) - np.log(self.chances[-1]))
-        for _ in range(PRICES):
+        for _ in range(HALVINGS):
             middle = (low + high) / 2
             _, spent, released = at(np.exp(middle))
             low, high = (low, middle) if spent <= eta * released + spare else (middle, high)

@@ -9,14 +9,11 @@ from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.sequences.context_tree import ContextTree
 from voxpop.sequences.likelihood import likelihood
+from voxpop.sequences.schedule import DRAWN_TO_COUNT, UNSURE_OF_CUT
 from voxpop.sequences.settling import Settled, settle
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
-
-DRAWN_TO_COUNT = 20_000
-UNSURE_OF_CUT = 0.1
-"""By how much of itself the drawn share of sequences that are cut may be wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

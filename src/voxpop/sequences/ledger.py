@@ -6,8 +6,6 @@ from math import floor, log
 
 from voxpop.errors import InternalError
 
-PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
-"""What a context that is split spends of what it has left, by its length; longer ones as the last."""
 SMALLEST_ALPHABET = 3
 """The threshold's logarithm of half the alphabet is 0 or less below this size, and would release everything."""
 

@@ -14,19 +14,14 @@ from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
 from voxpop.sequences.context_tree import OTHERS, ContextTree
 from voxpop.sequences.redrawing import laplace, uniforms
+from voxpop.sequences.schedule import EDGES, FEWEST, MOST, ROUNDS, STRATA, TRUSTED_MEANS
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 
-EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
-"""Of the cells of ratios of counts to what was expected."""
-STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
-"""Expected counts, in scales of the noise, that part bins whose ratios are told apart."""
-TRUSTED_MEANS = 4
-"""Below this stratum noise hides the mean ratio, which is then taken to be 1."""
-FEWEST, MOST, ROUNDS = 30, 4_000, 30
 LEAST = 1e-9
+"""Expected and believed counts are at least this, so that they can be divided by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,17 +15,13 @@ from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
 from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule
-from voxpop.sequences.ledger import PARTS, Ledger
+from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.schedule import GROWTH, PARTS
 from voxpop.sequences.settling import Settled, gram_totals, settle
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import TreeWalk
     from voxpop.privacy.secret import Source
-
-
-GROWTH = 4.0
-"""A context is counted for itself where it occurs this often to the power of its length less one, times what follows it
-can be times the scale of the noise: longer contexts say less that is new."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
@@ -14,7 +13,6 @@ from voxpop.union.plan_numbers import PlanNumbers
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.release import Release
-    from voxpop.union.set_union import SetUnion
 
 
 @final
@@ -23,8 +21,6 @@ class UnionPlan(PlanNumbers):
     """What `SetUnion.plan` returns: every number that will run, before any data is read.
 
     Attributes:
-        mechanism: the set union that was planned.
-        budget: what may be spent.
         rounds: one `RoundPlan` per round.
         delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
 
@@ -35,8 +31,6 @@ class UnionPlan(PlanNumbers):
         (1.28, 7)
     """
 
-    mechanism: "SetUnion"
-    budget: Budget
     rounds: tuple[RoundPlan, ...]
     delta: float = field(kw_only=True)
 

@@ -3,21 +3,19 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from voxpop.privacy.budget import Budget, budget_numbers
+from voxpop.privacy.budget import budget_numbers
+from voxpop.privacy.planned import Planned
 from voxpop.rounds.holders import users_needed_rows
-from voxpop.showing import Printed
 from voxpop.union.promised import promised_numbers
 
 if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
 
 
-class PlanNumbers(Printed, ABC):
+class PlanNumbers(Planned["SetUnion"], ABC):
     """A plan of a set union, as numbers and in the words of `describe`."""
 
     __slots__ = ()
-    mechanism: "SetUnion"
-    budget: Budget
     delta: float
 
     @property

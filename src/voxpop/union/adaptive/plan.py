@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final, overload
 
-from voxpop.privacy.budget import Budget
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.holders import SIZES, check_holders
@@ -15,7 +14,6 @@ from voxpop.weighting.rule import CalibratedRule
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.release import Release
-    from voxpop.union.set_union import SetUnion
 
 
 @final
@@ -45,8 +43,6 @@ class AdaptivePlan(PlanNumbers):
     """What `SetUnion.plan` returns by default: every number that will run, before any data is read.
 
     Attributes:
-        mechanism: the set union that was planned.
-        budget: what may be spent.
         limit: most items of one user in a round.
         pool: most items of one user in all rounds after the opening.
         opening: the first round, which only releases.
@@ -62,8 +58,6 @@ class AdaptivePlan(PlanNumbers):
         (14, True, True)
     """
 
-    mechanism: "SetUnion"
-    budget: Budget
     limit: int
     pool: int
     opening: RoundPlan
