@@ -27,6 +27,8 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
     length = 0
     for position in range(symbols.size):
         if symbols[position] == end:
+            # A sequence of `most` symbols has no step for its end: a user has at most `most` steps, which is what noise
+            # is scaled for (docs/privacy/sequences.md, "Contexts").
             nodes[position] = 0 if length < most else -1
             length = 0
         else:
@@ -65,6 +67,7 @@ def lengthen_contexts(
         others: int32 by node, where a step goes whose symbol before has no key; -1 for nowhere.
     """
     size = 16
+    # A power of two, at most half full.
     while size < 2 * keys.size:
         size *= 2
     slots = slots_for(keys, keys.size, size)
@@ -72,6 +75,7 @@ def lengthen_contexts(
         node = nodes[position]
         if node < 0:
             continue
+        # The symbol right before a context of length `depth`. Another sequence's end mark there means: nothing before.
         place = position - 1 - depth
         before = symbols[place] if place >= 0 else width - 1
         slot = slot_of(np.int64(node) * width + before, keys, slots)
@@ -92,9 +96,11 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
         else:
             return node
         longer = child[node * width + before]
+        # No node of its own: the node "others" counts it, or else the context itself.
         if longer < 0:
             return others[node] if others[node] >= 0 else node
         node = longer
+        # The beginning is reached; nothing lies before it.
         if before == width - 1:
             return node
 
@@ -144,11 +150,13 @@ def draw_contexts(
         state = seeds[number : number + 1]
         begin = size
         while size - begin < most:
+            # The context of what was drawn so far in this sequence; `begin` is where it starts.
             row = np.int64(_node_of(symbols_out, begin, size, True, width, child, others)) * width
             place = uniform(state)
             low, high = 0, width - 1
             while low < high:
                 middle = (low + high) // 2
+                # Inversion by bisection: the first symbol whose running sum exceeds a uniform number.
                 if sums[row + middle] > place:
                     high = middle
                 else:

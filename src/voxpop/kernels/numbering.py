@@ -21,6 +21,7 @@ FIRST_SLOTS = 1 << 12
 def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
     """Return the slot that holds a key, or the empty one where it belongs."""
     mask = slots.size - 1
+    # Bits 32 and up of the product: each depends on all lower bits of the key.
     slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
     while slots[slot] >= 0 and keys[slots[slot]] != key:
         slot = (slot + 1) & mask
@@ -47,6 +48,7 @@ def stretched(values: Int64s, size: int) -> Int64s:
 @jit
 def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
     """Return a full table with room for four times as many keys and their counts, or the first one."""
+    # As many slots as twice the keys: at most half are taken, so runs of full ones stay short.
     size = max(FIRST_SLOTS // 2, 4 * keys.size)
     return stretched(keys, size), stretched(counts, size), slots_for(keys, keys.size, 2 * size)
 

@@ -25,6 +25,7 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
         for position in range(user_start[user], user_start[user + 1]):
             token = tokens[position]
             if token < 0:
+                # -1 ends a document; it counts where a symbol was seen since the last one.
                 count += held
                 held = False
             elif names[token] >= 0:
@@ -60,6 +61,7 @@ def cut_sequences(
             if token < 0:
                 document += held
                 held = False
+                # Behind the chosen document nothing is read.
                 if chosen[user] >= 0 and document > chosen[user]:
                     break
             elif names[token] >= 0:
@@ -68,6 +70,7 @@ def cut_sequences(
                     symbols[size] = names[token]
                     size += 1
                     taken += 1
+                    # Cut to the first `most` symbols, so that one user changes at most `most` counts on each level.
                     if taken == most:
                         break
         if taken:
@@ -96,6 +99,7 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
     Returns:
         keys (node * width + symbol) and counts, by pair.
     """
+    # `nodes` is also what is written: the number of the pair takes the place of the node.
     return count_pairs(symbols, nodes, depth, width, nodes)
 
 

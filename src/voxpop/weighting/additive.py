@@ -14,6 +14,7 @@ def floored_share(held: int, setting: RuleSetting) -> int:
     """Return `unit * held^(-1/norm)`, rounded down exactly, in units."""
     if setting.norm == 1:
         return setting.unit // held
+    # floor(2^bits / sqrt(held)) by whole numbers: held shares have a norm of at most 1.
     return isqrt(setting.unit * setting.unit // held)
 
 
@@ -48,6 +49,7 @@ class Count(WeightingRule):
         """Add the fixed weight to every item."""
         from voxpop.kernels.weigh import add_even
 
+        # (limit + 1,), units by number of items held: here the same for all.
         shares = np.full(setting.limit + 1, floored_share(setting.limit, setting), np.int64)
         add_even(histogram, items, starts, shares)
 

@@ -70,18 +70,21 @@ class L2Descent(WeightingRule):
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items have the widest gap of the user's items, so at least an even share of `limit`."""
+        # 1 / sqrt(limit), the share of the widest of `limit` gaps at least, less what the step may miss.
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
         """One user's step in float64, rounded down to the grid; the first grows with the step, the second does not."""
+        # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
         return setting.reach * ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff by 1."""
         from voxpop.kernels.weigh import ONE_REACH
 
+        # One entry stands for all users: everybody's reach is 1.
         self.add_within(histogram, items, starts, setting, np.array([ONE_REACH]))
 
     def add_within(

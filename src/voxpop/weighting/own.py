@@ -86,6 +86,7 @@ class CustomRule(WeightingRule):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Use the author's least weight; unsymmetric weightings get the worst case."""
         least = self.weighting.least(setting.limit)
+        # More than an even share of `limit` items cannot be promised: limit such shares would exceed norm 1.
         if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + ROUNDING):
             raise InputError(
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
@@ -99,6 +100,7 @@ class CustomRule(WeightingRule):
 
     def step_error(self, setting: RuleSetting) -> float:
         """The author's error, and rounding down to the grid."""
+        # Rounding down loses less than a unit an item: in l1 their number, in l2 its root.
         grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
         return self.weighting.error + grid / setting.unit
 

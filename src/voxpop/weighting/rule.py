@@ -38,6 +38,7 @@ class RuleSetting:
     @property
     def unit(self) -> int:
         """Units of the grid in a weight of 1."""
+        # In units of 2^-bits, 1 is 2^bits.
         return int(1 << self.bits)
 
     @property
@@ -92,6 +93,8 @@ class WeightingRule(ABC):
 
     def sensitivity(self, setting: RuleSetting) -> float:
         """Bound how far a user of reach 1 moves the histogram, rounding of all users included, whatever their reach."""
+        # Two runs, each astray by step_error at every later user: docs/privacy/set-union.md, "What integers and doubles
+        # change".
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
@@ -140,6 +143,7 @@ def bits_below(cutoff: float) -> int:
     Raises:
         BudgetError: where not even whole numbers would do.
     """
+    # 2 cutoff 2^bits <= 2^62: a weight and one user's step on top of it fit 63 bits.
     bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
     if bits < 1:
         raise BudgetError(
@@ -151,4 +155,5 @@ def bits_below(cutoff: float) -> int:
 
 def even_share(held: int, norm: int) -> float:
     """Return the weight of each of `held` items that share 1 evenly in the norm."""
+    # x with held x^p = 1, for p the norm.
     return 1.0 / held if norm == 1 else 1.0 / sqrt(held)
