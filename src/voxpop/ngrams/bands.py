@@ -56,12 +56,15 @@ class Bands:
     def sizes(self) -> Int64s:
         """How many candidates each band holds."""
         counts = np.array([each.count for each in self.sets], np.int64)
+        # Sets are nested: a band is a set without the next one.
         return np.asarray(counts - np.append(counts[1:], 0))
 
     def of_names(self, names: Int64s) -> Int64s:
         """Return the band of each candidate, by its name."""
+        # A name is left * 2^32 + partner.
         left, partner = names >> 32, names & (2**32 - 1)
         band = np.zeros(names.size, np.int64)
         for each in self.sets[1:]:
+            # The predicate of membership itself, so no candidate is in two bands or in none.
             band += each.pairs.estimates[partner] >= each.need[left]
         return band

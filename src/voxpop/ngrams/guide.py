@@ -41,6 +41,7 @@ class Guide:
 
         def low_enough(level: int) -> bool:
             count = forecast.candidates(level).count
+            # Few enough, or so likely that none is to be cut: both stay true as the level rises.
             return count <= self.enough or level * forecast.unit >= LIKELY * threshold_of(count)
 
         level = forecast.level_of(self.least)
@@ -48,6 +49,7 @@ class Guide:
             return forecast.valid
         if not low_enough(level):
             too_low, high = level, MOST_LEVEL
+            # Invariant: too_low is not low enough, high is (or is the last level there is).
             while high - too_low > 1:
                 middle = (too_low + high) // 2
                 too_low, high = (too_low, middle) if low_enough(middle) else (middle, high)
@@ -74,6 +76,7 @@ def worthless(sizes: Int64s, selected: Int64s) -> int:
     """
     poor = 0
     for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
+        # Bands rise in likelihood: the first good one ends the search.
         if size >= MANY and chosen >= YIELD * size:
             break
         if size >= MANY:

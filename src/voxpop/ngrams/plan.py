@@ -56,6 +56,7 @@ class NGramsPlan(Planned["NGrams"]):
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
         slack = walk_slack(self.budget.epsilon, self.mechanism.passes)
+        # (d, mu_1) of length 1, and M of all that follows: it composes with other releases by these.
         spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 

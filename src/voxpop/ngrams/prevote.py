@@ -40,6 +40,7 @@ class Joined:
     def names(self, numbers: Int64s) -> Int64s:
         """Return the names of candidates by number: each has exactly one."""
         first = self.likely.count
+        # Forecast ones have the numbers from 0, the others those behind: each candidate exactly one.
         mine = numbers < first
         return np.concatenate([self.likely.names(numbers[mine]), self.further[numbers[~mine] - first]])
 
@@ -77,6 +78,7 @@ class JoinedBands:
         if further.size:
             place = np.minimum(further.searchsorted(names), further.size - 1)
             mine = further[place] == names
+            # Bands of those that stood out follow the bands by forecast.
             found[mine] = len(self.sets) + self.joined.band[place[mine]]
         return found
 

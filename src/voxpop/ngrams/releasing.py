@@ -123,12 +123,15 @@ class _Walk:
 
     def _release_words(self) -> None:
         first, pass_name = self._plan.first, "length 1"
+        # Private from here: it answers only through noise.
         histogram = self._walk.weigh(first.shares, first.shares.setting.limit, self._secret, pass_name)
         words, self._levels = self._vote(first, None).levels(histogram, self._secret, pass_name)
+        # (words,): from here on a word is its rank among these, in order of bytes.
         self.vocabulary = histogram.texts(words)
         self._walk.keep(words)
         self.released.append(Grams.of_tokens(words.size))
         self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
+        # Released over valid candidates, at the length before; nothing is known of pairs yet.
         self._density = 1.0 if words.size <= FEW_TOKENS else 0.0
         self._spending.dense = words.size <= FEW_TOKENS
 
@@ -150,18 +153,24 @@ class _Walk:
         limit = self._ngrams.limits[grams.length - 1]
         shares = CalibratedRule(Weighted(), RuleSetting(limit, NORM))
         sigma = charge.sigma
+        # By exact fractions, from the very shares that run.
         check_charged(shares, sigma, charge.square)
         histogram = self._walk.weigh(shares, limit, self._secret, pass_name, charge.price)
         unit, cell = shares.setting.unit, cell_below(sigma)
         noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{pass_name}")
+        # (grams,), in cells: noise on every released gram, held or not, or its absence would show
+        # (docs/privacy/ngrams.md, "Domain").
         measured = histogram.measured(noise, len(grams))
         return Estimates(calibrated(measured, self._levels, sigma / cell), cell)
 
     def _forecast(self, valid: Candidates, grams: Grams, estimates: Estimates) -> Forecast:
         first = self._estimates[0]
         if grams.length == 1 or self._single:
+            # Length 2: est(a) est(b) / est(everything); the empty overlap is the sum of noisy estimates, already
+            # public.
             return Forecast.of(valid, estimates, first, np.full(len(grams), first.total), first.cell)
         before = self._estimates[-2]
+        # est(a) est(b) / est(overlap): the overlap was measured at the length before.
         return Forecast.of(valid, estimates, estimates, before.capped[grams.suffix], before.cell)
 
     def _release_longer(self, prospect: Prospect) -> None:
@@ -170,12 +179,15 @@ class _Walk:
         pass_name = f"length {length}"
         round_plan, likely, price = self._settle(prospect, length, len(self.released[-1]))
         sigma, limit = round_plan.scale, round_plan.shares.setting.limit
+        # All of it public, and fixed before this vote is weighed.
         candidates, bands, among = self._candidates(prospect, likely, sigma)
         histogram = self._walk.weigh(round_plan.shares, limit, self._secret, pass_name, price, among)
         vote = self._vote(round_plan, candidates)
+        # The double line: what comes after it is a function of noisy weights.
         names, levels = vote.levels(histogram, self._secret, pass_name)
         result = self._select(vote, bands, names, levels)
         aside = self._set_aside(vote, bands, names, levels, result) if self._individual else None
+        # Users forget every other gram; spurious ones are kept too, held by nobody.
         self._walk.keep(names[result.selected], aside)
         self._levels = levels[result.selected]
         self.released.append(self.released[-1].longer(names[result.selected], single=self._single))
@@ -219,6 +231,7 @@ class _Walk:
         self._spurious += result.spurious
         main = len(bands.sets)
         poor = worthless(bands.sizes[:main], result.released[:main]) if main > 1 else 0
+        # Band b begins at FIRST_EDGE 2^(b-1) sigma: below the first good one nothing is voted for next time.
         self._least = FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0
         return result
 
@@ -226,6 +239,7 @@ class _Walk:
         """Ask, with little, about all valid candidates that were pruned; those that stand out join the vote."""
         length, before = len(self.released) + 1, len(self.released[-1])
         others, among = valid.count - likely.count, Subset(likely, None)
+        # Of each pruned candidate that nobody holds, so hits_for(length) * before are expected to stand out.
         chance = min(0.5, hits_for(length) * before / others)
         setting = later_setting(self._ngrams, length, square, before, valid.count, self._spending.reach)
         charge, round_plan = self._charged(
@@ -238,6 +252,7 @@ class _Walk:
         names, levels = ThresholdVote.of(valid, self._rule(round_plan), cutpoints).levels(
             histogram, self._secret, pass_name
         )
+        # Noise alone lifts likely candidates too; these are in the vote already.
         pruned = among.holds(names)
         return Joined(likely, names[pruned], levels[pruned] - 1, charge.sigma)
 
@@ -256,9 +271,12 @@ class _Walk:
         if self._ngrams.thresholds != "votes":
             return eta, None
         if not self._individual:
+            # Spurious so far plus those of this length at most eta of all released, this length counted.
             return eta, eta * before - self._spurious
         if len(self.released) < OWN_ETA_FROM - 1:
+            # The same with a part of eta.
             return EARLY_ETA * eta, max(0.0, EARLY_ETA * eta * before - self._spurious)
+        # As many as published for this length, within eta of what was released before it.
         return 0.0, max(0.0, min(eta * len(self.released[-1]), eta * before - self._spurious))
 
     def _set_aside(
@@ -293,6 +311,7 @@ class _Walk:
 
     def _settle(self, prospect: Prospect, length: int, before: int) -> tuple[RoundPlan, Candidates, "Price | None"]:
         """Return noise, threshold, candidates and price of a length, on the grid that its noise pays for."""
+        # Made before the vote from public numbers: what the filter may follow.
         outlook = Outlook(before, prospect.valid.count, self._expected(prospect, before, self._spending.rough(length)))
         square = self._spending.vote(length, outlook)
         valid, reach = prospect.valid.count, self._spending.reach
@@ -305,6 +324,7 @@ class _Walk:
 
         candidates = prospect.valid
         if prospect.forecast is not None:
+            # In weight; `_least` is in sigma.
             guide = Guide(breadth_after(length - 1), before, self._least * sigma)
             candidates = guide.prune(prospect.forecast, threshold_of)
         round_plan = later_round(self._ngrams, setting, sigma, threshold_of(candidates.count))
@@ -317,5 +337,6 @@ class _Walk:
         if prospect.forecast is None:
             return self._density * valid
         likely = min(valid, breadth_after(len(self.released)) * before)
+        # sigma = 1 / mu for a sensitivity of about 1.
         threshold = threshold_for(self._ngrams.eta, square**-0.5, before, likely)
         return prospect.forecast.candidates(prospect.forecast.level_of(threshold)).count

@@ -29,6 +29,7 @@ def cutpoints_below(usual: float, released: int, candidates: int, hits: int = HI
         candidates: how many candidates there are.
         hits: candidates that reach the lowest by noise alone, for each gram released before.
     """
+    # Phi^-1(1 - p): N candidates without votes reach it hits * |S_k| times on average.
     lowest = -ndtri(min(LIKELIEST, hits * released / max(candidates, 1)))
     return np.linspace(min(lowest, usual), usual, FINE_CUTPOINTS, endpoint=False)
 
@@ -66,8 +67,11 @@ class Votes:
         Of those without holders a known share stays below the lowest cutpoint, so what stayed below bounds how many
         there are (Storey 2002); grams that few hold are counted among them.
         """
+        # (bands,), candidates below the lowest cutpoint, plus 1, so that no estimate is 0.
         below = self.sizes - self.reached[:, 0] + 1
+        # Of n empty candidates (1 - p_0) n stay below, so n is at most about below / (1 - p_0) (Storey, 2002).
         empty = np.minimum(self.sizes, below / (1 - self.chances[0]))
+        # (bands, cutpoints).
         return np.asarray(empty[:, None] * self.chances)
 
     def choose(self, eta: float, spare: float) -> tuple[Int64s, Floats]:
@@ -79,18 +83,22 @@ class Votes:
             eta: spurious grams allowed for each gram released.
             spare: spurious grams allowed beyond.
         """
+        # A last column for the cutpoint that nobody reaches: nothing gained, nothing spent.
         none = np.zeros((self.sizes.size, 1))
         gain, cost = np.hstack([self.reached, none]), np.hstack([self.spurious, none])
         bands = np.arange(self.sizes.size)
 
         def at(price: float) -> tuple[Int64s, float, float]:
+            # A Lagrangian: at a given price each band maximises by itself.
             cutpoints = np.argmax(gain - price * cost, axis=1)
             return cutpoints, float(cost[bands, cutpoints].sum()), float(gain[bands, cutpoints].sum())
 
+        # At the upper price no cutpoint pays: (N + 1) / p_last, times p_last at least, is above all that can come out.
         low, high = LOWEST_PRICE, float(np.log(self.sizes.sum() + 1.0) - np.log(self.chances[-1]))
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             _, spent, released = at(np.exp(middle))
             low, high = (low, middle) if spent <= eta * released + spare else (middle, high)
+        # From the upper end, which keeps the share; the lower one may not.
         cutpoints, _, _ = at(np.exp(high))
         return cutpoints, cost[bands, cutpoints]

@@ -49,6 +49,7 @@ class FindingPlan(Planned["Sequences"]):
     @property
     def counting(self) -> Budget:
         """What the model may spend."""
+        # Exact: what finding and counting spend must not add up to more than the whole.
         whole, found = Fraction(self.budget.epsilon), Fraction(self.finding.epsilon)
         rest = float(whole - found)
         return Budget(rest if Fraction(rest) <= whole - found else nextafter(rest, -inf), 0.0)

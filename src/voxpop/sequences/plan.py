@@ -95,6 +95,7 @@ class SequencePlan(Planned["Sequences"]):
     def threshold(self) -> float:
         """What the count of a single symbol must exceed to be continued, or to be a context for itself."""
         if self.contexts:
+            # Of single symbols, where all of epsilon is left: width counts times the scale of their noise.
             return (len(self.alphabet) + 1) * self.mechanism.max_length / self.budget.epsilon
         return self._ledger().threshold(0)
 

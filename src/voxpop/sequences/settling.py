@@ -142,11 +142,13 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s) -> Float
     """Return the weights of ratios in each stratum; where few bins or much noise say little, those of the one above."""
     # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
     middle = np.sqrt(np.maximum(EDGES[1:], 1e-3) * np.maximum(EDGES[:-1], 1e-3))
+    # (cells,), and 1 together.
     fitted = np.diff(EDGES) * np.exp(-middle)
     fitted /= fitted.sum()
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
+        # From high strata, where noise says much, to low ones, which begin with the weights of the one above.
         if mine.size >= FEWEST:
             some = mine[:: 1 + mine.size // MOST]
             fitted = fit_ratios(noisy[some], mean[some], scale[some], EDGES, fitted, ROUNDS)
