@@ -56,6 +56,7 @@ class HittersPlan(Planned["HeavyHitters"]):
             return Guarantee(
                 epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta), seen=seen
             )
+        # What a server sees before the threshold is no part of the claim, so it is said beside it.
         return Guarantee(epsilon, delta, private=private, seen=seen)
 
     @property

@@ -43,12 +43,14 @@ class UnionPlan(PlanNumbers):
         """What Gaussian rounds spend; None for any other noise."""
         if any(each.noise != "gaussian" for each in self.rounds):
             return None
+        # By (d, mu) of each round, so that releases compose without loss (docs/privacy/composition.md).
         return gaussian_spend([each.pair() for each in self.rounds], slack=numerical_slack(self.budget.epsilon))
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round; 0 where no noise is added."""
         last = self.rounds[-1]
+        # Laplace noise of scale b has the variance 2 b^2.
         return last.scale * 2.0**0.5 if last.noise == "laplace" else last.scale
 
     @property
@@ -103,6 +105,7 @@ class UnionPlan(PlanNumbers):
         promise = self.mechanism.promise
         if promise is None:
             return 1.0
+        # The optimal rule is never above 0 for so few: they do not count.
         return 0.0 if self.mechanism.one_item_each else released_with_few(promise, self.rounds)
 
     def release(self, corpus: "Engine", seed: int | None = None) -> "Release":

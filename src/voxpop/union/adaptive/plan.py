@@ -85,7 +85,9 @@ class AdaptivePlan(PlanNumbers):
     def threshold(self) -> float:
         """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
         evidence = self.evidence
+        # Weight w adds c_r w / sigma_r of evidence in round r.
         per_weight = sum(part / each.sigma for part, each in zip(evidence.parts, self.rounds, strict=True))
+        # The weight at which the mean of the evidence lies at the last threshold.
         return float(evidence.thresholds[-1] * evidence.spreads[-1]) / per_weight
 
     @property

@@ -58,11 +58,15 @@ class Course:
             relief: by how much the first floor lies lower; later ones ever less.
         """
         steps = len(self.shares)
+        # Where rounds begin and end on the course, in steps.
         ends = np.linspace(0.0, steps, rounds + 1)
+        # mu^2 adds up: shares are differences of its running sum, then roots.
         budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(self.shares))))
         shares = np.sqrt(np.diff(budget))
+        # The course's share at the middle of each round.
         local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, self.shares)
         floors = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, self.floors)
+        # In full at the first floor, not at all at the last.
         floors -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
         return Schedule(
             opening=opening,
