@@ -101,6 +101,7 @@ class HeavyHitters:
     def rounds(self) -> int:
         """How many rounds the longest word takes."""
         first, unit = self.units
+        # 1 + ceil((L - first) / unit).
         return 1 + max(0, -(-(self.max_length - first) // unit))
 
     @property

@@ -79,9 +79,11 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
         votes: what `count_votes` returned, or the sum of several of them.
         rules: the public rules.
     """
+    # No noise: what nobody holds gets no votes, and a user's own number of votes is secret.
     return trie.grown(frozenset(prefix for prefix, count in votes.items() if count >= rules.theta))
 
 
 def is_over(trie: Trie, rules: Rules) -> bool:
     """Say whether there is nothing left to grow, or no round left: a function of what is public."""
+    # A function of the public trie alone, so stopping early says nothing more.
     return trie.rounds >= rules.rounds or not trie.live

@@ -70,6 +70,7 @@ def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, s
     for rounds in range(rules.rounds):
         if rounds and not live.any():
             return
+        # Places of those who are asked, and X for each of them, at least 1.
         users, cast = electorate.sampled(rounds, rules, secret)
         having, votes = electorate.choices(users, rounds, rules, secret)
         # Who votes for a dead prefix is silent: like `cast_vote`.

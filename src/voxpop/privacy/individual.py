@@ -135,6 +135,7 @@ class IndividualFilter:
         Returns:
             A whole number.
         """
+        # share * 2^40 is exact in a double, so only `int` rounds, and down.
         return min(max(int(share * WHOLE), 1), WHOLE)
 
     def square(self, cost: int) -> Fraction:
@@ -165,4 +166,5 @@ class IndividualFilter:
         if not 0 < cost <= WHOLE or (paces is not None and not all(0 <= pace <= REACH_STEPS for pace in paces)):
             raise InternalError("a pass was priced at nothing, or at more than users have; please report the call.")
         square = self.square(cost)
+        # Price and noise in one object: a pass cannot be charged by one and run with the other.
         return Price(cost, square, sensitivity, noise_for(square, sensitivity), paces)

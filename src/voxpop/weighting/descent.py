@@ -34,11 +34,13 @@ class L1Descent(WeightingRule):
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items of a user all weigh the level poured, at least an even share of `limit`."""
+        # Items at 0 have the widest gaps of all, so the level poured is at least an even share.
         least = (setting.unit // setting.limit) / setting.unit
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
         """Whole levels leave less than one unit per item unpoured."""
+        # l1: less than a unit for each of at most `limit` items.
         return setting.limit / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:

@@ -44,6 +44,7 @@ class RuleSetting:
     @property
     def cutoff_weight(self) -> float | None:
         """Weight at which items stop rising, or None where nothing stops them."""
+        # From units to weight; 0 stands for no cutoff.
         return self.cutoff / self.unit if self.cutoff else None
 
 

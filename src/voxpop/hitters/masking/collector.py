@@ -73,6 +73,7 @@ class Collector:
         keys = {}
         for node, answer in sorted(answers.items()):
             parts = tuple(answer.get("keys", ()))
+            # Mask key, letter key, and the commitment to the node's own mask.
             if len(parts) == 3 and all(map(is_key, parts)):
                 keys[node] = (parts[0], parts[1], parts[2])
         return self._left(keys, nodes, max(LEAST_NODES, least_of(len(nodes))))
@@ -118,6 +119,7 @@ class Collector:
             # Shamir: any `least` shares give the secret, fewer say nothing.
             secret: bytes = combine_shares(told[node][: self.least])
             came = node in self.masked
+            # A wrong share would unmask to noise, and noise above theta would be released.
             right = (committed(secret) == self.keys[node][2]) if came else (public_of(secret) == self.keys[node][0])
         except (ValueError, IndexError):
             right = False

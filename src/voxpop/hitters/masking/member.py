@@ -79,6 +79,7 @@ class Member:
             raise InputError(f"a round needs {LEAST_NODES} nodes with keys of their own, and this node's among them.")
         self.peers = dict(sorted(peers.items()))
         least = least_of(len(peers))
+        # Shamir's sharing: any `least` of them give the secret back.
         of_key = create_shares(self.secrets[0], least, len(peers))
         of_mask = create_shares(self.secrets[2], least, len(peers))
         letters = {}
@@ -104,6 +105,7 @@ class Member:
         self._once(3)
         self.letters |= {other: letters[other] for other in letters if other in self.peers and other != self.number}
         self._enough(len(self.letters))
+        # Modulo 2^32, so a masked vector is uniform whatever the sums are.
         total: Sums = sums + mask(self.secrets[2], f"own/{self.session}", len(sums))
         for other in self.letters:
             if other != self.number:
@@ -121,6 +123,7 @@ class Member:
         Raises:
             InputError: if they are too few, or strangers.
         """
+        # A second answer to this stage could name another set, and give the other share.
         self._once(4)
         if len(set(came)) < len(came) or not set(came) <= set(self.letters):
             raise InputError("the server names nodes that did not take part.")
