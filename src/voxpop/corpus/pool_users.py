@@ -56,6 +56,7 @@ class PoolUsers:
         """Take up users that `joined` gave, which are used up."""
         batches, starts, first = Batches(None), users.starts, 0
         while first < users.keys.size:
+            # Whole users of about so many items; at least one.
             stop = int(np.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right")) - 1
             stop = max(stop, first + 1)
             begin, end = int(starts[first]), int(starts[stop])
