@@ -68,6 +68,7 @@ class PoolUsers:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         pooled = np.zeros_like(self.undecided)
         for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
+            # uint8 (items): in somebody's pool.
             pooled[batch.items] = 1
             self._batches.write(number, batch)
         # An item in nobody's pool is never weighed again.
@@ -75,6 +76,7 @@ class PoolUsers:
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
         """Return the weight of every item, each user sharing over at most `limit` undecided ones, drawn afresh."""
+        # int64 (items), from nothing in each round: evidence remembers, weights do not.
         histogram = np.zeros(self.undecided.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, BoundedSets]:

@@ -66,8 +66,10 @@ class Pools:
         def work(part: Int64s) -> Outcome:
             return step(histogram[part], self._names[part], self._evidence[part])
 
+        # Parts of one size, whoever computes them: draws are by item, so the split changes nothing.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
         for part, (evidence, released, dropped) in zip(parts, in_order(work, parts), strict=True):
+            # S_r of every item of the part; decided ones are not looked at again.
             self._evidence[part] = evidence
             self._decide(part[released], released=True)
             self._decide(part[dropped], released=False)

@@ -175,6 +175,7 @@ def _sorted(heads: Heads, slices: Int32s) -> Block:
     order = np.argsort(keys, kind="stable")
     # A second number is sorted by only where keys agree, which hashes hardly do.
     same = np.diff(keys[order]) == 0
+    # Ties of the key that the other number tells apart.
     if (same & (np.diff(others[order]) != 0)).any():
         order = np.lexsort((others, keys))
     starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
