@@ -38,7 +38,7 @@ class Pools:
         size = len(self._vocabulary)
         if corpus.limit is not None:
             corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the evidence of all distinct tokens")
-        # uint64 (items, 2): 128 bits of each item's bytes, so noise is the same wherever an item is held.
+        # uint64 (items, 2): 128 bits that follow from an item's bytes, so noise is the same wherever an item is held.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
         self._evidence = np.zeros(size)
