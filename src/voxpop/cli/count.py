@@ -63,12 +63,12 @@ def count(
 
     voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8
     """
-    from voxpop.release.tally_files import check_counts_target
+    from voxpop.release.beside import TALLIES
 
     budget = spend.budget
     folder = options.folder if save else None
     _, tally = released(
-        lambda: check_counts_target(options.folder, overwrite=overwrite) if save else None,
+        lambda: TALLIES.check_target(options.folder, overwrite=overwrite) if save else None,
         lambda: options.planned(budget),
         where,
         columns,

@@ -60,7 +60,7 @@ class AdaptivePlan(Printed):
         >>> import voxpop as vp
         >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
-        (14, True, True)
+        (20, True, True)
     """
 
     mechanism: "SetUnion"
@@ -170,7 +170,7 @@ class AdaptivePlan(Printed):
             "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
             "users_needed": users_needed_rows(self.holders),
             "missing": self.missing(),
-            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
+            **promised_numbers(self.mechanism, self.budget, self.released_with_few(), self.data_sets),
         }
 
     def _round_row(self, number: int) -> dict[str, Any]:
