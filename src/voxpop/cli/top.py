@@ -8,7 +8,7 @@ import typer
 
 from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
 from voxpop.cli.options import Json, Overwrite, Saved
-from voxpop.cli.releasing import released
+from voxpop.cli.releasing import release_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -58,19 +58,9 @@ def top(
     """
     from voxpop.release.beside import RANKINGS
 
-    budget = spend.budget
-    folder = options.folder if save else None
-    _, ranking = released(
-        lambda: RANKINGS.check_target(options.folder, overwrite=overwrite) if save else None,
-        lambda: options.planned(budget),
-        where,
-        columns,
-        charge,
-        place,
-        "Ranking",
+    folder, ranking = release_beside(
+        RANKINGS, options, where, columns, spend, charge, place, "Ranking", save=save, overwrite=overwrite
     )
-    if folder is not None:
-        ranking.save(folder, overwrite=overwrite)
     _report(ranking, folder, as_json=json)
 
 
