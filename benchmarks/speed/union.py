@@ -44,8 +44,8 @@ def main() -> None:
     note = (
         f"Medians of {RUNS['release step']} releases and {RUNS['whole job']} whole jobs each, in turns, at epsilon 3, "
     )
-    note += "delta e^-10, limit 100. A whole job is `voxpop items reddit_posts.parquet --text text ...`, a process from "
-    note += "its start to a saved release. The machine was busy with other work, so compare ratios."
+    note += "delta e^-10, limit 100. A whole job is `voxpop items reddit_posts.parquet --text text ...`, a process "
+    note += "from its start to a saved release. The machine was busy with other work, so compare ratios."
     table("Set union: the default beside the classic policy", rows, "speed_union", note)
 
 

@@ -100,11 +100,7 @@ def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Pat
     Raises:
         ReleaseError: if it is a file, holds a release or anything else, or cannot be written.
     """
-    target = Path(folder).resolve()
-    if target.exists() and not target.is_dir():
-        raise ReleaseError(f"{folder} is a file. A release is saved to a folder: give another name.")
-    if target == Path.cwd():
-        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
+    target = target_folder(folder, "release")
     source = folder_to_read(target)
     if source.exists():
         _check_replaceable(source, folder)
@@ -113,6 +109,20 @@ def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Pat
             held = [name for name, file in more.items() if (source / file).is_file()]
             raise already_there(folder, " and ".join(["a release", *held]))
     _check_writable(target.parent, folder)
+    return target
+
+
+def target_folder(folder: str | PathLike[str], what: str) -> Path:
+    """Return the absolute path of a folder to save to.
+
+    Raises:
+        ReleaseError: if it is a file, or the folder that work is done in.
+    """
+    target = Path(folder).resolve()
+    if target.exists() and not target.is_dir():
+        raise ReleaseError(f"{folder} is a file. A {what} is saved to a folder: give another name.")
+    if target == Path.cwd():
+        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
     return target
 
 
