@@ -112,8 +112,8 @@ OPENING_NOVELTY: Final = 0.03
 USUAL_THRESHOLD: Final = 5.5
 """Standard deviations of the evidence at which items come out, about; more or less changes nothing but the release."""
 USUAL_LIMIT: Final = 100
-"""Items of a user in a round, and in the pool, where the caller names no limit: within two percent of the best limit on
-both collections and at all three budgets."""
+"""Items of a user in a round, and in the pool, where the caller names no limit: the best of reddit_posts at three
+budgets; on ubuntu_irc 300 releases 2.4 percent more at epsilon 3, 4.7 at 1 and 7.0 at 0.5."""
 LEAST_POOL: Final = 60
 """Smaller limits draw from a pool of this size: at limit 1 it released 29,972 words, a pool of 100 29,894, and at limit
 10 37,893, 100 37,936."""
