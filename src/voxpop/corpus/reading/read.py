@@ -12,10 +12,11 @@ from voxpop.choices import TextTokenizer
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.reading.columns import Batches, Rows, checked_users
+from voxpop.corpus.reading.csv_text import Dialect
 from voxpop.corpus.reading.events import Events, events_of
 from voxpop.corpus.reading.keyed import KeyedRows, column_names
 from voxpop.corpus.reading.layout import build_corpus
-from voxpop.corpus.reading.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, is_spark, open_source
+from voxpop.corpus.reading.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, check_undescribed, is_spark, open_source
 from voxpop.corpus.reading.spilling import Encode, read_within
 from voxpop.corpus.reading.stretches import Stretch
 from voxpop.corpus.reading.tokenisers import list_tokeniser, tokeniser_name
@@ -42,6 +43,8 @@ def read(
     order: str | None = None,
     session: Any = None,
     partitions: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
 
@@ -80,13 +83,18 @@ def read(
             once. More make each smaller; order-dependent weightings release fewer items then.
         connection: where `source` is SQL, the database: an address (postgresql://, sqlite:///, duckdb:///) or an open
             connection.
+        delimiter: of CSV, what separates the columns; by default a comma (a tab in .tsv), or whichever of semicolon,
+            tab and bar alone gives the named columns.
+        encoding: of CSV, how letters are written, by Python's name ("cp1252", "shift_jis"); by default UTF-8, or what
+            the file's first bytes say.
 
     Returns:
         The corpus: private, held in memory or in work files; `Corpus.save` keeps it. Of a Spark DataFrame a
             `SparkCorpus`, which set union, n-grams, counts and sequences take alike.
 
     Raises:
-        InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.
+        InputError: where not exactly one of text, tokens, items and sequence is given, `memory` is too little, or
+            `delimiter` or `encoding` is given and the source is no CSV.
         SourceError: where the source is missing or broken, or a row has no user. A table without rows is no error.
         ColumnError: where a column is missing or of a type that does not fit.
 
@@ -102,6 +110,7 @@ def read(
     events = events_of(kind, order, session)
     keyed = KeyedRows(column_names("user", user), several, typed=kind == "items", order=order)
     as_lists = list_tokeniser(tokenizer)
+    dialect = Dialect(delimiter, encoding)
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
     if is_spark(source):
@@ -110,6 +119,7 @@ def read(
         columns["partitions"] = partitions
         if memory is not None:
             raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
+        check_undescribed(dialect)
         corpus: Corpus = spark.read_spark(
             source, tokenizer=tokenizer, sentences=sentences, order=order, session=session, **columns
         )
@@ -123,7 +133,15 @@ def read(
     column = keyed.content
     dictionary = column if kind == "items" else None
     batches = keyed.rows(
-        open_source(source, keyed.wanted, wide, dictionary=dictionary, small=limit is not None, connection=connection)
+        open_source(
+            source,
+            keyed.wanted,
+            wide,
+            dictionary=dictionary,
+            small=limit is not None,
+            connection=connection,
+            dialect=dialect,
+        )
     )
     batches = track(batches, "reading", lambda each: each[1].num_rows, progress)
     rows = _with_users(batches, keyed.user, column, events)
