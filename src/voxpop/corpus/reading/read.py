@@ -64,10 +64,10 @@ def read(
             item. Releases give columns and types back.
         sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings. With
             `order`, of single events.
-        tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes), "unicode"
-            (words, numbers and emoji as ICU cuts them, Chinese, Japanese and Thai by dictionaries; needs `pip install
-            voxpop[unicode]`), "whitespace", "characters", a compiled regular expression, or a callable from a list of
-            texts to a list of lists of strings. For `text` only.
+        tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks and digits with apostrophes inside),
+            "unicode" (words, numbers and emoji as ICU cuts them, Chinese, Japanese and Thai by dictionaries; needs `pip
+            install voxpop[unicode]`), "whitespace", "characters", a compiled regular expression, or a callable from a
+            list of texts to a list of lists of strings. For `text` only.
         sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
         progress: whether to show progress on standard error; by default only on a terminal. What was left out is told
             there, unless False.
