@@ -12,6 +12,7 @@ from voxpop.cli.options import (
     Delta,
     Encoding,
     Epsilon,
+    Html,
     Items,
     Json,
     LedgerFile,
@@ -77,6 +78,7 @@ class Where:
     order: Order = None
     session: Session = None
     tokenizer: Tokenizer = "words"
+    html: Html = False
     delimiter: Delimiter = None
     encoding: Encoding = None
     memory: Memory = None
@@ -88,6 +90,7 @@ class Where:
         return {
             "order": self.order,
             "session": paused(self.session),
+            "html": self.html,
             "delimiter": separated(self.delimiter),
             "encoding": self.encoding,
             "memory": self.memory,

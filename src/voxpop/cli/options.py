@@ -113,6 +113,7 @@ Session = Annotated[
 Tokenizer = Annotated[
     str, typer.Option(help="How to cut text: words, unicode, whitespace, characters or regex:PATTERN.")
 ]
+Html = Annotated[bool, typer.Option("--html", help="Texts are HTML: read what is seen of them.")]
 Delimiter = Annotated[
     str | None,
     typer.Option(metavar="CHARACTER", help="What separates the columns of CSV, or tab; found.", show_default=False),

@@ -212,7 +212,7 @@ def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: n
     if _last(arena, head, tail, key, shift) == APOSTROPHE:
         if shift == NONE:
             tail -= 1
-            key, shift = arena[tail], FULL
+            key, shift = np.uint64(arena[tail]), FULL
         shift -= EIGHT
         key &= (ONE << shift) - ONE
     if shift != NONE:

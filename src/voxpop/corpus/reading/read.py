@@ -36,6 +36,7 @@ def read(
     sequence: str | None = None,
     tokenizer: TextTokenizer = "words",
     sentences: bool = False,
+    html: bool = False,
     progress: bool | None = None,
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
@@ -69,6 +70,8 @@ def read(
             install voxpop[unicode]`), "whitespace", "characters", a compiled regular expression, or a callable from a
             list of texts to a list of lists of strings. For `text` only.
         sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
+        html: texts are HTML: tags, comments, scripts and styles are dropped before anything is cut, and entities become
+            what they stand for. For `text` only.
         progress: whether to show progress on standard error; by default only on a terminal. What was left out is told
             there, unless False.
         memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
@@ -113,6 +116,8 @@ def read(
     dialect = Dialect(delimiter, encoding)
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
+    if html and kind != "text":
+        raise InputError(f"html=True strips texts; with {kind}= there are none.")
     if is_spark(source):
         spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
         columns: dict[str, Any] = {"users": column_names("user", user), "kind": kind, "columns": several}
@@ -121,7 +126,7 @@ def read(
             raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
         check_undescribed(dialect)
         corpus: Corpus = spark.read_spark(
-            source, tokenizer=tokenizer, sentences=sentences, order=order, session=session, **columns
+            source, tokenizer=tokenizer, sentences=sentences, html=html, order=order, session=session, **columns
         )
         return corpus
     if partitions is not None:
@@ -148,7 +153,7 @@ def read(
 
     def encode(stretch: Stretch) -> Encoded:
         if kind == "text":
-            return encode_by_text(stretch, as_lists, column, sentences=sentences)
+            return encode_by_text(stretch, as_lists, column, sentences=sentences, html=html)
         return encode_lists(stretch, stretch, column, kind)
 
     read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
