@@ -7,6 +7,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: more threads wait for each other
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -40,3 +41,12 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         return cls(hashlib.sha256(str(next(numbers)).encode()).digest(), private=True)
 
     monkeypatch.setattr(Secret, "fresh", classmethod(numbered))
+
+
+@pytest.fixture(autouse=True)
+def few_sessions_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions to a model draw a million sessions: too many for kernels that are not compiled."""
+    if numba.config.DISABLE_JIT:
+        monkeypatch.setattr("voxpop.sequences.asking.MODELS", 4)
+        monkeypatch.setattr("voxpop.sequences.asking.SESSIONS", 2000)
+        monkeypatch.setattr("voxpop.sequences.asking.SESSIONS_EACH", 100)

@@ -110,6 +110,7 @@ def test_a_header_that_is_missing_or_doubled(tmp_path):
         vp.read(write(tmp_path, "who,text\nbob,tea,milk\n"), user="who", text="text")
 
 
+@pytest.mark.jit
 def test_broken_json_names_its_row(tmp_path):
     """The first row is row 1."""
     rows = ['{"who": 1, "text": "tea"}'] * 2999 + ['{"who": 1, "text": ']
