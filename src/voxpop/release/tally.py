@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
+from voxpop.choices import Subwords
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
 
 if TYPE_CHECKING:
     import polars as pl
+    from tokenizers import Tokenizer
 
 
 @final
@@ -95,6 +97,44 @@ class Tally:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def to_tokenizer(self, model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]") -> "Tokenizer":
+        """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts; needs tokenizers.
+
+        Nothing else is looked at, so it has the guarantee of `with_release`, and costs nothing more. Texts are folded
+        to NFC and lower case where the release's were.
+
+        Args:
+            model: "bpe" (bytes merged: any text is encoded, and decoded to the letter), "wordpiece" (as BERT's) or
+                "unigram" (as SentencePiece's).
+            size: the most subwords, at least 512; fewer come out where the words give no more.
+            unknown: stands for letters that no released word holds; "bpe" has none.
+
+        Raises:
+            InputError: where the model is none of these, `unknown` is a released word, or the library is not installed.
+        """
+        from voxpop.release.exports.subwords import subwords
+
+        return subwords(self, model, size, unknown)
+
+    def write(
+        self, path: str | PathLike[str], format: Subwords = "bpe", size: int = 8000, *, overwrite: bool = False
+    ) -> None:
+        """Write the tokenizer of `to_tokenizer` to a file that `tokenizers.Tokenizer.from_file` reads.
+
+        Args:
+            path: where to.
+            format: the model.
+            size: the most subwords.
+            overwrite: whether to replace a file that is there.
+
+        Raises:
+            InputError: as for `to_tokenizer`.
+            ReleaseError: where the file is there already, or cannot be written.
+        """
+        from voxpop.release.exports.files import write
+
+        write(path, lambda: self.to_tokenizer(format, size).to_str(pretty=True).encode(), overwrite=overwrite)
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save beside the release, into the folder where that was saved.
