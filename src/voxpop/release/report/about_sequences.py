@@ -32,6 +32,7 @@ def about_sequences(plan: Mapping[str, Any], sizes: Mapping[int, int], scales: S
             "scale": plain(plan.get("scale")),
             "end": end,
             "contexts": plan.get("counts") == "contexts",
+            "found": plain(plan["epsilon_to_find"]) if "epsilon_to_find" in plan else "",
         },
         grids=[_noise(sizes, scales)],
         completes=False,
