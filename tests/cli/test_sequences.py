@@ -70,9 +70,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     assert (content["plan"]["epsilon"], content["plan"]["delta"]) == (8, 1e-6)
     assert content["plan"]["alphabet_size"] == 3
     account = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]
-    assert (
-        account["used"]["gaussian"]["epsilon"] is None
-    )
+    assert account["used"]["gaussian"]["epsilon"] is None
     (entry,) = account["entries"]
     assert (entry["guarantee"]["epsilon"], entry["guarantee"]["delta"], entry["finished"]) == (8, 1e-6, True)
     model = vp.SequenceModel.load(tmp_path / "model")

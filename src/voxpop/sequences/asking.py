@@ -7,7 +7,7 @@ is that people remember more than the longest context that is counted: no releas
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,19 +101,27 @@ class Asking:
         import polars as pl
 
         width = len(self._alphabet) + 1
-
-        def shares(_: ContextSampler, sessions: Sessions) -> Floats:
-            after = np.append(sessions.symbols[1:], width - 1)
-            after[sessions.starts[1:] - 1] = width - 1
-            cut = np.zeros(sessions.symbols.size, np.bool_)
-            cut[sessions.starts[1:] - 1] = np.diff(sessions.starts) == self._longest
-            pairs = sessions.symbols[~cut].astype(np.int64) * width + after[~cut]
-            table = np.bincount(pairs, minlength=(width - 1) * width).reshape(-1, width)
-            found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
-            return found
-
-        found = self._frame(shares, level, [*self._alphabet, None] * (width - 1))
+        answer = partial(_followers, longest=self._longest, number=np.arange(width), rows=width - 1)
+        found = self._frame(answer, level, [*self._alphabet, None] * (width - 1))
         return found.select(pl.Series("from", np.repeat(self._alphabet, width), pl.String), pl.all())
+
+    def transitions_among(self, symbols: list[int], level: float) -> tuple[Floats, Floats, Floats]:
+        """Return what follows some symbols: share, low and high, float64 (symbols, symbols + 2).
+
+        The last columns are all other symbols together, and the end.
+        """
+        rows = len(symbols)
+        number = np.full(len(self._alphabet) + 1, rows)
+        number[symbols], number[-1] = np.arange(rows), rows + 1
+        answer = partial(_followers, longest=self._longest, number=number, rows=rows)
+        found = self._frame(answer, level, [None] * (rows * (rows + 2)))
+        share, low, high = (found[name].to_numpy().reshape(rows, rows + 2) for name in ("share", "low", "high"))
+        return share, low, high
+
+    def commonest(self, number: int) -> list[int]:
+        """Return the symbols that stand in sessions most often."""
+        counts = np.bincount(self._sessions.symbols, minlength=len(self._alphabet))
+        return [int(symbol) for symbol in np.argsort(-counts, kind="stable")[:number]]
 
     def paths(self, length: int, number: int, level: float) -> "pl.DataFrame":
         """Return the runs that most sessions contain; see `SequenceModel.paths`."""
@@ -152,6 +160,26 @@ class Asking:
         low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
         columns = {"share": share, "error": error, "low": low, "high": high}
         return pl.DataFrame({"symbol": pl.Series(symbols, dtype=pl.String), **columns})
+
+
+def _followers(_: ContextSampler, sessions: Sessions, *, longest: int, number: Int64s, rows: int) -> Floats:
+    """Return what share of each symbol's followers each is, row by row; what cuts a session off is no follower.
+
+    Args:
+        sessions: drawn.
+        longest: most symbols of one.
+        number: int64 by symbol and, last, the end: its column, which is its row as well where it has one.
+        rows: of the table.
+    """
+    width = int(number.max()) + 1
+    after = np.append(sessions.symbols[1:], number.size - 1)
+    after[sessions.starts[1:] - 1] = number.size - 1
+    counted = number[sessions.symbols] < rows
+    counted[sessions.starts[1:] - 1] &= np.diff(sessions.starts) < longest
+    pairs = number[sessions.symbols[counted]] * width + number[after[counted]]
+    table = np.bincount(pairs, minlength=rows * width).reshape(-1, width)
+    found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
+    return found
 
 
 def _is_symbol() -> "pl.Expr":
