@@ -46,7 +46,9 @@ def drawn(corpus: vp.Corpus, model: str, epsilon: float, run: int) -> SequenceDa
     else:
         secret = Secret.from_seed(run)
         sequences = one_sequence_each(corpus, ALPHABET, MAX_LENGTH, "sample", secret)
-        sampler = release_chain(sequences, len(ALPHABET), MAX_LENGTH, int(model.split()[1][0]), Fraction(epsilon), secret)
+        sampler = release_chain(
+            sequences, len(ALPHABET), MAX_LENGTH, int(model.split()[1][0]), Fraction(epsilon), secret
+        )
     names = np.arange(round(sampler.sequences), dtype=np.uint64)
     seeds = Secret.from_seed(1000 + run).draws("synthetic", names, 0)[:, 0]
     return as_sequences(*sampler.draw(seeds), len(ALPHABET))
@@ -70,8 +72,10 @@ def battery(corpus: vp.Corpus, truth: SequenceData) -> None:
     for epsilon in EPSILONS:
         for model in (*FIELDS, "fixed 2-grams", "fixed 3-grams"):
             add(epsilon, model, [(truth, drawn(corpus, model, epsilon, run)) for run in runs])
-    note = f"MSNBC, visits cut after {MAX_LENGTH} pages; means and standard deviations of {RUNS} runs. Distances are in "
-    note += "total variation. Classifier: chance that naive Bayes over what follows the last two pages, beginnings and ends "
+    note = f"MSNBC, visits cut after {MAX_LENGTH} pages; means and standard deviations of {RUNS} runs. "
+    note += "Distances are in "
+    note += "total variation. Classifier: chance that naive Bayes over what follows the last two pages, "
+    note += "beginnings and ends "
     note += "rates a real visit above a synthetic one; 0.5 where it cannot tell them apart."
     table("Synthetic visits beside real ones", [["epsilon", "model", *what], *rows], "synthetic_sessions", note)
 
@@ -101,7 +105,8 @@ def pictured(corpus: vp.Corpus, truth: SequenceData) -> None:
     paths = _commonest(Sessions(truth.symbols, truth.starts), 3, PATHS, len(ALPHABET))
     real, synthetic = shares(truth, paths), shares(drawn(corpus, "default", SHOWN_AT, 1), paths)
     rows = [[kind, name, f"{share:.6f}", f"{synthetic[kind, name]:.6f}"] for (kind, name), share in real.items()]
-    note = f"MSNBC, visits cut after {MAX_LENGTH} pages, one release of the default at epsilon {SHOWN_AT:g}. Pages by number; "
+    note = f"MSNBC, visits cut after {MAX_LENGTH} pages, one release of the default at epsilon {SHOWN_AT:g}. "
+    note += "Pages by number; "
     note += "transitions are shares of all steps, paths the share of visits that contain them."
     head = ["kind", "name", "real", "synthetic"]
     table("What the pictures of synthetic visits show", [head, *rows], "synthetic_sessions_shown", note)
