@@ -69,6 +69,12 @@ def test_many_symbols_and_odd_ones():
     assert all(len(name) <= 24 and name.isprintable() for name in names)
 
 
+def test_a_model_of_very_many_counts_is_saved_at_once(model, monkeypatch):
+    """What would take longer to ask than to release is not drawn."""
+    monkeypatch.setattr("voxpop.sequences.picturing.MOST_COUNTS", model.tree.counts.size - 1)
+    assert pictures_of(model, END) == {}
+
+
 def test_a_model_of_grams_has_no_intervals_to_draw(visits, tmp_path):
     """Its report stands without that part."""
     model = vp.Sequences(max_length=8, max_gram=3, alphabet=PAGES, tree="grams").release(visits, vp.Budget(4))

@@ -196,9 +196,8 @@ def _reach(level: float) -> float:
 
 
 def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
-    """Return every run of a length as one number, with the number of its session, each pair once."""
-    kinds = size**length
-    if kinds * max(sessions.size, 1) > 2**62:
+    """Return every run of a length as one number, with the number of its session, in their order."""
+    if size**length * max(sessions.size, 1) > 2**62:
         raise InputError("so many symbols have too many runs of this length; ask for shorter ones.")
     owner = np.repeat(np.arange(sessions.size), np.diff(sessions.starts))
     symbols = sessions.symbols.astype(np.int64)
@@ -207,13 +206,21 @@ def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
     codes = np.zeros(first.size, np.int64)
     for place in range(length):
         codes = codes * size + symbols[first + place]
-    owners, found = np.divmod(np.unique(owner[first] * kinds + codes), kinds)
-    return found, owners
+    return codes, owner[first]
+
+
+def _sorted_once(numbers: Int64s) -> Int64s:
+    """Return distinct numbers, rising; sorting takes a fraction of the time of a hash table here."""
+    rising = np.sort(numbers)
+    return rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
 
 
 def _commonest(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
-    codes, _ = _runs(sessions, length, size)
-    distinct, counts = np.unique(codes, return_counts=True)
+    codes, owners = _runs(sessions, length, size)
+    kinds = size**length
+    held = np.sort(_sorted_once(owners * kinds + codes) % kinds)  # each run once for each session that contains it
+    distinct = _sorted_once(held)
+    counts = np.diff(np.append(np.searchsorted(held, distinct), held.size))
     top = distinct[np.argsort(-counts, kind="stable")[:number]]
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]
     return [tuple(int(symbol) for symbol in run) for run in zip(*columns, strict=True)]
@@ -223,13 +230,14 @@ def _containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> F
     """Return the share of sessions that contain each run."""
     if not runs:
         return np.empty(0)
-    codes, _ = _runs(sessions, len(runs[0]), size)
+    codes, owners = _runs(sessions, len(runs[0]), size)
     wanted = np.array(
         [sum(symbol * size ** (len(run) - 1 - place) for place, symbol in enumerate(run)) for run in runs]
     )
     order = np.argsort(wanted)
     at = np.minimum(np.searchsorted(wanted[order], codes), wanted.size - 1)
     hits = wanted[order][at] == codes
+    found = _sorted_once(owners[hits] * wanted.size + at[hits]) % wanted.size
     shares = np.empty(wanted.size)
-    shares[order] = np.bincount(at[hits], minlength=wanted.size) / sessions.size
+    shares[order] = np.bincount(found, minlength=wanted.size) / sessions.size
     return shares

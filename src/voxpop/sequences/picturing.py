@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from voxpop.sequences.model import SequenceModel
 
 LEVEL = 0.9
+MOST_COUNTS = 50_000
+"""Released counts beyond which asking would take longer than releasing did: nothing is drawn then."""
 MOST_BARS = 12
 MOST_ROWS = 20
 MOST_LENGTHS = 40
@@ -32,9 +34,10 @@ def pictures_of(model: "SequenceModel", end: str) -> dict[str, Any]:
 
     Returns:
         Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
-        level of the intervals, and how many symbols the longest context has. Empty for a model of grams.
+        level of the intervals, and how many symbols the longest context has. Empty for a model of grams or of very many
+        counts.
     """
-    if not isinstance(model.tree, ContextTree):
+    if not isinstance(model.tree, ContextTree) or model.tree.counts.size > MOST_COUNTS:
         return {}
     starts = model.starting(LEVEL)
     return {
