@@ -140,10 +140,11 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class PureSpend:
-    """What may be spent where there is no delta."""
+class SequenceSpend:
+    """What may be spent where only an alphabet that is to be found costs delta."""
 
     epsilon: Epsilon = None
+    delta: Delta = None
 
     @property
     def budget(self) -> "Budget":
@@ -157,9 +158,9 @@ class PureSpend:
         if self.epsilon is None:
             raise InputError(
                 "--epsilon is missing: give the privacy budget, such as --epsilon 1 (1 is strong, 4 is common). "
-                "Sequences need no delta."
+                "Sequences need no delta, but for --alphabet find."
             )
-        return Budget(self.epsilon)
+        return Budget(self.epsilon, 0.0 if self.delta is None else self.delta)
 
 
 @dataclass(frozen=True)
