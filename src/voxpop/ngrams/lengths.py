@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, final
 
+from voxpop.ngrams.allowance import Allowance
+
 CROWDED = 10**6
 """Candidates for each gram released before, at which the highest threshold shown applies."""
 NUMBERS = ("length", "sigma", "measurement_sigma", "prevote_sigma", "candidates", "threshold", "spurious")
@@ -22,6 +24,7 @@ class LengthPlan:
         measurement_sigma: the same of the measurement that the forecast of this length rests on, or None.
         lowest_threshold: where there are no more candidates than grams of the length before.
         highest_threshold: where there are a million times as many.
+        spurious: how many grams that nobody holds are allowed, by estimate; None at length 1, where there are none.
     """
 
     length: int
@@ -29,6 +32,7 @@ class LengthPlan:
     measurement_sigma: float | None
     lowest_threshold: float
     highest_threshold: float
+    spurious: Allowance | None = None
 
 
 @final
