@@ -39,11 +39,13 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
 
 def _about_spurious(plan: dict[str, Any]) -> list[str]:
     """Say what the last column bounds."""
-    lines = ["spurious: grams held by nobody that are allowed, as estimated, of all released so far or of those one token"]
-    rest = ""
+    whole = ""
     if plan.get("spending") == "individual":
-        rest = f"; all together, with the last vote, at most {100 * plan['eta']:.3g} % of all"
-    return [*lines, f"shorter{rest}; the share at one length may be greater"]
+        whole = f"; all together, with the last vote, at most {100 * plan['eta']:.3g} % of all"
+    return [
+        "spurious: grams held by nobody that are allowed, as estimated, of all released so far or of those one token",
+        f"shorter{whole}; the share at one length may be greater",
+    ]
 
 
 def _limits(limit: Any) -> str:
@@ -71,7 +73,8 @@ def _planned(lengths: Sequence[dict[str, Any]]) -> list[list[str]]:
         low, high = each["lowest_threshold"], each["highest_threshold"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         users = [_users(each["users_50"]), _users(each["users_90"])]
-        rows.append([str(each["length"]), f"{each['sigma']:.5g}", _number(each["measurement_sigma"]), span, *users, _allowed(each["spurious"])])
+        noise = [f"{each['sigma']:.5g}", _number(each["measurement_sigma"])]
+        rows.append([str(each["length"]), *noise, span, *users, _allowed(each["spurious"])])
     return rows
 
 

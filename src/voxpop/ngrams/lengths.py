@@ -47,7 +47,7 @@ class LengthRun:
         candidates: how many grams could have been released; None at length 1, where it is not known.
         threshold: what a noisy weight had to reach; where bands had thresholds of their own, the mean over what was
             released.
-        spurious: how many released grams are expected to be held by nobody, at most; None at length 1, where none is.
+        spurious: estimate of how many released grams nobody holds; None at length 1, where there are none.
         bands: (candidates, threshold or None where none was released, released) of each band of likelihood.
         prevote_sigma: standard deviation of the noise of the wide vote before, or None where there was none.
     """
@@ -76,7 +76,7 @@ class SweepRun:
         sigma: standard deviation of the noise.
         candidates: how many grams were voted on.
         released: how many more grams came out, by length from 2 on.
-        spurious: how many of them are expected to be held by nobody, at most, by length from 2 on.
+        spurious: estimate of how many of them nobody holds, by length from 2 on.
     """
 
     sigma: float
