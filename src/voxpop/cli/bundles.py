@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from voxpop.cli.engines import Engine, Master, Partitions
 from voxpop.cli.options import (
     Dataset,
+    Delimiter,
     Delta,
+    Encoding,
     Epsilon,
+    Html,
     Items,
     Json,
     LedgerFile,
@@ -31,6 +34,7 @@ from voxpop.cli.options import (
     WorkFolder,
     budget_of,
     paused,
+    separated,
 )
 from voxpop.errors import InputError
 
@@ -74,14 +78,24 @@ class Where:
     order: Order = None
     session: Session = None
     tokenizer: Tokenizer = "words"
+    html: Html = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
     memory: Memory = None
     work_folder: WorkFolder = None
 
     @property
     def reading(self) -> dict[str, Any]:
         """Further arguments of `voxpop.read`."""
-        pause = paused(self.session)
-        return {"order": self.order, "session": pause, "memory": self.memory, "work_folder": self.work_folder}
+        return {
+            "order": self.order,
+            "session": paused(self.session),
+            "html": self.html,
+            "delimiter": separated(self.delimiter),
+            "encoding": self.encoding,
+            "memory": self.memory,
+            "work_folder": self.work_folder,
+        }
 
 
 @dataclass(frozen=True)
@@ -126,10 +140,11 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class PureSpend:
-    """What may be spent where there is no delta."""
+class SequenceSpend:
+    """What may be spent where only an alphabet that is to be found costs delta."""
 
     epsilon: Epsilon = None
+    delta: Delta = None
 
     @property
     def budget(self) -> "Budget":
@@ -143,9 +158,9 @@ class PureSpend:
         if self.epsilon is None:
             raise InputError(
                 "--epsilon is missing: give the privacy budget, such as --epsilon 1 (1 is strong, 4 is common). "
-                "Sequences need no delta."
+                "Sequences need no delta, but for --alphabet find."
             )
-        return Budget(self.epsilon)
+        return Budget(self.epsilon, 0.0 if self.delta is None else self.delta)
 
 
 @dataclass(frozen=True)
