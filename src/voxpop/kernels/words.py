@@ -229,6 +229,20 @@ def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: n
 
 
 @jit
+def _appended(
+    arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: Any
+) -> tuple[Whole, np.uint64, np.uint64]:
+    """Put one more byte behind a word's last; return its tail, and the number that is not full yet with its bits."""
+    # Eight bytes to a number, the first byte lowest.
+    key |= np.uint64(byte) << shift
+    shift += EIGHT
+    if shift == FULL:
+        arena[tail] = key
+        return tail + 1, NONE, NONE
+    return tail, key, shift
+
+
+@jit
 def cut_words(
     data: Bytes,
     starts: Int64s,
@@ -292,13 +306,7 @@ def cut_words(
                         if page >= 0:
                             return MISSING_PAGE, document, page
                 if width == 1:
-                    # Eight bytes to a number, the first byte lowest.
-                    key |= np.uint64(lower) << shift
-                    shift += EIGHT
-                    if shift == FULL:
-                        arena[tail] = key
-                        tail += 1
-                        key = shift = NONE
+                    tail, key, shift = _appended(arena, tail, key, shift, lower)
                     position += 1
                     continue
                 slow |= width < 0
@@ -310,12 +318,7 @@ def cut_words(
                 if byte == APOSTROPHE:
                     last = _last(arena, head, tail, key, shift)
                     if last != NONE and last != APOSTROPHE:  # kept where the word goes on
-                        key |= APOSTROPHE << shift
-                        shift += EIGHT
-                        if shift == FULL:
-                            arena[tail] = key
-                            tail += 1
-                            key = shift = NONE
+                        tail, key, shift = _appended(arena, tail, key, shift, APOSTROPHE)
                         continue
             else:
                 code, width = _decode(data, position)
@@ -329,13 +332,8 @@ def cut_words(
                 if info & WORD:
                     left, count = _packed(info & CODE_POINT)
                     for _ in range(count):
-                        key |= (left & np.uint64(0xFF)) << shift
+                        tail, key, shift = _appended(arena, tail, key, shift, left & np.uint64(0xFF))
                         left >>= EIGHT
-                        shift += EIGHT
-                        if shift == FULL:
-                            arena[tail] = key
-                            tail += 1
-                            key = shift = NONE
                     continue
             tail = _finished(arena, head, tail, key, shift)
             key = shift = NONE
