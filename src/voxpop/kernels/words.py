@@ -214,6 +214,17 @@ def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.ui
 
 
 @jit
+def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: np.uint64) -> Any:
+    """Put one more byte behind a word, and return where its eights end, the eight begun and its bits."""
+    key |= byte << shift
+    shift += EIGHT
+    if shift < FULL:
+        return tail, key, shift
+    arena[tail] = key
+    return tail + 1, NONE, NONE
+
+
+@jit
 def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> Whole:
     """Write the rest of a word, without an apostrophe at its end, and return where it ends."""
     if _last(arena, head, tail, key, shift) == APOSTROPHE:
@@ -310,12 +321,7 @@ def cut_words(
                 if byte == APOSTROPHE:
                     last = _last(arena, head, tail, key, shift)
                     if last != NONE and last != APOSTROPHE:  # kept where the word goes on
-                        key |= APOSTROPHE << shift
-                        shift += EIGHT
-                        if shift == FULL:
-                            arena[tail] = key
-                            tail += 1
-                            key = shift = NONE
+                        tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
                         continue
             else:
                 code, width = _decode(data, position)
