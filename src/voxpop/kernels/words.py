@@ -214,6 +214,18 @@ def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.ui
 
 
 @jit
+def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: np.uint64) -> Any:
+    """Put one more byte behind a word, and return where its eights end, the eight begun and its bits."""
+    # Eight bytes to a number, the first byte lowest.
+    key |= byte << shift
+    shift += EIGHT
+    if shift < FULL:
+        return tail, key, shift
+    arena[tail] = key
+    return tail + 1, NONE, NONE
+
+
+@jit
 def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> Whole:
     """Write the rest of a word, without an apostrophe at its end, and return where it ends."""
     if _last(arena, head, tail, key, shift) == APOSTROPHE:
@@ -226,20 +238,6 @@ def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: n
         arena[tail] = key
         tail += 1
     return tail
-
-
-@jit
-def _appended(
-    arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: Any
-) -> tuple[Whole, np.uint64, np.uint64]:
-    """Put one more byte behind a word's last; return its tail, and the number that is not full yet with its bits."""
-    # Eight bytes to a number, the first byte lowest.
-    key |= np.uint64(byte) << shift
-    shift += EIGHT
-    if shift == FULL:
-        arena[tail] = key
-        return tail + 1, NONE, NONE
-    return tail, key, shift
 
 
 @jit
@@ -306,7 +304,7 @@ def cut_words(
                         if page >= 0:
                             return MISSING_PAGE, document, page
                 if width == 1:
-                    tail, key, shift = _appended(arena, tail, key, shift, lower)
+                    tail, key, shift = _pushed(arena, tail, key, shift, lower)
                     position += 1
                     continue
                 slow |= width < 0
@@ -318,7 +316,7 @@ def cut_words(
                 if byte == APOSTROPHE:
                     last = _last(arena, head, tail, key, shift)
                     if last != NONE and last != APOSTROPHE:  # kept where the word goes on
-                        tail, key, shift = _appended(arena, tail, key, shift, APOSTROPHE)
+                        tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
                         continue
             else:
                 code, width = _decode(data, position)
@@ -332,7 +330,7 @@ def cut_words(
                 if info & WORD:
                     left, count = _packed(info & CODE_POINT)
                     for _ in range(count):
-                        tail, key, shift = _appended(arena, tail, key, shift, left & np.uint64(0xFF))
+                        tail, key, shift = _pushed(arena, tail, key, shift, left & np.uint64(0xFF))
                         left >>= EIGHT
                     continue
             tail = _finished(arena, head, tail, key, shift)
