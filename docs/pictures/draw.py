@@ -209,6 +209,36 @@ def default_words() -> float:
     return number(next(row for row in rows if row[0] == DEFAULT)[limits.index("limit 100")])
 
 
+def limits() -> plt.Figure:
+    """Words by limit at three budgets: the default, the best of our other options, and GW made sound by the limit."""
+    with open(RESULTS / "set_union_limits.csv", encoding="utf-8") as file:
+        names, *rows = list(csv.reader(file))
+    axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
+    figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
+    starts = [place for place, row in enumerate(rows) if row[0].startswith("words released")]
+    for plot, start, end in zip(plots, starts, [*starts[1:], len(rows)], strict=True):
+        lines = {
+            name: [np.nan if each == "–" else number(each) for each in line] for name, *line in rows[start + 1 : end]
+        }
+        strangers = (DEFAULT, "GW", "default, over")
+        others = np.nanmax([line for name, line in lines.items() if not name.startswith(strangers)], axis=0)
+        plot.plot(
+            axis, lines["GW, made sound by the limit"], "o--", color=OTHER, lw=2, label="GW, made sound by the limit"
+        )
+        plot.plot(axis, others, "o-", color=THEIRS, lw=2.4, label="best of our other options")
+        plot.plot(axis, lines[DEFAULT], "o-", color=OURS, lw=2.8, label="the default")
+        plot.annotate(
+            f"{lines[DEFAULT][5]:,.0f}", (5, lines[DEFAULT][5]), (0, 7), textcoords="offset points", ha="center"
+        )
+        plot.set_title(rows[start][0].removeprefix("words released at "))
+        plot.set(xlabel="limit", ylim=(0, 1.14 * max(lines[DEFAULT])))
+        plot.tick_params(axis="x", labelsize=8.5)
+        plot.grid(axis="y", alpha=0.25)
+    plots[0].set_ylabel("words released from 500,000 posts")
+    plots[0].legend(loc="lower right", fontsize=8.5)
+    return figure
+
+
 def lying_bars(labels: list[str], values: list[float], form: str, caption: str) -> plt.Figure:
     """Draw bars that lie, the first of them ours."""
     figure, plot = plt.subplots(figsize=(7.4, 0.42 * len(labels) + 0.75), constrained_layout=True)
@@ -346,6 +376,7 @@ PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "epsilon.svg": by_epsilon,
     "speed.svg": speed,
     "weightings.svg": weightings,
+    "limits.svg": limits,
     "coverage.svg": coverage,
     "hitters.svg": hitters,
     "synthetic.svg": synthetic,

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from voxpop.cli.engines import Engine, Master, Partitions
 from voxpop.cli.options import (
     Dataset,
+    Delimiter,
     Delta,
+    Encoding,
     Epsilon,
+    Html,
     Items,
     Json,
     LedgerFile,
@@ -31,6 +34,7 @@ from voxpop.cli.options import (
     WorkFolder,
     budget_of,
     paused,
+    separated,
 )
 from voxpop.errors import InputError
 
@@ -74,14 +78,24 @@ class Where:
     order: Order = None
     session: Session = None
     tokenizer: Tokenizer = "words"
+    html: Html = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
     memory: Memory = None
     work_folder: WorkFolder = None
 
     @property
     def reading(self) -> dict[str, Any]:
         """Further arguments of `voxpop.read`."""
-        pause = paused(self.session)
-        return {"order": self.order, "session": pause, "memory": self.memory, "work_folder": self.work_folder}
+        return {
+            "order": self.order,
+            "session": paused(self.session),
+            "html": self.html,
+            "delimiter": separated(self.delimiter),
+            "encoding": self.encoding,
+            "memory": self.memory,
+            "work_folder": self.work_folder,
+        }
 
 
 @dataclass(frozen=True)

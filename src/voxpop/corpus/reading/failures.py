@@ -8,6 +8,8 @@ def quieten(error: BaseException | None) -> None:
     while error is not None:
         if isinstance(error, UnicodeDecodeError):
             error.object = b""
+        if isinstance(error, UnicodeEncodeError):
+            error.object = ""
         if not isinstance(error, VoxpopError) and (not isinstance(error, OSError) or error.errno is None):
             error.args = ("what the reader said may quote rows, and is left out",)
         error = error.__cause__ or error.__context__
