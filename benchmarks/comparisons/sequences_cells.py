@@ -57,7 +57,7 @@ def collection(name: str) -> tuple[vp.Corpus, tuple[str, ...], str]:
         return corpus, tuple(sorted(str(page) for page in range(1, 18))), "sample"
     corpus = vp.read(DATA / "ubuntu_irc.parquet", user="user", text="text")
     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(0.2, 1e-7), seed=1)
-    return corpus, tuple(sorted(gram[0] for gram in words)), "concatenate"
+    return corpus, tuple(sorted(words)), "concatenate"
 
 
 class Measure:
