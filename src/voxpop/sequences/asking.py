@@ -101,25 +101,8 @@ class Asking:
         import polars as pl
 
         width = len(self._alphabet) + 1
-<<<<<<< HEAD
         answer = partial(_followers, longest=self._longest, number=np.arange(width), rows=width - 1)
         found = self._frame(answer, level, [*self._alphabet, None] * (width - 1))
-=======
-
-        def shares(_: ContextSampler, sessions: Sessions) -> Floats:
-            after = np.append(sessions.symbols[1:], width - 1)
-            # Behind each session stands its end, not the next session.
-            after[sessions.starts[1:] - 1] = width - 1
-            cut = np.zeros(sessions.symbols.size, np.bool_)
-            # What follows the last symbol of a session of the greatest length is not known: no end was counted.
-            cut[sessions.starts[1:] - 1] = np.diff(sessions.starts) == self._longest
-            pairs = sessions.symbols[~cut].astype(np.int64) * width + after[~cut]
-            table = np.bincount(pairs, minlength=(width - 1) * width).reshape(-1, width)
-            found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
-            return found
-
-        found = self._frame(shares, level, [*self._alphabet, None] * (width - 1))
->>>>>>> main
         return found.select(pl.Series("from", np.repeat(self._alphabet, width), pl.String), pl.all())
 
     def transitions_among(self, symbols: list[int], level: float) -> tuple[Floats, Floats, Floats]:
@@ -192,8 +175,10 @@ def _followers(_: ContextSampler, sessions: Sessions, *, longest: int, number: I
     """
     width = int(number.max()) + 1
     after = np.append(sessions.symbols[1:], number.size - 1)
+    # Behind each session stands its end, not the next session.
     after[sessions.starts[1:] - 1] = number.size - 1
     counted = number[sessions.symbols] < rows
+    # What follows the last symbol of a session of the greatest length is not known: no end was counted.
     counted[sessions.starts[1:] - 1] &= np.diff(sessions.starts) < longest
     pairs = number[sessions.symbols[counted]] * width + number[after[counted]]
     table = np.bincount(pairs, minlength=rows * width).reshape(-1, width)
@@ -232,7 +217,8 @@ def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
 def _sorted_once(numbers: Int64s) -> Int64s:
     """Return distinct numbers, rising; sorting takes a fraction of the time of a hash table here."""
     rising = np.sort(numbers)
-    return rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+    once: Int64s = rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+    return once
 
 
 def _commonest(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
