@@ -1,5 +1,6 @@
 """`voxpop ledger`: open data sets, see what was spent; and how commands that release charge them."""
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,12 +84,16 @@ def run(plan: Any, corpus: Any, seed: int | None, account: "LedgerAccount | None
 
 
 def _described(account: "LedgerAccount") -> dict[str, Any]:
+    """Return all there is to say, ready for JSON: where a cap is 0 and something was charged, its part is none."""
     budget, spent = account.budget, account.spent
     return {
         "dataset": account.name,
         "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
         "spent": None if spent is None else {"epsilon": spent.epsilon, "delta": spent.delta},
-        "used": account.used(),
+        "used": {
+            way: {cap: part if isfinite(part) else None for cap, part in parts.items()}
+            for way, parts in account.used().items()
+        },
         "entries": [entry.to_dict() for entry in account.entries],
     }
 

@@ -148,9 +148,9 @@ class Tally:
         Raises:
             ReleaseError: if the folder holds another release or counts, or cannot be written.
         """
-        from voxpop.release.tally_files import save_tally
+        from voxpop.release.beside import TALLIES
 
-        save_tally(self, folder, overwrite=overwrite)
+        TALLIES.save(self, self.users, folder, overwrite=overwrite)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "Tally":
@@ -159,9 +159,15 @@ class Tally:
         Raises:
             ReleaseError: if there are no counts, or a file is damaged.
         """
-        from voxpop.release.tally_files import load_tally
+        from voxpop.errors import InternalError
+        from voxpop.release.beside import TALLIES
 
-        return load_tally(folder, Tally)
+        loaded = TALLIES.load(folder)
+        try:
+            error = float(loaded.plan.to_dict()["error"])
+            return Tally.of(loaded.release, loaded.numbers, error, loaded.plan, loaded.guarantee)
+        except (KeyError, TypeError, ValueError, InternalError) as wrong:
+            raise TALLIES.damaged(folder) from wrong
 
     def __len__(self) -> int:
         return len(self.grams)
