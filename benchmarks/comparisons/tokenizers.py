@@ -32,22 +32,24 @@ def main() -> None:
     released = vp.SetUnion().release(corpus, WORDS)
     private, exact = released.count(corpus, COUNTS), exact_counts(corpus)
     texts = training["text"].drop_nulls().to_list()
-    rows: list[list[object]] = [
-        ["model", "subwords", "bytes per token: private", "words, no privacy", "texts, no privacy", "share kept"]
-    ]
+    trained = ("private", "words, no privacy", "texts, no privacy")
+    rows: list[list[object]] = [["bytes per token", *trained, *(f"unknown %: {each}" for each in trained)]]
     for model in SUBWORDS:
         for size in SIZES:
             made = [each.to_tokenizer(model, size) for each in (private, exact)]
             made.append(trained_on(texts, exact.to_tokenizer(model, size), model, size))
-            found = [bytes_per_token(each, others) for each in made]
-            rows.append([model, f"{size:,}", *(f"{each:.3f}" for each in found), f"{found[0] / found[1]:.3f}"])
+            found = [encoded(each, others) for each in made]
+            lengths, unknown = ([each[place] for each in found] for place in (0, 1))
+            rows.append(
+                [f"{model}, {size:,}", *(f"{each:.3f}" for each in lengths), *(f"{each:.3f}" for each in unknown)]
+            )
             print(rows[-1], flush=True)
     note = f"reddit_posts: {len(texts):,} posts to train on, {len(others):,} of other users to encode, in lower case. "
     note += f"Private: {len(released):,} released words and their counts, {private.with_release}. "
     note += (
         f"Words: all {len(exact):,} words and how many users hold them, the same training. Texts: the library's own "
     )
-    note += "training on the posts. Share kept: private to words. One run."
+    note += "training on the posts. Unknown: of all tokens; with wordpiece one stands for a whole word. One run."
     table("Tokenizers with and without privacy", rows, "tokenizers", note)
 
 
@@ -90,14 +92,17 @@ def trained_on(texts: list[str], same: "Tokenizer", model: str, size: int) -> "T
     return result
 
 
-def bytes_per_token(tokenizer: "Tokenizer", texts: list[str]) -> float:
-    """Return how many bytes of folded text one token stands for."""
-    tokens = written = 0
+def encoded(tokenizer: "Tokenizer", texts: list[str]) -> tuple[float, float]:
+    """Return how many bytes of folded text one token stands for, and how many tokens in a hundred are unknown."""
+    unknown_id = tokenizer.token_to_id("[UNK]")
+    tokens = written = unknown = 0
     for begin in range(0, len(texts), AT_ONCE):
         batch = texts[begin : begin + AT_ONCE]
-        tokens += sum(len(each) for each in tokenizer.encode_batch(batch))
+        ids = [each.ids for each in tokenizer.encode_batch(batch)]
+        tokens += sum(map(len, ids))
+        unknown += sum(each.count(unknown_id) for each in ids)
         written += sum(len(tokenizer.normalizer.normalize_str(each).encode()) for each in batch)
-    return written / tokens
+    return written / tokens, 100 * unknown / tokens
 
 
 if __name__ == "__main__":

@@ -45,23 +45,41 @@ if TYPE_CHECKING:
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
     """Spell out a command's dataclasses, field by field, and put them together when it is called."""
     spelled: dict[str, inspect.Parameter] = {}
-    bundles: dict[str, tuple[type, list[str]]] = {}
+    bundles: dict[str, Any] = {}
     for name, each in inspect.signature(command).parameters.items():
         if is_dataclass(each.annotation):
-            kind: Any = each.annotation
-            bundles[name] = kind, [field.name for field in fields(kind)]
-            spelled |= {field.name: _parameter(field.name, field.type, field.default) for field in fields(kind)}
+            bundles[name] = each.annotation
+            spelled |= _spelled(each.annotation)
         else:
             spelled[name] = each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
 
     def run(**given: Any) -> None:
-        built = {name: kind(**{part: given.pop(part) for part in parts}) for name, (kind, parts) in bundles.items()}
+        built = {name: _built(kind, given) for name, kind in bundles.items()}
         command(**given, **built)
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__annotations__ = {name: each.annotation for name, each in spelled.items()}
     run.__signature__ = inspect.Signature(list(spelled.values()))  # type: ignore[attr-defined]
     return run
+
+
+def _spelled(bundle: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters that a bundle stands for, those of bundles in it included."""
+    spelled: dict[str, inspect.Parameter] = {}
+    for each in fields(bundle):
+        inner = is_dataclass(each.type)
+        spelled |= _spelled(each.type) if inner else {each.name: _parameter(each.name, each.type, each.default)}
+    return spelled
+
+
+def _built(bundle: Any, given: dict[str, Any]) -> Any:
+    """Return a bundle of what was given, which is taken out of it."""
+    return bundle(
+        **{
+            each.name: _built(each.type, given) if is_dataclass(each.type) else given.pop(each.name)
+            for each in fields(bundle)
+        }
+    )
 
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
@@ -179,6 +197,17 @@ class Place:
     engine: Engine = "local"
     master: Master = None
     partitions: Partitions = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question about a saved release takes: who is asked, who pays how much, and where it runs."""
+
+    where: Where
+    columns: Columns
+    spend: Spend
+    charge: Charge
+    place: Place
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
+from voxpop.cli.bundles import Question, Spend, bundled
 from voxpop.cli.options import Json, Overwrite, Saved, numbers_of
 from voxpop.cli.releasing import release_beside
 
@@ -47,11 +47,7 @@ class Options:
 @bundled
 def count(
     options: Options,
-    where: Where,
-    columns: Columns,
-    spend: Spend,
-    charge: Charge,
-    place: Place,
+    question: Question,
     first: First = 20,
     save: Save = True,
     overwrite: Overwrite = False,
@@ -65,9 +61,7 @@ def count(
     """
     from voxpop.release.beside import TALLIES
 
-    folder, tally = release_beside(
-        TALLIES, options, where, columns, spend, charge, place, "Counting", save=save, overwrite=overwrite
-    )
+    folder, tally = release_beside(TALLIES, options, question, "Counting", save=save, overwrite=overwrite)
     _report(tally, folder, first, as_json=json)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from voxpop.cli.bundles import Charge, Place, Result, Where
+from voxpop.cli.bundles import Charge, Place, Question, Result, Where
 
 if TYPE_CHECKING:
     from voxpop.release.beside import Beside
@@ -64,11 +64,7 @@ def released(
 def release_beside(
     kind: "Beside",
     options: Any,
-    where: Where,
-    columns: Any,
-    spend: Any,
-    charge: Charge,
-    place: Place,
+    question: Question,
     stage_name: str,
     *,
     save: bool,
@@ -79,11 +75,7 @@ def release_beside(
     Args:
         kind: of what is saved there.
         options: which release, and how to plan.
-        where: what is read.
-        columns: the column of contents.
-        spend: the budget.
-        charge: the ledger to charge.
-        place: where to run.
+        question: what is read, the budget, the ledger to charge, and where to run.
         stage_name: what the work is called meanwhile.
         save: whether it is saved at all.
         overwrite: whether it may replace what is there.
@@ -91,14 +83,14 @@ def release_beside(
     Returns:
         The folder that it was saved to, if any, and what was released.
     """
-    budget = spend.budget
+    budget = question.spend.budget
     folder, found = released(
         lambda: kind.check_target(options.folder, overwrite=overwrite) if save else None,
         lambda: options.planned(budget),
-        where,
-        columns,
-        charge,
-        place,
+        question.where,
+        question.columns,
+        question.charge,
+        question.place,
         stage_name,
     )
     if folder is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
+from voxpop.cli.bundles import Question, Spend, bundled
 from voxpop.cli.options import Json, Overwrite, Saved
 from voxpop.cli.releasing import release_beside
 
@@ -41,11 +41,7 @@ class Options:
 @bundled
 def top(
     options: Options,
-    where: Where,
-    columns: Columns,
-    spend: Spend,
-    charge: Charge,
-    place: Place,
+    question: Question,
     save: Save = True,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -58,9 +54,7 @@ def top(
     """
     from voxpop.release.beside import RANKINGS
 
-    folder, ranking = release_beside(
-        RANKINGS, options, where, columns, spend, charge, place, "Ranking", save=save, overwrite=overwrite
-    )
+    folder, ranking = release_beside(RANKINGS, options, question, "Ranking", save=save, overwrite=overwrite)
     _report(ranking, folder, as_json=json)
 
 

@@ -214,6 +214,18 @@ def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.ui
 
 
 @jit
+def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: np.uint64) -> Any:
+    """Put one more byte behind a word, and return where its eights end, the eight begun and its bits."""
+    # Eight bytes to a number, the first byte lowest.
+    key |= byte << shift
+    shift += EIGHT
+    if shift < FULL:
+        return tail, key, shift
+    arena[tail] = key
+    return tail + 1, NONE, NONE
+
+
+@jit
 def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> Whole:
     """Write the rest of a word, without an apostrophe at its end, and return where it ends."""
     if _last(arena, head, tail, key, shift) == APOSTROPHE:
@@ -292,13 +304,7 @@ def cut_words(
                         if page >= 0:
                             return MISSING_PAGE, document, page
                 if width == 1:
-                    # Eight bytes to a number, the first byte lowest.
-                    key |= np.uint64(lower) << shift
-                    shift += EIGHT
-                    if shift == FULL:
-                        arena[tail] = key
-                        tail += 1
-                        key = shift = NONE
+                    tail, key, shift = _pushed(arena, tail, key, shift, lower)
                     position += 1
                     continue
                 slow |= width < 0
@@ -310,12 +316,7 @@ def cut_words(
                 if byte == APOSTROPHE:
                     last = _last(arena, head, tail, key, shift)
                     if last != NONE and last != APOSTROPHE:  # kept where the word goes on
-                        key |= APOSTROPHE << shift
-                        shift += EIGHT
-                        if shift == FULL:
-                            arena[tail] = key
-                            tail += 1
-                            key = shift = NONE
+                        tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
                         continue
             else:
                 code, width = _decode(data, position)
@@ -329,13 +330,8 @@ def cut_words(
                 if info & WORD:
                     left, count = _packed(info & CODE_POINT)
                     for _ in range(count):
-                        key |= (left & np.uint64(0xFF)) << shift
+                        tail, key, shift = _pushed(arena, tail, key, shift, left & np.uint64(0xFF))
                         left >>= EIGHT
-                        shift += EIGHT
-                        if shift == FULL:
-                            arena[tail] = key
-                            tail += 1
-                            key = shift = NONE
                     continue
             tail = _finished(arena, head, tail, key, shift)
             key = shift = NONE

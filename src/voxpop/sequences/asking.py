@@ -217,8 +217,8 @@ def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
 def _sorted_once(numbers: Int64s) -> Int64s:
     """Return distinct numbers, rising; sorting takes a fraction of the time of a hash table here."""
     rising = np.sort(numbers)
-    distinct: Int64s = rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
-    return distinct
+    once: Int64s = rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+    return once
 
 
 def _commonest(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:

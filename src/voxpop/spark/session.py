@@ -169,7 +169,7 @@ def open_frame(
     from pyspark.errors import PySparkException
 
     try:
-        frame: DataFrame = _reader(session, _kind_of(sources), Dialect(delimiter, encoding))(sources)
+        frame: DataFrame = _reader(session, _kind_of(sources), delimiter, encoding)(sources)
         frame.columns  # noqa: B018  # Spark Connect looks at the files only now
     except PySparkException as error:
         raise SourceError(
@@ -179,10 +179,12 @@ def open_frame(
     return frame
 
 
-def _reader(session: "SparkSession", kind: str, dialect: Dialect) -> Any:
+def _reader(session: "SparkSession", kind: str, delimiter: str | None, encoding: str | None) -> Any:
+    dialect = Dialect(delimiter, encoding)
     if kind in (".csv", ".tsv"):
-        separator = dialect.delimiter or ("," if kind == ".csv" else "\t")
-        options = {"quote": '"', "escape": '"', "sep": separator, "encoding": dialect.encoding or UTF8}
+        separator = delimiter or ("," if kind == ".csv" else "\t")
+        # Java knows encodings by other names than Python, so this one goes on as it was given.
+        options = {"quote": '"', "escape": '"', "sep": separator, "encoding": encoding or UTF8}
         return session.read.options(header=True, multiLine=True, **options).csv
     check_undescribed(dialect)
     return (lambda sources: session.read.parquet(*sources)) if kind == ".parquet" else session.read.json

@@ -5,14 +5,13 @@ Parquet, CSV, TSV and JSON lines; keys and regions come from where polars looks 
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from voxpop.corpus.reading.arrow_sources import TABLE, table_batches
 from voxpop.corpus.reading.columns import Batches, check_columns
 from voxpop.corpus.reading.csv_text import Dialect
 from voxpop.corpus.reading.encodings import UTF8
-from voxpop.corpus.reading.failures import quieten
+from voxpop.corpus.reading.failures import without_quotes
 from voxpop.errors import InputError, SourceError
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 ADDRESS = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
 FEW_ROWS = 1 << 10
 """At a time within a bound: polars counts rows, and these may be long texts."""
+UNREAD = "the address", "Check the address, and read it with polars by itself first."
 SQL = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 
 
@@ -44,13 +44,13 @@ def remote_batches(address: str, columns: list[str], rows: int, *, small: bool, 
         SourceError: where the address does not say what is behind it, or it cannot be read.
         ColumnError: where a column is missing.
     """
-    with _explained():
+    with without_quotes(*UNREAD):
         table = scan(address, dialect)
         check_columns(columns, table.collect_schema().names(), TABLE)
         table = table.select(list(dict.fromkeys(columns)))
         batches = _streamed(table, rows, small=small)
     while True:
-        with _explained():
+        with without_quotes(*UNREAD):
             batch = next(batches, None)
         if batch is None:
             return
@@ -64,21 +64,6 @@ def _streamed(table: "pl.LazyFrame", rows: int, *, small: bool) -> "Iterator[pl.
     if small:
         raise InputError("this polars reads addresses whole, which no memory limit can bound: pip install -U polars.")
     return iter([table.collect()])
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = type(error).__name__
-        quieten(error)
-        raise SourceError(
-            f"the address cannot be read: polars failed with {kind}, and what it said may quote rows. Check the "
-            "address, and read it with polars by itself first."
-        ) from None
 
 
 def scan(address: str, dialect: Dialect) -> "pl.LazyFrame":
