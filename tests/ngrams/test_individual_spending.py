@@ -8,13 +8,14 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import InputError, InternalError
-from voxpop.ngrams import releasing, spending
+from voxpop.ngrams import releasing
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.prevote import Joined, JoinedBands
+from voxpop.ngrams.schedule import FEWEST_IN_PIECE, PREVOTE_PRICES
 from voxpop.ngrams.spending import IndividualSpending, prices
-from voxpop.ngrams.sweep import FEWEST, Listed, Missed, near_misses
+from voxpop.ngrams.sweep import Listed, Missed, near_misses
 from voxpop.ngrams.threshold_vote import ThresholdVote
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.individual import WHOLE, IndividualFilter
@@ -216,7 +217,7 @@ def test_near_misses_are_what_was_not_selected_and_may_be_real():
     assert not result.selected[places].any()
     assert (np.diff(places) > 0).all()
     assert set(piece.tolist()) == set(range(piece.max() + 1))
-    assert min(np.bincount(piece)) >= FEWEST
+    assert min(np.bincount(piece)) >= FEWEST_IN_PIECE
     for number in range(piece.max()):
         assert levels[places[piece == number]].max() <= levels[places[piece == number + 1]].min()
     nothing = vote.select(OneBand(10**6), held, levels, 0.0, 0.0)
@@ -279,7 +280,7 @@ def test_the_slack_counts_every_pass():
     assert vp.NGrams(32).passes == MOST_PASSES
     assert vp.NGrams(9).passes == 9 + 5
     assert vp.NGrams(9, spending="shared").passes == 9
-    assert len(spending.PRICES) + 1 == 5
+    assert len(PREVOTE_PRICES) + 1 == 5
 
 
 def test_a_sweep_pays_with_all_that_is_left():

@@ -11,13 +11,14 @@ from scipy.stats import binom
 from voxpop.corpus.histogram import Histogram
 from voxpop.ngrams import threshold_vote as selecting
 from voxpop.ngrams.bands import Bands
-from voxpop.ngrams.calibration import ALIKE, calibrated
+from voxpop.ngrams.calibration import calibrated
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import Estimates, Forecast
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.guide import MANY, worthless
+from voxpop.ngrams.guide import worthless
+from voxpop.ngrams.schedule import ALIKE, FINE_CUTPOINTS, MANY
 from voxpop.ngrams.threshold_vote import ThresholdVote
-from voxpop.ngrams.thresholds import FINE_CUTPOINTS, Votes, cutpoints_above, cutpoints_below
+from voxpop.ngrams.thresholds import Votes, cutpoints_above, cutpoints_below
 from voxpop.privacy.decide import FixedRule, ThresholdRule
 from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret

@@ -36,13 +36,7 @@ class Options:
 
 @bundled
 def top(
-    options: Options,
-    where: Where,
-    columns: Columns,
-    spend: Spend,
-    charge: Charge,
-    place: Place,
-    json: Json = False,
+    options: Options, where: Where, columns: Columns, spend: Spend, charge: Charge, place: Place, json: Json = False
 ) -> None:
     """Name, with noise, the grams of a saved release that most users hold, in order.
 

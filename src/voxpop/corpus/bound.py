@@ -50,6 +50,7 @@ def bounded_sets(
     of threads that prepare them ahead.
     """
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
+    # Names cost a draw for each item: only where somebody is cut.
     names = holdings.draw_names(secret) if crowded else None
 
     def bound(items: Int32s, starts: Int64s, keys: Uint64s) -> BoundedSets:
@@ -67,6 +68,7 @@ def distinct_sets(
 ) -> Iterator[Result]:
     """Yield what `then` makes of (items, starts, keys) of users: all distinct candidates of each, in order."""
     check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
+    # uint8 (ids), nonzero for candidates; empty for all.
     mask = np.empty(0, np.uint8) if candidates is None else candidates
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS if holdings.limit is None else 1):
@@ -75,6 +77,7 @@ def distinct_sets(
     def distinct(users: Int64s) -> Result:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
+        # Marks of this thread's next users begin behind those of the last ones.
         scratch.stamp += users.size
         scratches.put(scratch)
         return then(items, starts, holdings.user_key[users])
@@ -95,6 +98,7 @@ def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch)
         parts, alone = [], np.zeros(1, np.int64)
         for place in range(begin, end, TOKENS_AT_ONCE):
             span = np.array([place, min(place + TOKENS_AT_ONCE, end)], np.int64)
+            # One mark for all parts: what a part has seen the next one skips.
             parts.append(gather_distinct(ids, span, alone, mask, scratch.seen, scratch.stamp)[0])
             forget_pages(ids, place, int(span[1]))
         items = np.concatenate(parts)
@@ -116,8 +120,11 @@ def cut_to_limit(
     """Draw `limit` items of each user who holds more."""
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
+    # Only of users who hold too many: nobody else's items are drawn.
     first, second = pairs_over_limit(items, starts, keys, limit)
+    # By what an item is called on every engine, not by its number here.
     named = second if names is None else names[second.view(np.int64)]
+    # uint64 by (user key, item): the draw of a user does not depend on anybody else (docs/privacy/randomness.md).
     priorities = secret.draws(sample_of(pass_name), first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
@@ -125,6 +132,7 @@ def cut_to_limit(
 
 def _batches(holdings: Holdings, order: Int64s) -> Iterator[Int64s]:
     """Yield the users in an order, about `TOKENS_AT_ONCE` tokens at a time."""
+    # (users,), positions up to and with each user, in the order in which they weigh.
     ends = np.cumsum(np.diff(holdings.user_start)[order])
     start = 0
     while start < order.size:

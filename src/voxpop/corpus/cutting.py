@@ -27,15 +27,19 @@ def one_sequence_each(
     Returns:
         int32, numbers of alphabet symbols and `len(alphabet)` behind each sequence; users without a symbol are absent.
     """
+    # int32 by token: its symbol, -1 outside the alphabet; public alphabet, so nothing is learnt from it.
     names = symbol_names(corpus, alphabet)
     chosen = np.full(corpus.user_key.size, -1, np.int64)
     if combine == "sample":
         documents = np.zeros(corpus.user_key.size, np.int64)
         count_documents(corpus.tokens, corpus.user_start, names, documents)
+        # Who has one document that holds a symbol needs no draw.
         several = np.flatnonzero(documents > 1)
         draws = secret.draws("sequences/sample", corpus.user_key[several], 0)[:, 0] >> np.uint64(32)
         chosen[:] = 0
+        # floor(draw * documents / 2^32), from 32 bits: uniform but for 2^-32 of a document, and any choice is private.
         chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+    # (users,), and one for the end mark.
     sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1
     symbols = np.empty(int(sizes.sum()), np.int32)
     end = len(alphabet)

@@ -358,7 +358,23 @@ class TreeWalk(Protocol):
         """
 
 
-class Arrays(Protocol):
+class Described(Protocol):
+    """What is public about what people hold."""
+
+    @property
+    def kind(self) -> str:
+        """One of "text", "tokens", "items" and "sequence"; only items have no order."""
+
+    @property
+    def reading(self) -> str:
+        """How its tokens were made, which is public; "" where it is not known."""
+
+    @property
+    def keys(self) -> Keys:
+        """The columns that items came from, which are public as the schema is; none for words."""
+
+
+class Arrays(Described, Protocol):
     """All users in arrays on this machine; see `voxpop.Corpus` for shapes and meanings."""
 
     @property
@@ -377,37 +393,13 @@ class Arrays(Protocol):
     def vocabulary(self) -> pa.LargeStringArray:
         """large_string, token by id."""
 
-    @property
-    def kind(self) -> str:
-        """What a user holds; see `Engine`."""
-
-    @property
-    def reading(self) -> str:
-        """How its tokens were made; see `Engine`."""
-
-    @property
-    def keys(self) -> Keys:
-        """The columns that items came from; see `Engine`."""
-
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
         """Refuse work that would go beyond a limit on memory, if there is one."""
 
 
 @runtime_checkable
-class Engine(Protocol):
+class Engine(Described, Protocol):
     """Whatever holds what people hold: private, and never part of a release."""
-
-    @property
-    def kind(self) -> str:
-        """One of "text", "tokens", "items" and "sequence"; only items have no order."""
-
-    @property
-    def reading(self) -> str:
-        """How its tokens were made, which is public; "" where it is not known."""
-
-    @property
-    def keys(self) -> Keys:
-        """The columns that items came from, which are public as the schema is; none for words."""
 
     def round_walk(self) -> RoundWalk:
         """Return the items, to be released in one round or several."""

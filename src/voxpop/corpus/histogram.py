@@ -39,6 +39,7 @@ class Histogram:
         Args:
             decision: which of the items pass.
         """
+        # Draws are by name, so parts may be of any size.
         parts = [ids[decision(weights, ids, texts)] for weights, ids, texts in self._parts()]
         return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
 
@@ -50,12 +51,15 @@ class Histogram:
             spurious_names: ids that have a level where they have no weight, rising.
             theirs: int64 (spurious), which level.
         """
+        # A simulated hit counts only where there is no weight: elsewhere the item's own noise decides
+        # (docs/privacy/ngrams.md, "Simulation").
         nobodys = ~np.isin(spurious_names, self.ids)
         ids_of, levels_of = [spurious_names[nobodys]], [theirs[nobodys]]
         for weights, ids, texts in self._parts():
             each = levels(weights, ids, texts)
             ids_of.append(ids[each > 0])
             levels_of.append(each[each > 0])
+        # Sorted, so nothing tells which of them were simulated.
         names = np.concatenate(ids_of)
         order = np.argsort(names)
         return names[order], np.concatenate(levels_of)[order]
@@ -76,6 +80,7 @@ class Histogram:
 
     def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:
         """Return the noisy weight of every id below `size`, also of those without weight."""
+        # (names,): also those that nobody holds, or their absence would be published.
         weights = np.zeros(size, np.int64)
         weights[self.ids] = self.weights
         return noise(weights, np.arange(size))

@@ -50,6 +50,7 @@ class Holdings:
         """
         if self.words is not None:
             return item_names(self.words, secret, parts=1)[:, 0]
+        # left * 2^32 + partner is below 2^63, so the sign plays no part.
         return None if self.names is None else self.names.view(np.uint64)
 
     def __repr__(self) -> str:
@@ -68,5 +69,6 @@ def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uin
     names = np.empty((len(words), parts), np.uint64)
     for first in range(0, len(words), WORDS_AT_ONCE):
         mine = starts[first : first + WORDS_AT_ONCE + 1]
+        # A function of the bytes and the secret: ids differ between engines, names do not.
         names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, :parts]
     return names

@@ -186,10 +186,14 @@ class MemoryLengthWalk:
         """
         ids = self._kept()
         first = ids if self._first is None else self._first
+        # (users + 1,), positions with a gram before each user begins.
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
+        # (users,), who holds a gram of this length, or a candidate set aside.
         holding = (np.diff(before) > 0) | (np.diff(self._aside.joined(self._user_key.size)[1]) > 0)
+        # A gram can grow where it stands and where its partner begins, one place on.
         live = (first if single else ids) >= 0
         needed = live.copy()
+        # One empty place behind each run stays, so that runs do not meet.
         needed[1:] |= live[:-1]
         needed &= np.repeat(holding, np.diff(self._user_start))
         starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
@@ -209,9 +213,12 @@ class MemoryLengthWalk:
             if self._table is None:
                 raise InternalError("candidates were set aside where there are none; please report the call.")
             check_width(self._aside.size + aside.size, PHRASES)
+            # Before ids are overwritten: afterwards nobody could tell who held them.
             self._aside.add(self._holdings(), find_names(aside, self._table).astype(np.int64))
         ranks = np.full(self._size, -1, np.int32)
+        # The number here of each kept name; -1 for spurious ones, which nobody holds.
         held = names if self._table is None else find_names(names, self._table)
+        # By id: its rank among all kept names, held here or not; so ranks are public and the same on every engine.
         ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
         if self._ids is None:
             self._start_ids(ranks)
@@ -256,11 +263,13 @@ class MemoryLengthWalk:
         if candidates.single:
             if self._first is None:
                 self._first = ids.copy() if self._limit is None else copied(ids, self._limit)
+            # Single-side: the partner is the token that follows the gram.
             partners, offset = self._first, self._length
         need, estimates = candidates.need, candidates.estimates
         if self._limit is None:
             self._names, self._table = self._numbered(ids, partners, offset, need, estimates)
         else:
+            # Numbers differ from those without a limit; names do not, and only names are ever seen.
             self._names, self._table = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
@@ -271,6 +280,7 @@ class MemoryLengthWalk:
         """Number the pairs of all ranges, each by a thread of its own."""
 
         def number(span: tuple[int, int]) -> tuple[Int64s, Int64s]:
+            # Ranges are cut at users, so no gram crosses from one thread's range to another's.
             names, count, table = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
             check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
             return names[:count], table
@@ -296,6 +306,7 @@ class MemoryLengthWalk:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
         order = np.arange(self._user_key.size) if self._order is None else self._order
+        # (users + 1,), where each user's positions begin in the new order.
         places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)
         ids = np.empty(self._tokens.size, np.int32)
         cuts = np.unique(np.searchsorted(places, np.arange(0, places[-1], POSITIONS_AT_ONCE)))

@@ -36,11 +36,13 @@ class NearMisses:
             holdings: what users hold at this length.
             places: int64, the id of each of the candidates, or below 0 where nobody holds it.
         """
+        # By id of this length: the candidate's number over all lengths, or -1.
         numbers = np.full(holdings.size, -1, np.int32)
         numbers[places[places >= 0]] = np.flatnonzero(places >= 0) + self.size
         items, counts = [], []
         wanted = (numbers >= 0).astype(np.uint8)
         for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts), shuffle=False):
+            # In the order in which they first stand in the user's documents: the same on every engine.
             items.append(numbers[mine])
             counts.append(np.diff(starts))
         self._items.append(self._stored(items))

@@ -50,7 +50,9 @@ class UserBudgets:
         left = self.left(users)
         left = np.full(users, price.whole, np.int64) if left is None else left
         runs = runs_of(holdings, wanted, whole=price.by_runs)
+        # (users,), before any weight is looked at: what others did has no part in it (docs/privacy/individual.md).
         costs = price.costs(left, runs > 0, runs)
+        # Private for good: no price, noise or threshold is ever computed from it.
         self._left = left - costs
         return price.reaches(costs)
 
@@ -62,6 +64,7 @@ def runs_of(holdings: "Holdings", wanted: Bytes | None, *, whole: bool) -> Int64
     """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
     starts = holdings.user_start
     mask = np.empty(0, np.uint8) if wanted is None else wanted
+    # Cut at users, so that no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), POSITIONS_AT_ONCE))
     edges = np.unique([0, *cuts.tolist(), starts.size - 1]).tolist()
 

@@ -27,6 +27,7 @@ class Batch:
 
     def undecided(self, mask: Bytes) -> "Batch":
         """Return the same users without decided items, and without users who have no others; this one is used up."""
+        # In place, from the front: what is behind the kept ones is never read again.
         items, users = keep_undecided(self.items, self.starts, self.keys, mask)
         return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users])
 
@@ -70,6 +71,7 @@ class Batches:
         if self._file is None:
             self._kept[number] = batch
             return
+        # In its old place: a batch only becomes smaller.
         begin = self._places[number][0]
         self._places[number] = begin, batch.items.size, batch.keys.size
         with self._lock:

@@ -47,6 +47,7 @@ class PoolUsers:
         """Lay out the distinct items of every user, users in the order in which they weigh."""
         batches = Batches(corpus.limit)
         for batch in distinct_sets(corpus.holdings(secret, ORDER, ordered=True), None, Batch, shuffle=True):
+            # `shuffle`: in the secret order of users, one for all rounds.
             batches.append(batch)
         return PoolUsers(batches, names, secret)
 
@@ -68,6 +69,7 @@ class PoolUsers:
         for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
             pooled[batch.items] = 1
             self._batches.write(number, batch)
+        # An item in nobody's pool is never weighed again.
         self.undecided &= pooled
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
@@ -80,6 +82,7 @@ class PoolUsers:
 
         for number, (batch, sets) in self._each(prepare):
             self._batches.write(number, batch)
+            # In order and on this thread: what users give depends on what those before them gave.
             shares.add(histogram, *sets)
         return histogram
 

@@ -38,6 +38,7 @@ class Pools:
         size = len(self._vocabulary)
         if corpus.limit is not None:
             corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the evidence of all distinct tokens")
+        # uint64 (items, 2): 128 bits of each item's bytes, so noise is the same wherever an item is held.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
         self._evidence = np.zeros(size)
@@ -46,6 +47,7 @@ class Pools:
     def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release what passes."""
         histogram = self._users.weigh(shares, limit, pass_name)
+        # Only items with weight: what nobody holds is never asked about.
         ids = np.flatnonzero(histogram)
         words = self._vocabulary.take(int64_array(ids))
         self._decide(Histogram(ids, histogram[ids], words).chosen(decision), released=True)
@@ -57,6 +59,8 @@ class Pools:
     def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
         """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
         histogram = self._users.weigh(shares, limit, pass_name)
+        # Every undecided item of every pool, drawn this time or not: noise on all of them is essential
+        # (docs/privacy/adaptive.md, "Shared items").
         ids = np.flatnonzero(self._users.undecided)
 
         def work(part: Int64s) -> Outcome:

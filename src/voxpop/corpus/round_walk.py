@@ -26,6 +26,7 @@ class MemoryRoundWalk:
 
     def weigh(self, shares: Shares, limit: int, secret: Draws, pass_name: str) -> Histogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
+        # uint8 (vocabulary): a function of what was released.
         candidates = None if self._left.all() else self._left
         return self._weigh(shares, limit, candidates, secret, pass_name)
 

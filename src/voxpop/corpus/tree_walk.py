@@ -64,6 +64,7 @@ class MemoryTreeWalk:
             depth: of those last counted.
             wanted: rising keys: the new nodes.
         """
+        # By counted key: its place among the new nodes, -1 where it is none of them.
         at = np.minimum(np.searchsorted(wanted, self._keys), wanted.size - 1)
         enter_children(self._places, np.where(wanted[at] == self._keys, at, -1).astype(np.int32))
 

@@ -42,6 +42,7 @@ def weigh(
     """
     if holdings.limit is not None:
         holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
+    # int64 (ids), units of the weighting's grid: sums are exact, so their order matters to sequential weightings alone.
     histogram, weighed = np.zeros(holdings.size, np.int64), 0
     for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name, shuffle=shares.sequential):
         if reaches is None:
@@ -49,8 +50,10 @@ def weigh(
         else:
             shares.add(histogram, items, starts, reaches[weighed : weighed + starts.size - 1])
         weighed += starts.size - 1
+    # Reaches are by the places of users; in any other order somebody would move by what another paid.
     if reaches is not None and (holdings.order is not None or weighed != reaches.size):
         raise InternalError("users weighed with the reach of others; please report the call.")
+    # The support of the bounded sets, and nothing else, may ever be asked about.
     ids = np.flatnonzero(histogram)
     names = ids if holdings.names is None else holdings.names[ids]
     words = holdings.words

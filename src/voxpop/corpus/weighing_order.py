@@ -39,11 +39,13 @@ def weighing_order(keys: Keys, secret: Draws, pass_name: str) -> Int64s:
         int64 (users), a permutation.
     """
     hashes = order_hashes(keys, secret, pass_name)
+    # As many low bits as places need: hash above, place below.
     bits = np.uint64(max(keys.size - 1, 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
     packed = (hashes & ~low) | np.arange(keys.size, dtype=np.uint64)
     packed.sort()
     order = (packed & low).astype(np.int64)
+    # Neighbours that differ in nothing but their places agree in all bits that were compared.
     _mend(order, (packed[1:] ^ packed[:-1]) <= low, hashes, keys)
     return order
 
@@ -60,4 +62,5 @@ def _mend(order: Int64s, same: Bools, hashes: Keys, keys: Keys) -> None:
     in_run[1:] = same
     in_run[:-1] |= same
     users = np.sort(order[in_run])
+    # By hash, then key: lexsort's last argument comes first.
     order[in_run] = users[np.lexsort((keys[users], hashes[users]))]

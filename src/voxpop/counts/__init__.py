@@ -6,6 +6,7 @@
 | `plan.py` | the noise, and what it guarantees |
 | `top.py` | which released grams most users hold, in order |
 | `top_plan.py` | its noise, and what it guarantees |
+| `query.py` | what both share: a query about the grams of a release |
 | `shares.py` | what one user gives to each gram it holds |
 | `holders.py` | the walk from words to the released grams: the private side |
 | `releasing.py` | the double line |

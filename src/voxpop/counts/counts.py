@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.arguments import LARGEST_LIMIT, check_budget, check_whole
+from voxpop.counts.query import GramQuery
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
+from voxpop.release.tally import Tally
 
 if TYPE_CHECKING:
-    from voxpop.corpus.engine import Engine
     from voxpop.counts.plan import CountsPlan
-    from voxpop.privacy.charging import Account
     from voxpop.release.release import Release
-    from voxpop.release.tally import Tally
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(GramQuery[Tally]):
     """Count the users who hold each released gram, with noise and a budget of their own.
 
     The grams are those of a release, so they are public, and each gets Gaussian noise whether anybody holds it or not.
@@ -57,14 +56,7 @@ class Counts:
             object.__setattr__(self, "limit", tuple(self.limit))
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
-        """Fill in the noise for a budget and the grams of a release: no private data needed.
-
-        Args:
-            budget: what the counts may spend, apart from what the release has spent.
-            release: whose grams are counted.
-
-        Returns:
-            The plan: the noise, and what the counts guarantee.
+        """Fill in the noise for a budget and the grams of a release; see `GramQuery.plan`.
 
         Raises:
             BudgetError: where the budget is out of range for Gaussian noise.
@@ -74,30 +66,6 @@ class Counts:
 
         check_budget(budget)
         return plan_counts(self, budget, release)
-
-    def release(
-        self,
-        corpus: "Engine",
-        budget: Budget,
-        release: "Release",
-        seed: int | None = None,
-        ledger: "Account | None" = None,
-    ) -> "Tally":
-        """Count the grams of a release in a corpus.
-
-        Args:
-            corpus: what `voxpop.read` or `voxpop.load_corpus` returned, cut as for the release.
-            budget: what the counts may spend, apart from what the release has spent.
-            release: whose grams are counted.
-            seed: makes the counts reproducible and NOT private, and marks them so; leave it out for real data.
-            ledger: an account that is charged first; see `voxpop.Ledger`.
-
-        Returns:
-            The noisy counts.
-        """
-        from voxpop.privacy.charging import run
-
-        return run(self.plan(budget, release), corpus, seed, ledger)
 
     def limits(self, sizes: Sequence[int]) -> list[int]:
         """Return the limit of each length; nobody can hold more grams than there are.

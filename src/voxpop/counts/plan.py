@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, final
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Planned
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
-from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -20,19 +20,15 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class CountsPlan(Printed):
+class CountsPlan(Planned["Counts"]):
     """What `Counts.plan` returns: every number that will run, before any private data is read.
 
     Attributes:
-        mechanism: the counts that were planned.
-        budget: what they may spend.
         grams: the release whose grams are counted.
         limits: for each length, the most grams for which a user counts in full.
         sigma: standard deviation of the noise on every count, in users.
     """
 
-    mechanism: "Counts"
-    budget: Budget
     grams: "Release"
     limits: tuple[int, ...]
     sigma: float

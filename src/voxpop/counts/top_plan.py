@@ -7,7 +7,7 @@ from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
-from voxpop.showing import Printed
+from voxpop.privacy.planned import Planned
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -20,20 +20,16 @@ USUAL = 0.95
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class TopPlan(Printed):
+class TopPlan(Planned["Top"]):
     """What `Top.plan` returns: every number that will run, before any private data is read.
 
     Attributes:
-        mechanism: the ranking that was planned.
-        budget: what it may spend.
         grams: the release whose grams are ranked.
         picks: how many grams will be named: k, or all there are.
         rate: of the Gumbel noise on every count, per user.
         delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
     """
 
-    mechanism: "Top"
-    budget: Budget
     grams: "Release"
     picks: int
     rate: float

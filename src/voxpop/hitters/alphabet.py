@@ -38,6 +38,7 @@ class Spelling:
 
     def fits(self, rules: Rules) -> Bytes:
         """Return which words may be voted for: neither empty nor too long."""
+        # Too long a word is left out before the user's word is chosen, so it costs no vote.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         return fitting.view(np.uint8)
 
@@ -69,15 +70,18 @@ def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
         )
     ends = np.flatnonzero(corpus.tokens < 0)
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:-1]
+    # (users + 1,), now in documents: how many end before each user begins.
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
     rows = np.full((fitting.size, rules.longest), -1, np.int32)
     copy_rows(corpus.tokens, starts[fitting], sizes[fitting], rows)
+    # lexsort's last key comes first: by the first token, then the second, with -1 (nothing) before all.
     order = np.lexsort(rows.T[::-1])
     numbers, shared = np.empty(fitting.size, np.int32), np.empty(fitting.size, np.int32)
     count = number_rows(rows, order, numbers, shared)
     said = np.full(ends.size, -1, np.int32)
+    # By document: the number of its content, -1 where it does not fit.
     said[fitting] = numbers
     distinct = np.empty((count, rules.longest), np.int32)
     distinct[numbers] = rows

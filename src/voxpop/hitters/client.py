@@ -65,6 +65,8 @@ def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Pre
         secret: from which the choice of the word follows, if the user has several.
     """
     word = _chosen_word(client, trie.rounds, rules, secret)
+    # One prefix and one only: the user is in one factor of the round's product (docs/privacy/heavy-hitters.md, "One
+    # round").
     if word is None or prefix_after(word, rules.size(trie.rounds)) not in trie.live:
         return None
     return prefix_after(word, rules.size(trie.rounds + 1))
@@ -75,7 +77,9 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
     if not client.words:
         return None
     if rules.words == "one":
+        # The first of those held most often, in the order of symbols: public, and the same on every engine.
         return max(client.words, key=lambda entry: entry[1])[0]
+    # floor(draw * total / 2^64): fresh in every round, uniform over the words as often as they are held.
     place = _draw(client, f"word/round {rounds + 1}", secret) * sum(count for _, count in client.words) >> 64
     ends = accumulate(count for _, count in client.words)
     return next(word for (word, _), end in zip(client.words, ends, strict=True) if place < end)
@@ -83,4 +87,6 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
 
 def _draw(client: Client, purpose: str, secret: "Secret") -> int:
     """Return 64 bits for this client and purpose."""
+    # By key and twin number: two users of one key must not share a draw (docs/privacy/heavy-hitters.md, "Why the draws
+    # must be separate").
     return int(secret.draws(purpose, np.array([client.key], np.uint64), client.twin)[0, 0])

@@ -80,6 +80,7 @@ class Domain:
         Args:
             votes: of a node, by prefix.
         """
+        # (places,), added up modulo 2^32.
         sums = np.zeros(len(self), np.uint32)
         for prefix, count in votes.items():
             if prefix in self.place:
@@ -102,6 +103,7 @@ def _sizes(trie: Trie, rules: Rules) -> tuple[int, int]:
 
 def _count(trie: Trie, rules: Rules, symbols: int) -> int:
     known, after = _sizes(trie, rules)
+    # For each living prefix: words that end within the round, and prefixes of its full length.
     each: int = sum(symbols ** (size - known) for size in range(known, after) if 0 < size <= rules.longest)
     each += symbols ** (after - known) if after <= rules.longest else 0
     return each * len(trie.live)

@@ -57,8 +57,10 @@ class Electorate:
             rules: the public rules.
             secret: of the run.
         """
+        # uint64 (users, 2), fresh in every round.
         draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
         if rules.sampling == "fixed":
+            # The paper's batch; without a proof (docs/privacy/heavy-hitters.md has the counterexample).
             batch = int(rules.rate * self.keys.size)
             return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch]), np.ones(batch, np.int64)
         return _votes(draws, rules.bars)
@@ -78,6 +80,7 @@ class Electorate:
         users, begin, total = users[having], begin[having], total[having]
         if rules.words == "many":
             draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
+            # A user's words lie in order, each as often as it is held.
             begin = begin + _share_of(draws, total)
         return having, self.held[begin]
 
@@ -87,6 +90,7 @@ def _votes(draws: Uint64s, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
     asked = votes = np.empty(0, np.int64)
     some = np.arange(len(draws))
     for number, bar in enumerate(bars):
+        # Bars fall, so whoever misses one misses the rest: few are looked at again.
         some = some[_below(draws[some], bar)]
         if number == 0:
             asked, votes = some, np.zeros(len(draws), np.int64)
@@ -98,6 +102,7 @@ def _votes(draws: Uint64s, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
 
 def _below(draws: Uint64s, bar: int) -> Bools:
     high, low = np.uint64(bar >> 64), np.uint64(bar & (2**64 - 1))
+    # 128 bits compared as two halves.
     below: Bools = (draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low))
     return below
 
@@ -113,6 +118,7 @@ def twins_of(keys: Uint64s) -> Uint64s:
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
     places = np.arange(keys.size)
     twins = np.empty(keys.size, np.uint64)
+    # Place in its run of equal keys: place less that of the run's first.
     twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
     return twins
 
@@ -120,5 +126,6 @@ def twins_of(keys: Uint64s) -> Uint64s:
 def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
     """Return draw * total / 2^64 rounded down, for totals below 2^32: as the client computes it, without overflow."""
     whole = total.astype(np.uint64)
+    # Long multiplication by halves: 2^32 times less than 2^32 stays below 2^64.
     low = ((draws & _LOW) * whole) >> _HALF
     return (((draws >> _HALF) * whole + low) >> _HALF).astype(np.int64)

@@ -32,6 +32,7 @@ def next_trie(
             continue
         try:
             total.update(read_votes(text, trie, rules))
+            # From here on a second answer counts as a stranger's.
             del waiting[node]
         except InputError as error:
             waiting[node] = f"sent what is no vote: {error}"

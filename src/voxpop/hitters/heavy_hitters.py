@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 LONGEST = 256
 WIDEST_UNIT = 4
 _AUTO = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
+"""Symbols of the first round and of later ones under unit="auto": the only tuned constants of heavy hitters.
+
+Of 26 characters the first round has 475,255 sums and later ones 703 for each living prefix. Three rounds of four would
+need 51 holders instead of 62, and 475,255 sums for each prefix (docs/design/0003). There are more bytes and tokens than
+letters, so their units are shorter.
+"""
 _CHOICES = {
     "words": ("one", "many"),
     "votes": ("one", "several"),
@@ -95,6 +101,7 @@ class HeavyHitters:
     def rounds(self) -> int:
         """How many rounds the longest word takes."""
         first, unit = self.units
+        # 1 + ceil((L - first) / unit).
         return 1 + max(0, -(-(self.max_length - first) // unit))
 
     @property

@@ -33,8 +33,10 @@ def node_votes(corpus: "Corpus", alphabet: str, trie: Trie, rules: Rules, secret
     having, words = electorate.choices(users, trie.rounds, rules, secret)
     votes: Counter[Prefix] = Counter()
     distinct, place = np.unique(words, return_inverse=True)
+    # Votes by word first, so that each word is spelled once.
     for number, count in zip(distinct, np.bincount(place, cast[having], minlength=distinct.size), strict=True):
         word = _symbols(int(number), spelling, corpus.vocabulary, alphabet)
+        # As `cast_vote` does for one user: one prefix, or silence.
         if prefix_after(word, rules.size(trie.rounds)) in trie.live:
             votes[prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
     return votes

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.hitters.rules import Rules
 from voxpop.hitters.trust import SEEN, TRUST, Aggregation
-from voxpop.privacy.budget import Budget, budget_numbers
+from voxpop.privacy.budget import budget_numbers
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Planned
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
-from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -24,12 +24,10 @@ _CLAIM = (
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class HittersPlan(Printed):
+class HittersPlan(Planned["HeavyHitters"]):
     """What `HeavyHitters.plan` returns: every number that will run, before any data is read.
 
     Attributes:
-        mechanism: the heavy hitters that were planned.
-        budget: what may be spent.
         rules: what client and server follow.
         delta: what the rules cost at the budget's epsilon, at most the budget's delta; 1 where nothing is proved.
         aggregation: of a federation, how nodes' sums are added up, "open" or "secure"; what its server then sees
@@ -42,8 +40,6 @@ class HittersPlan(Printed):
         (4, True, True)
     """
 
-    mechanism: "HeavyHitters"
-    budget: Budget
     rules: Rules
     delta: float = field(kw_only=True)
     aggregation: Aggregation = field(default="", kw_only=True)
@@ -60,6 +56,7 @@ class HittersPlan(Printed):
             return Guarantee(
                 epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta), seen=seen
             )
+        # What a server sees before the threshold is no part of the claim, so it is said beside it.
         return Guarantee(epsilon, delta, private=private, seen=seen)
 
     @property

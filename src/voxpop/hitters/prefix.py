@@ -39,4 +39,5 @@ def prefix_after(word: Word, size: int) -> Prefix:
         >>> prefix_after(tuple("sun"), 4)
         Prefix(symbols=('s', 'u', 'n'), ended=True)
     """
+    # The end mark is the symbol behind the last one.
     return Prefix(word[:size], ended=size > len(word))

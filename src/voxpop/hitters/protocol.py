@@ -39,6 +39,7 @@ def round_votes(
 
 
 def _said(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> tuple[Prefix, int] | None:
+    # First how often, then what: the number of votes must not depend on the word.
     votes = votes_cast(client.key, client.twin, trie.rounds, rules, secret)
     prefix = cast_vote(client, trie, rules, secret) if votes else None
     return None if prefix is None else (prefix, votes)

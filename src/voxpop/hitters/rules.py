@@ -56,6 +56,7 @@ class Rules:
 
         Each is exactly its probability's share of all 128 bits.
         """
+        # P(X >= x) 2^128, rounded down: nobody votes more often than accounting knows.
         return tuple(int(Fraction(tail) * WHOLE) for tail in self.ballot.tails)
 
     def size(self, rounds: int) -> int:

@@ -32,7 +32,9 @@ def votes_cast(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret")
         At least so many with the probabilities of `rules.ballot` exactly, for ideal bits.
     """
     high, low = secret.draws(f"sample/round {rounds + 1}", np.array([key], np.uint64), twin)[0]
+    # 128 bits; below bar x with exactly P(X >= x) rounded down to 2^-128.
     draw = int(high) << 64 | int(low)
+    # Bars fall, so the number of bars above one draw has the law of X.
     return sum(draw < bar for bar in rules.bars)
 
 
@@ -46,6 +48,7 @@ def count_votes(votes: Iterable[tuple[Prefix, int] | None], trie: Trie, rules: R
     """
     counts: Counter[Prefix] = Counter()
     for vote in votes:
+        # A vote for what no honest device could name would grow a prefix that the proof knows nothing of.
         if vote is not None and is_valid(vote[0], trie, rules):
             counts[vote[0]] += vote[1]
     return counts
@@ -64,6 +67,7 @@ def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
     known, after, size = rules.size(trie.rounds), rules.size(trie.rounds + 1), len(vote.symbols)
     if not 0 < size <= rules.longest or Prefix(vote.symbols[:known]) not in trie.live:
         return False
+    # An ended word may be shorter than the round's prefixes, an unfinished one has exactly their length.
     return known <= size < after if vote.ended else size == after
 
 
@@ -75,9 +79,11 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
         votes: what `count_votes` returned, or the sum of several of them.
         rules: the public rules.
     """
+    # No noise: what nobody holds gets no votes, and a user's own number of votes is secret.
     return trie.grown(frozenset(prefix for prefix, count in votes.items() if count >= rules.theta))
 
 
 def is_over(trie: Trie, rules: Rules) -> bool:
     """Say whether there is nothing left to grow, or no round left: a function of what is public."""
+    # A function of the public trie alone, so stopping early says nothing more.
     return trie.rounds >= rules.rounds or not trie.live

@@ -72,12 +72,15 @@ def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, s
     for rounds in range(rules.rounds):
         if rounds and not live.any():
             return
+        # Places of those who are asked, and X for each of them, at least 1.
         users, cast = electorate.sampled(rounds, rules, secret)
         having, votes = electorate.choices(users, rounds, rules, secret)
+        # Who votes for a dead prefix is silent: like `cast_vote`.
         heard = live[votes]
         voters, votes, cast = users[having][heard], votes[heard], cast[having][heard]
         size = rules.size(rounds + 1)
         grown = live & _popular(votes, cast, spelling.shared, size, rules.theta)
+        # A word shorter than the prefixes of the round has ended; it grew for good.
         live = grown & (spelling.sizes >= size)
         yield Round(voters, votes, cast, grown, live)
 
@@ -86,5 +89,6 @@ def _popular(votes: Int32s, cast: Int64s, shared: Int32s, size: int, theta: int)
     """Say of each word whether its first `size` symbols, the end mark counted, got enough votes."""
     run = np.cumsum(shared < size) - 1  # the first word shares nothing, so runs count from 0
     counts = np.bincount(run[votes], cast, minlength=int(run[-1]) + 1 if run.size else 0)
+    # (words,): every word of a run shares its prefix, so its votes.
     popular: Bools = (counts >= theta)[run]
     return popular

@@ -27,6 +27,7 @@ class Trie:
         """The prefixes that may still grow: those of the last round without an end mark."""
         if not self.levels:
             return frozenset((ROOT,))
+        # Only of the last round: what did not grow then never grows again.
         return frozenset(prefix for prefix in self.levels[-1] if not prefix.ended)
 
     @property

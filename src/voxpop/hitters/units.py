@@ -26,6 +26,7 @@ def costs_of_units(hitters: "HeavyHitters", budget: "Budget") -> list[dict[str, 
         hitters: what is planned; everything but the unit stays.
         budget: what may be spent.
     """
+    # The published accountant knows one unit for all rounds only.
     units: list[Any] = ["auto", 1, 2, 3, 4] if hitters.accounting == "exact" else [1, 2, 3, 4]
     rows = []
     for unit in units:
@@ -51,6 +52,7 @@ def _children(alphabet: str, unit: int) -> int | None:
     """How many continuations of so many symbols a prefix has, those that end before included."""
     if alphabet not in SYMBOLS:
         return None
+    # 1 + a + a^2 + ... + a^unit: words that end within the unit, and those that go on.
     return int(sum(SYMBOLS[alphabet] ** size for size in range(unit + 1)))
 
 
@@ -66,6 +68,7 @@ def central_holders(budget: "Budget") -> int:
     def selected(holders: int) -> bool:
         return float(selection_probability(budget.epsilon, budget.delta, np.array([holders]))[0][0]) >= TARGET
 
+    # The chance of selection rises with the number of holders.
     needed = least_whole(selected, 0, 1, _MOST_HOLDERS)
     if needed is None:
         raise BudgetError("no number of holders up to 10^15 is selected with probability 0.9; raise `delta`.")

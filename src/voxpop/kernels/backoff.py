@@ -64,7 +64,19 @@ def _step(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, child: Int32s
 
 @jit
 def follow(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, child: Int32s, neighbour: Int32s) -> Int32s:
-    """Return where each symbol of `by` leads from each node of `at`."""
+    """Return where each symbol of `by` leads from each node of `at`.
+
+    Args:
+        at: int32 (n), nodes.
+        by: int32 (n), one symbol for each.
+        starts: int64 (nodes + 1).
+        symbols: int32 by entry.
+        child: int32 by entry.
+        neighbour: int32 by node.
+
+    Returns:
+        int32 (n), the node of the longest suffix of each node's gram and its symbol.
+    """
     reached = np.empty(at.size, np.int32)
     for number in range(at.size):
         reached[number] = _step(at[number], by[number], starts, symbols, child, neighbour)
@@ -73,7 +85,7 @@ def follow(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, child: Int32
 
 @jit
 def look_up(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Floats:
-    """Return the chance of each symbol of `by` at each node of `at`."""
+    """Return the chance of each symbol of `by` at each node of `at`, float64 (n); see `follow`."""
     found = np.empty(at.size, np.float64)
     for number in range(at.size):
         found[number] = _chance(at[number], by[number], starts, symbols, chances, back)
@@ -82,14 +94,7 @@ def look_up(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, chances: Fl
 
 @jit
 def settle(
-    first: int,
-    width: int,
-    counts: Int64s,
-    totals: Floats,
-    starts: Int64s,
-    symbols: Int32s,
-    chances: Floats,
-    back: Back,
+    first: int, width: int, counts: Int64s, totals: Floats, starts: Int64s, symbols: Int32s, chances: Floats, back: Back
 ) -> None:
     """Make the entries of the nodes from `first` on consistent with their parents, as published (CAC12, 4.3.4).
 

@@ -25,6 +25,7 @@ def gather_distinct(
     """
     most = 0
     for j in range(users.size):
+        # An upper bound on the pairs: every token its own item.
         most += user_start[users[j] + 1] - user_start[users[j]]
     items = np.empty(most, np.int32)
     starts = np.empty(users.size + 1, np.int64)
@@ -35,6 +36,7 @@ def gather_distinct(
         mark = stamp + j
         for position in range(user_start[users[j]], user_start[users[j] + 1]):
             item = tokens[position]
+            # Every user has a mark of its own, so `seen` need not be cleared from user to user.
             if item < 0 or seen[item] == mark:
                 continue
             seen[item] = mark
@@ -60,6 +62,8 @@ def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -
         if starts[j + 1] - starts[j] <= limit:
             continue
         for position in range(starts[j], starts[j + 1]):
+            # (user key, item): what a draw is named by, so it depends on the user and the item alone
+            # (docs/privacy/randomness.md).
             first[end] = keys[j]
             second[end] = np.uint64(items[position])
             end += 1
@@ -119,9 +123,11 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
         else:
             mine = priorities[drawn : drawn + held]
             drawn += held
+            # The `limit` smallest of independent uniform priorities are a uniform sample without replacement.
             last = _smallest(mine.copy(), limit - 1)
             kept = 0
             for offset in range(held):
+                # Two items of equal priority at the border: the first ones are kept, so it is never more than `limit`.
                 if mine[offset] <= last and kept < limit:
                     items[end] = items[begin + offset]
                     end += 1

@@ -18,10 +18,12 @@ def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> N
         contexts: width to the power of the memory.
         counts: int64 (contexts * width), added to.
     """
+    # width - 1 in every place: before a sequence stands nothing but end marks.
     context = contexts - 1
     for position in range(symbols.size):
         symbol = symbols[position]
         counts[context * width + symbol] += 1
+        # Shift by one place in base `width`; the remainder drops the oldest symbol.
         context = contexts - 1 if symbol == width - 1 else (context * width + symbol) % contexts
 
 
@@ -50,6 +52,7 @@ def draw_chains(
         begin = size
         while size - begin < most:
             row = context * width
+            # Inversion: the first symbol whose running sum exceeds a uniform number.
             place = uniform(state)
             symbol = 0
             while symbol < width - 1 and sums[row + symbol] <= place:

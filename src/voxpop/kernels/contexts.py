@@ -10,7 +10,7 @@ import numpy as np
 
 from voxpop.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels._jit import jit
-from voxpop.kernels.numbering import roomier, slot_of, slots_for
+from voxpop.kernels.numbering import count_pairs, slot_of, slots_for
 from voxpop.kernels.uniform import uniform
 
 
@@ -27,6 +27,8 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
     length = 0
     for position in range(symbols.size):
         if symbols[position] == end:
+            # A sequence of `most` symbols has no step for its end: a user has at most `most` steps, which is what noise
+            # is scaled for (docs/privacy/sequences.md, "Contexts").
             nodes[position] = 0 if length < most else -1
             length = 0
         else:
@@ -46,20 +48,7 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
     Returns:
         keys (node * width + symbol), by first appearance, and counts.
     """
-    keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
-    found = 0
-    for position in range(nodes.size):
-        if nodes[position] < 0:
-            continue
-        if found == keys.size:
-            keys, counts, slots = roomier(keys, counts)
-        key = np.int64(nodes[position]) * width + symbols[position]
-        slot = slot_of(key, keys, slots)
-        if slots[slot] < 0:
-            slots[slot], keys[found] = found, key
-            found += 1
-        counts[slots[slot]] += 1
-    return keys[:found], counts[:found]
+    return count_pairs(symbols, nodes, 0, width, np.empty(0, np.int32))
 
 
 @jit
@@ -78,6 +67,7 @@ def lengthen_contexts(
         others: int32 by node, where a step goes whose symbol before has no key; -1 for nowhere.
     """
     size = 16
+    # A power of two, at most half full.
     while size < 2 * keys.size:
         size *= 2
     slots = slots_for(keys, keys.size, size)
@@ -85,6 +75,7 @@ def lengthen_contexts(
         node = nodes[position]
         if node < 0:
             continue
+        # The symbol right before a context of length `depth`. Another sequence's end mark there means: nothing before.
         place = position - 1 - depth
         before = symbols[place] if place >= 0 else width - 1
         slot = slot_of(np.int64(node) * width + before, keys, slots)
@@ -105,9 +96,11 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
         else:
             return node
         longer = child[node * width + before]
+        # No node of its own: the node "others" counts it, or else the context itself.
         if longer < 0:
             return others[node] if others[node] >= 0 else node
         node = longer
+        # The beginning is reached; nothing lies before it.
         if before == width - 1:
             return node
 
@@ -157,11 +150,13 @@ def draw_contexts(
         state = seeds[number : number + 1]
         begin = size
         while size - begin < most:
+            # The context of what was drawn so far in this sequence; `begin` is where it starts.
             row = np.int64(_node_of(symbols_out, begin, size, True, width, child, others)) * width
             place = uniform(state)
             low, high = 0, width - 1
             while low < high:
                 middle = (low + high) // 2
+                # Inversion by bisection: the first symbol whose running sum exceeds a uniform number.
                 if sums[row + middle] > place:
                     high = middle
                 else:

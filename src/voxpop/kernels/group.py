@@ -30,11 +30,13 @@ def number_values(values: Int64s, codes: Int32s) -> Int64s:
     slots = slots_for(distinct, 0, FIRST_SLOTS)
     found = 0
     for row in range(values.size):
+        # Rows of one user often lie together: no look at the table then.
         if row > 0 and values[row] == values[row - 1]:
             codes[row] = codes[row - 1]
             continue
         if found == distinct.size:
             distinct = stretched(distinct, 4 * found)
+            # Twice as many slots as the 4 * found keys there is room for now.
             slots = slots_for(distinct, found, 8 * found)
         slot = slot_of(values[row], distinct, slots)
         if slots[slot] < 0:
@@ -63,6 +65,7 @@ def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
         user_start: int64 (users + 1), zeros; written.
     """
     for document in range(codes.size):
+        # Sizes first, shifted by one; the running sum below turns them into beginnings.
         user_start[codes[document] + 1] += ends[document + 1] - ends[document]
     for user in range(1, user_start.size):
         user_start[user] += user_start[user - 1]
@@ -71,6 +74,7 @@ def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
 @jit
 def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: Int64s, target: Int32s) -> None:
     """Copy documents user by user, in their order, into `target`."""
+    # (users,), the next free place of each.
     free = user_start[:-1].copy()
     for document in range(codes.size):
         user = codes[document]

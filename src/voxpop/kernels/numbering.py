@@ -21,6 +21,7 @@ FIRST_SLOTS = 1 << 12
 def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
     """Return the slot that holds a key, or the empty one where it belongs."""
     mask = slots.size - 1
+    # Bits 32 and up of the product: each depends on all lower bits of the key.
     slot = np.int64((np.uint64(key) * SPREAD) >> HIGH) & mask
     while slots[slot] >= 0 and keys[slots[slot]] != key:
         slot = (slot + 1) & mask
@@ -47,5 +48,39 @@ def stretched(values: Int64s, size: int) -> Int64s:
 @jit
 def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
     """Return a full table with room for four times as many keys and their counts, or the first one."""
+    # As many slots as twice the keys: at most half are taken, so runs of full ones stay short.
     size = max(FIRST_SLOTS // 2, 4 * keys.size)
     return stretched(keys, size), stretched(counts, size), slots_for(keys, keys.size, 2 * size)
+
+
+@jit
+def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers: Int32s) -> tuple[Int64s, Int64s]:
+    """Count (node, symbol so many places ahead) over all positions with a node.
+
+    Args:
+        symbols: int32.
+        nodes: int32 by position, or -1.
+        ahead: how many places the symbol lies after the position; 0 for the symbol there.
+        width: number of symbols and the end mark.
+        numbers: int32, written: by position with a node the number of its pair. `nodes` itself may be given, for each
+            is read before it is written; or an empty array, where numbers are not wanted.
+
+    Returns:
+        keys (node * width + symbol), by first appearance, and counts.
+    """
+    keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
+    found = 0
+    for position in range(nodes.size):
+        if nodes[position] < 0:
+            continue
+        if found == keys.size:
+            keys, counts, slots = roomier(keys, counts)
+        key = np.int64(nodes[position]) * width + symbols[position + ahead]
+        slot = slot_of(key, keys, slots)
+        if slots[slot] < 0:
+            slots[slot], keys[found] = found, key
+            found += 1
+        counts[slots[slot]] += 1
+        if numbers.size:
+            numbers[position] = slots[slot]
+    return keys[:found], counts[:found]

@@ -19,8 +19,10 @@ FIRST_SLOTS_BITS = 12
 @jit
 def _slot_of(name: Any, table: Int64s, shift: np.uint64) -> Any:
     """Return the slot that holds a name, or the empty one where it belongs; a slot is name + 1 and its number."""
+    # Two entries a slot: name + 1 (0 where it is empty) and its number.
     mask = table.size // 2 - 1
     mixed = np.uint64(name) * SPREAD
+    # Both halves of a name are to move the slot: upper bits come down here, and a second product spreads them.
     mixed ^= mixed >> np.uint64(29)
     slot = np.int64((mixed * SPREAD) >> shift)
     while table[2 * slot] != 0 and table[2 * slot] != name + 1:
@@ -80,9 +82,12 @@ def number_more_pairs(
         if left < 0:
             continue
         right = partners[position + offset] if position + offset < stop else np.int32(-1)
+        # The one predicate of membership, in whole numbers: here, in the count and in the list (docs/privacy/ngrams.md,
+        # "One predicate").
         if right < 0 or estimates[right] < need[left]:
             ids[position] = -1
             continue
+        # left * 2^32 + partner, below 2^63 as ranks are below 2^31.
         name = (np.int64(left) << 32) | np.int64(right)
         slot = _slot_of(name, table, shift)
         if table[2 * slot] == 0:
@@ -101,6 +106,7 @@ def number_more_pairs(
             table[2 * slot + 1] = count
             names[count] = name
             count += 1
+        # In place: position p + offset is read before it is written, for offset >= 1 and positions rise.
         ids[position] = np.int32(table[2 * slot + 1])
     return names, count, table
 
@@ -147,6 +153,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
         All names, and a table that finds them.
     """
     bits = FIRST_SLOTS_BITS
+    # At most half of the slots are taken.
     while 1 << (bits - 1) < count + parts.size:
         bits += 1
     table = _grown(names, count, bits)

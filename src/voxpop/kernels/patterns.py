@@ -54,6 +54,7 @@ def count_extensions(symbols: Int32s, starts: Int64s, pattern: Int32s, width: in
         matched = 0
         for position in range(starts[sequence], starts[sequence + 1]):
             symbol = symbols[position]
+            # Greedy matching finds the earliest end of the pattern, so no later symbol is missed.
             if matched < pattern.size:
                 matched += symbol == pattern[matched]
             elif symbol >= 0 and last[symbol] != sequence:

@@ -26,6 +26,7 @@ def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64
             if tokens[position] >= 0:
                 scratch[tokens[position]] += 1
         for pair in range(starts[user], starts[user + 1]):
+            # Read once and cleared at once: the scratch is zeros for the next user.
             times[pair] = scratch[items[pair]]
             scratch[items[pair]] = 0
     return times
@@ -48,6 +49,7 @@ def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64
         for pair in range(starts[user], starts[user + 1]):
             if left == 0:
                 break
+            # Greedy: whether an item gets anything depends on all items before it. Only for comparisons.
             poured = min(left, cutoff - histogram[items[pair]])
             histogram[items[pair]] += poured
             left -= poured

@@ -30,6 +30,7 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
     for place in range(data.size):
         byte = data[place]
         if mode == QUOTED:
+            # Perhaps the end of the field; a second quote right behind it is one that is meant.
             if byte == QUOTE:
                 mode = CLOSED
             continue
@@ -50,6 +51,7 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
         elif byte == RETURN:
             mode = RETURNED
             row += 1
+        # Behind a closing quote comes a delimiter, the end of a row, or another quote; nothing else.
         elif mode == CLOSED:
             return False
         else:

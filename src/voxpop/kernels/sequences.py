@@ -4,11 +4,9 @@ Symbols are 0 to end - 1, and `end` behind each sequence. `nodes` holds, for eac
 there, or -1. Sequences lie one behind the other: as no node's gram holds `end`, a gram never runs into the next one.
 """
 
-import numpy as np
-
 from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
-from voxpop.kernels.numbering import roomier, slot_of
+from voxpop.kernels.numbering import count_pairs
 
 
 @jit
@@ -27,6 +25,7 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
         for position in range(user_start[user], user_start[user + 1]):
             token = tokens[position]
             if token < 0:
+                # -1 ends a document; it counts where a symbol was seen since the last one.
                 count += held
                 held = False
             elif names[token] >= 0:
@@ -62,6 +61,7 @@ def cut_sequences(
             if token < 0:
                 document += held
                 held = False
+                # Behind the chosen document nothing is read.
                 if chosen[user] >= 0 and document > chosen[user]:
                     break
             elif names[token] >= 0:
@@ -70,6 +70,7 @@ def cut_sequences(
                     symbols[size] = names[token]
                     size += 1
                     taken += 1
+                    # Cut to the first `most` symbols, so that one user changes at most `most` counts on each level.
                     if taken == most:
                         break
         if taken:
@@ -98,21 +99,8 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
     Returns:
         keys (node * width + symbol) and counts, by pair.
     """
-    keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
-    found = 0
-    for position in range(nodes.size):
-        if nodes[position] < 0:
-            continue
-        if found == keys.size:
-            keys, counts, slots = roomier(keys, counts)
-        key = np.int64(nodes[position]) * width + symbols[position + depth]
-        slot = slot_of(key, keys, slots)
-        if slots[slot] < 0:
-            slots[slot], keys[found] = found, key
-            found += 1
-        counts[slots[slot]] += 1
-        nodes[position] = slots[slot]
-    return keys[:found], counts[:found]
+    # `nodes` is also what is written: the number of the pair takes the place of the node.
+    return count_pairs(symbols, nodes, depth, width, nodes)
 
 
 @jit

@@ -43,6 +43,21 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
 
 
 @jit
+def _weighted_cells(
+    noisy: float, expected: float, scale: float, edges: Floats, weights: Floats, like: Floats, first: Floats
+) -> Any:
+    """Write what `_weigh_cells` does, times the weight of each cell; return the sums of both over the cells."""
+    _weigh_cells(noisy, expected, scale, edges, like, first)
+    mass, moment = 0.0, 0.0
+    for cell in range(weights.size):
+        like[cell] *= weights[cell]
+        first[cell] *= weights[cell]
+        mass += like[cell]
+        moment += first[cell]
+    return mass, moment
+
+
+@jit
 def fit_ratios(noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, rounds: int) -> Floats:
     """Return the weights of cells that explain the counts best, by expectation maximisation.
 
@@ -96,15 +111,12 @@ def mean_counts(
     Returns:
         float64 by bin, at least 0.
     """
-    cells = edges.size - 1
-    like, first = np.empty(cells), np.empty(cells)
+    like, first = np.empty(edges.size - 1), np.empty(edges.size - 1)
     found = np.empty(noisy.size)
     for row in range(noisy.size):
-        _weigh_cells(noisy[row], expected[row], scale[row], edges, like, first)
-        mass, moment = 0.0, 0.0
-        for cell in range(cells):
-            mass += weights[stratum[row], cell] * like[cell]
-            moment += weights[stratum[row], cell] * first[cell]
+        mine = weights[stratum[row]]
+        mass, moment = _weighted_cells(noisy[row], expected[row], scale[row], edges, mine, like, first)
+        # The posterior mean: sum of w E[n; cell] over sum of w P(cell), up to the factor that both share.
         found[row] = moment / mass if mass > 0.0 else max(noisy[row], 0.0)
     return found
 
@@ -146,11 +158,8 @@ def draw_counts(
     like, first = np.empty(cells), np.empty(cells)
     found = np.empty(noisy.size)
     for row in range(noisy.size):
-        _weigh_cells(noisy[row], expected[row], scale[row], edges, like, first)
-        mass = 0.0
-        for cell in range(cells):
-            like[cell] *= weights[stratum[row], cell]
-            mass += like[cell]
+        mine = weights[stratum[row]]
+        mass, _ = _weighted_cells(noisy[row], expected[row], scale[row], edges, mine, like, first)
         if mass <= 0.0:
             found[row] = max(noisy[row], 0.0)
             continue

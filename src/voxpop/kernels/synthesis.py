@@ -36,6 +36,7 @@ def join_grams(
         if middle < 0 or counts[middle] <= 0:
             continue
         for other in range(begins[middle], begins[middle + 1]):
+            # c(xmy) = c(xm) c(my) / c(m): the Markov estimate, rounded down (CAC12, 4.3.5).
             expected = np.int64(np.float64(counts[gram]) * np.float64(counts[other]) / np.float64(counts[middle]))
             if expected < 1:
                 continue
@@ -95,6 +96,7 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
             continue
         lacking = False
         for place in range(1, size):
+            # `many` for each occurrence: a part that comes twice in the gram is taken twice.
             counts[parts[place]] -= many
             lacking = lacking or counts[parts[place]] < 0
         if lacking:

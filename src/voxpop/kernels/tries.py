@@ -23,6 +23,7 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
         begin, end = starts[word], starts[word + 1]
         size = 0
         for place in range(begin, end):
+            # A character is counted at its first byte.
             if not characters or (data[place] & 0xC0) != CONTINUES:
                 size += 1
         sizes[word] = size
@@ -72,6 +73,7 @@ def number_rows(rows: Int32s, order: Int64s, numbers: Int32s, shared: Int32s) ->
             before = order[rank - 1]
             while same < rows.shape[1] and rows[row, same] == rows[before, same] and rows[row, same] >= 0:
                 same += 1
+            # Equal up to where both end: the same content, so the same number.
             if same == rows.shape[1] or (rows[row, same] < 0 and rows[before, same] < 0):
                 numbers[row] = count - 1
                 continue
@@ -104,6 +106,7 @@ def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_
                 held[end] = word
                 end += 1
         if end - held_start[user] > 1:
+            # Sorted, so that equal words lie together and numbers of words are in the order of their symbols.
             held[held_start[user] : end] = np.sort(held[held_start[user] : end])
     held_start[user_start.size - 1] = end
     return end
@@ -131,6 +134,7 @@ def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
             word, first = held[position], position
             while position < stop and held[position] == word:
                 position += 1
+            # Strictly more: of several that are held most often the first in order wins, on every engine alike.
             if position - first > most:
                 best, most = word, position - first
         if most > 0:

@@ -24,6 +24,7 @@ def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -
         shares: int64 (limit + 1), units that each item gets by the size of the set.
     """
     for j in range(starts.size - 1):
+        # Independent of the histogram: the l1 or l2 norm of what a user adds is at most 1, whoever else is there.
         share = shares[starts[j + 1] - starts[j]]
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -47,12 +48,16 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         left = unit
         level = 0
         for rank in range(size):
+            # With `rank` items full, the others may rise by floor(left / (size - rank)).
             level = left // (size - rank)
             if ordered[rank] > level:
                 break
             left -= ordered[rank]
+            # All full: every gap is at most the cutoff, so the minimum below closes it.
             level = cutoff
         for offset in range(size):
+            # min(cutoff, H + level): preserves order, so the l1 distance of two histograms never grows
+            # (docs/privacy/set-union.md, "l1-descent").
             histogram[items[begin + offset]] += min(gaps[offset], level)
 
 
@@ -68,6 +73,7 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
         reaches: int64 (users), in 2^-20, below 2^23.
     """
     for j in range(starts.size - 1):
+        # At most 2^40 times less than 2^23: below 2^63. The shift rounds down, so nobody gives more than its reach.
         share = (shares[starts[j + 1] - starts[j]] * reaches[j]) >> REACH_BITS
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -105,12 +111,15 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             raised = total + term
             lost = (raised - total) - term
             total = raised
+        # The l2 norm of the gaps in units of the reach: a projection onto the ball of that radius.
         length = np.sqrt(total) / (steps / ONE_REACH)
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoff - histogram[item]
             # A step of length 1 along the gaps; who is nearer than that goes all the way.
             if length > 1.0:
+                # z - P(z) with z the gaps: a proximal map (docs/privacy/set-union.md, "l2-descent"); rounded towards 0,
+                # never beyond the cutoff.
                 histogram[item] += min(np.int64(gap / length), gap)
             else:
                 histogram[item] = cutoff

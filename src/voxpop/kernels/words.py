@@ -40,6 +40,7 @@ FULL = np.uint64(64)
 @jit
 def _mixed(value: np.uint64) -> np.uint64:
     """Spread the bits of a hash."""
+    # The finaliser of MurmurHash3: every bit of the input moves about half of the output's.
     value = (value ^ (value >> HALF)) * MIX_1
     value = (value ^ (value >> HALF)) * MIX_2
     return value ^ (value >> HALF)
@@ -70,6 +71,7 @@ def _intern(arena: Uint64s, tail: int, slots: Uint64s, word_start: Int64s, count
     end = word_start[words]
     size = tail - end
     hashed = _hashed(arena, end, tail)
+    # A word of up to 8 bytes is its own key, so equality is exact without a look at the arena.
     key = arena[end] if size == 1 else hashed
     flag = NONE if size == 1 else LONG
     mask = np.uint64(slots.size // 2 - 1)
@@ -82,11 +84,13 @@ def _intern(arena: Uint64s, tail: int, slots: Uint64s, word_start: Int64s, count
             word_start[words + 1] = tail
             counts[0] = words + 1
             return words
+        # A long word whose hash equals a short word's bytes is told apart by the top bit of the entry.
         if slots[slot + slot] == key and entry & LONG == flag:
             found = np.int64(entry & ID) - 1
             if size == 1:
                 return found
             begin = word_start[found]
+            # Equal hashes prove nothing: the words themselves are compared.
             if word_start[found + 1] - begin == size and _equal(arena, begin, end, size):
                 return found
         slot = (slot + ONE) & mask
@@ -125,9 +129,11 @@ def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
     """Return the code point of valid UTF-8 at a position, and its number of bytes."""
     first = np.int64(data[position])
     if first < 0xE0:
+        # 110xxxxx 10xxxxxx: five and six bits.
         return ((first & 0x1F) << 6) | (np.int64(data[position + 1]) & 0x3F), 2
     second = np.int64(data[position + 1]) & 0x3F
     third = np.int64(data[position + 2]) & 0x3F
+    # 1110xxxx and two bytes of six bits; below, 11110xxx and three.
     if first < 0xF0:
         return ((first & 0x0F) << 12) | (second << 6) | third, 3
     fourth = np.int64(data[position + 3]) & 0x3F
@@ -155,6 +161,7 @@ def _matches(data: Bytes, position: Whole, stop: Whole, lower: Bytes) -> bool:
         return False
     for offset in range(lower.size):
         byte = data[position + offset]
+        # A to Z: 32 away from their lower case.
         if 65 <= byte <= 90:
             byte += 32
         if byte != lower[offset]:
@@ -237,6 +244,7 @@ def cut_words(
         position, stop = starts[document], starts[document + 1]
         size = stop - position
         words = counts[0]
+        # A document of n bytes has at most n / 2 + 1 words. Two numbers a slot, so a quarter of `slots` is half full.
         if 4 * (words + size // 2 + 1) > slots.size or words + size // 2 + 1 >= word_start.size - 1:
             return GROW, document, 0
         if word_start[words] + size + 16 > arena.size:
@@ -252,6 +260,7 @@ def cut_words(
             lower = letters[byte]
             if lower != 0:
                 width = 1
+                # h or w: only then may a URL begin, "ht" or "ww" behind it.
                 if (lower == 0x68 or lower == 0x77) and position + 4 < stop:
                     second = data[position + 1] | 32
                     if (second == 0x74 or second == 0x77) and data[position + 2] | 32 == second:
@@ -259,6 +268,7 @@ def cut_words(
                         if page >= 0:
                             return MISSING_PAGE, document, page
                 if width == 1:
+                    # Eight bytes to a number, the first byte lowest.
                     key |= np.uint64(lower) << shift
                     shift += EIGHT
                     if shift == FULL:
@@ -308,6 +318,7 @@ def cut_words(
             ids[out] = _intern(arena, tail, slots, word_start, counts)
             out += 1
         if slow and not normal:
+            # -2 asks for the slow path; ids that were written of it are overwritten by what follows.
             ids[begin] = -2
             ends[document + 1] = begin + 1
             counts[1] += 1

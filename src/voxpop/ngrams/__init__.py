@@ -3,6 +3,7 @@
 | file | holds |
 |---|---|
 | `ngrams.py` | `NGrams`, the public configuration |
+| `schedule.py` | the tuned constants, each with what it was measured against |
 | `budgets.py` | how the lengths share the budget |
 | `planning.py`, `plan.py`, `describe.py` | from a budget to the numbers that run |
 | `grams.py`, `candidates.py` | public sets: what was released, and what may be voted for next, counted exactly |

@@ -8,10 +8,7 @@ import numpy as np
 from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
-
-MOST_BANDS = 12
-FEWEST = 64
-"""No band begins where fewer candidates than that are left."""
+from voxpop.ngrams.schedule import FEWEST_IN_BAND, MOST_BANDS
 
 
 class Grouped(Protocol):
@@ -48,7 +45,7 @@ class Bands:
         level = 0 if forecast is None else forecast.level_of(least)
         while forecast is not None and len(sets) < MOST_BANDS and 0 < level < MOST_LEVEL:
             likelier = forecast.candidates(level)
-            if likelier.count < FEWEST:
+            if likelier.count < FEWEST_IN_BAND:
                 break
             if likelier.count < sets[-1].count:
                 sets.append(likelier)
@@ -59,12 +56,15 @@ class Bands:
     def sizes(self) -> Int64s:
         """How many candidates each band holds."""
         counts = np.array([each.count for each in self.sets], np.int64)
+        # Sets are nested: a band is a set without the next one.
         return np.asarray(counts - np.append(counts[1:], 0))
 
     def of_names(self, names: Int64s) -> Int64s:
         """Return the band of each candidate, by its name."""
+        # A name is left * 2^32 + partner.
         left, partner = names >> 32, names & (2**32 - 1)
         band = np.zeros(names.size, np.int64)
         for each in self.sets[1:]:
+            # The predicate of membership itself, so no candidate is in two bands or in none.
             band += each.pairs.estimates[partner] >= each.need[left]
         return band

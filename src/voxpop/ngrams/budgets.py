@@ -8,11 +8,7 @@ from operator import mul
 from statistics import fmean
 from typing import final
 
-FIRST_SHARE = 1 / 6
-FALL, RISE = 0.45, 1.5
-DENSE = 0.1
-FEW_TOKENS = 100
-LEAST_SHARE = 1 / 3
+from voxpop.ngrams.schedule import DENSE, FALL, FIRST_SHARE, LEAST_SHARE, RISE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +67,7 @@ class FixedBudgets(Budgets):
 
     def share(self, length: int, outlook: Outlook | None) -> float:
         """Return a length's part of what this and later lengths have."""
+        # Of what is left: s_k / (s_k + ... + s_T), exactly 1 for the last length.
         return min(1.0, self.shares[length - 1] / fsum(self.shares[length - 1 :]))
 
 
@@ -96,16 +93,21 @@ class AutoBudgets(Budgets):
         """A sixth of the whole, if every gram counts the same."""
         if len(self.worths) == 1:
             return 1.0
+        # Shares of lengths 2, 3, ... over that of length 2, if every gram counts the same.
         falling = [FALL**number for number in range(len(self.worths) - 1)]
         later = fsum(map(mul, self.worths[1:], falling)) / fsum(falling)
+        # w_1 s / (w_1 s + w' (1 - s)), with w' the mean worth of later lengths by their usual shares.
         return FIRST_SHARE * self.worths[0] / (FIRST_SHARE * self.worths[0] + (1 - FIRST_SHARE) * later)
 
     def share(self, length: int, outlook: Outlook | None) -> float:
         """Return worth / (worth + ratio * next worth + ratio^2 * ...), one term for each length that is left."""
         ratio = FALL
         if outlook is not None and outlook.density >= DENSE:
+            # Both are functions of released sets and paid measurements: public (docs/privacy/ngrams.md, "Noise chosen
+            # from results").
             ratio = min(max(outlook.growth, FALL), RISE)
         left = self.worths[length - 1 :]
+        # A geometric series: the share of its first term in all of it.
         share = left[0] / fsum(worth * ratio**number for number, worth in enumerate(left))
         return min(1.0, max(share, LEAST_SHARE / len(left)))
 
@@ -125,6 +127,7 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
         >>> worths_of([1, 1, 1]), worths_of([10, 0, 4])
         ((1.0, 1.0, 1.0), (21.777777777777782, 4.0, 16.0))
     """
+    # Released grams grow about as mu, so their worth as mu^2 grows as the square of the value.
     return tuple(fmean(values[number:]) ** 2 for number in range(len(values)))
 
 
@@ -137,5 +140,6 @@ def budgets_of(wanted: str | float | Sequence[float], values: Sequence[float]) -
         raw = [float(share) for share in wanted]
     else:
         ratio = 1.0 if wanted == "equal" else float(wanted)
+        # Shares are of mu^2, which goes as 1 / sigma^2.
         raw = [ratio ** (-2 * number) for number in range(lengths)]
     return FixedBudgets(tuple(share / fsum(raw) for share in raw))

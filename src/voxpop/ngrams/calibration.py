@@ -10,12 +10,7 @@ estimate (James and Stein 1961).
 import numpy as np
 
 from voxpop.arrays import Int64s
-
-ALIKE = 100
-"""Grams whose measurements are averaged, at least; neighbouring levels are taken together."""
-LEAST_OF_MEAN = 0.25
-LEAST_MEAN = 1 / 16
-"""In sigma. Every released gram is held by somebody, most likely."""
+from voxpop.ngrams.schedule import ALIKE, LEAST_MEAN, LEAST_OF_MEAN
 
 
 def calibrated(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
@@ -41,6 +36,7 @@ def _classes(levels: Int64s) -> list[slice]:
     ends = [*np.flatnonzero(np.diff(levels)) + 1, levels.size]
     begins = [0]
     for end in ends[:-1]:
+        # What is left over at the end joins the last class, so none is smaller.
         if end - begins[-1] >= ALIKE and levels.size - end >= ALIKE:
             begins.append(int(end))
     return [slice(*each) for each in zip(begins, [*begins[1:], levels.size], strict=True)]
@@ -50,6 +46,9 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     if not cells.size:
         return cells
     mean = max(float(cells.mean()), LEAST_MEAN * sigma)
+    # Variance of measurements = that of the grams + that of the noise; the first is what is left.
     between = max(0.0, float(cells.var()) - sigma**2)
+    # The best linear estimate of each gram: all the way to the mean where only noise differs (James and Stein, 1961).
     estimates = mean + between / (between + sigma**2) * (cells - mean)
+    # (grams,), whole cells of at least 1: estimates are divided by.
     return np.rint(np.maximum(estimates, max(LEAST_OF_MEAN * mean, 1.0))).astype(np.int64)  # type: ignore[no-any-return]

@@ -64,6 +64,7 @@ class Pairs:
         if single:
             zeros = np.zeros(tokens, np.int64)
             return Pairs(np.zeros(len(grams), np.int64), zeros, zeros, single=True)
+        # a and b meet where a without its first token is b without its last: both are named by that overlap.
         groups = grams.suffix.astype(np.int64), grams.prefix.astype(np.int64)
         return Pairs(*groups, np.zeros(len(grams), np.int64), single=False)
 
@@ -113,7 +114,9 @@ class Candidates:
     @cached_property
     def _totals(self) -> Int64s:
         """How many candidates come up to each left gram, its own among them."""
+        # (left grams,): within a group estimates fall, so the partners that reach the need stand first.
         end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
+        # (left grams,), whole numbers: N is its last entry, exactly.
         return np.cumsum(np.maximum(end - self.pairs.begin, 0))
 
     @property
@@ -123,6 +126,7 @@ class Candidates:
 
     def names(self, numbers: Int64s) -> Int64s:
         """Return the names of candidates by number, from 0 to count - 1: each candidate has exactly one number."""
+        # Number to pair: the left gram by bisection of the totals, then its place among the partners.
         left = self._totals.searchsorted(numbers, side="right")
         before = np.where(left > 0, self._totals[left - 1], 0)
         partner = self.pairs.order[self.pairs.begin[left] + numbers - before]
@@ -140,4 +144,5 @@ def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
             f"grams of one length may overlap in at most {MOST_GROUPS:,} ways, and more were released. Lower `eta` or "
             'the budget, or use pruning="single".'
         )
+    # group < 2^27 and estimate <= 2^36: below 2^63.
     return np.asarray(group * (MOST_ESTIMATE + 2) + (MOST_ESTIMATE - estimate), np.int64)

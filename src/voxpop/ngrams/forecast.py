@@ -12,12 +12,12 @@ import numpy as np
 
 from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import MOST_ESTIMATE, NOTHING, Candidates, Pairs
+from voxpop.ngrams.schedule import CELLS_IN_SIGMA
 
 FINE = 2**8
 """Steps of a level in one whole forecast unit."""
 MOST_LEVEL = 2**26
 """Levels stay below it, so that level times estimate fits into 63 bits."""
-CELLS_IN_SIGMA = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +35,7 @@ class Estimates:
     @property
     def capped(self) -> Int64s:
         """Estimates that can be multiplied: up to a public cap."""
+        # (grams,), 1 to 2^36 cells: level * estimate < 2^26 * 2^36 fits 63 bits.
         return np.clip(self.cells, 1, MOST_ESTIMATE)
 
     @property
@@ -45,6 +46,7 @@ class Estimates:
 
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `CELLS_IN_SIGMA`."""
+    # A power of two, so that cells and units of the grid divide each other.
     return float(2.0 ** floor(log2(sigma / CELLS_IN_SIGMA)))
 
 
@@ -77,14 +79,18 @@ class Forecast:
             overlap: int64 (left grams), capped, in cells of `overlap_cell`.
             overlap_cell: weight of such a cell.
         """
+        # est(a) est(b) / est(overlap), in weight, over cells of each; a power of two, so without rounding.
         unit = left.cell * partners.cell / overlap_cell / FINE
         return Forecast(valid, replace(valid.pairs, estimates=partners.capped), left.capped, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
         """Return the valid candidates whose forecast reaches a level."""
+        # (left grams,): ceil(level est(overlap) / (est(a) FINE)), once, in whole numbers (docs/privacy/ngrams.md, "One
+        # predicate").
         need = -(-(level * self.overlap) // (self.left * FINE))
         return Candidates(self.pairs, np.minimum(need, NOTHING))
 
     def level_of(self, weight: float) -> int:
         """Return the least level that stands for at least this weight."""
+        # ceil(weight / unit).
         return min(MOST_LEVEL, int(-(-weight // self.unit)))

@@ -37,7 +37,9 @@ class Grams:
             single: whether partners are tokens, rather than grams of this length.
         """
         left, partner = (names >> 32).astype(np.int32), (names & LOW).astype(np.int32)
+        # Both-side: the partner overlaps in all but its last token.
         last = partner if single else self.tokens[partner, -1]
+        # (grams, length + 1); names rise, so rows are in order of their tokens.
         return Grams(np.hstack([self.tokens[left], last[:, None]]), left, partner)
 
     @property

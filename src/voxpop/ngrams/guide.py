@@ -6,25 +6,7 @@ from dataclasses import dataclass
 from voxpop.arrays import Int64s
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import MOST_LEVEL, Forecast
-
-FIRST_BREADTH = 24
-"""Candidates of length 2 for each released token."""
-BREADTH = 3
-"""Candidates of length k+1 for each released gram of length k, from k = 2 on, at most.
-
-Both were measured on four collections that differ thirtyfold in users and in tokens per user; each is within 2 percent
-of the best value on all of them (docs/design/0011-votes.md).
-"""
-LIKELY = 0.5
-"""Candidates whose forecast is at least this many thresholds are never pruned, however many they are."""
-WORTHWHILE = 0.5
-"""Where fewer than this many times the candidates to be kept are valid, they are not worth a measurement."""
-FIRST_EDGE = 0.5
-"""Where the second band of candidates begins, in sigma of the vote."""
-YIELD = 0.1
-"""Forecasts at which less of a band than this was released are not voted for at the next length."""
-MANY = 200
-"""Smaller bands say nothing of what such forecasts are worth."""
+from voxpop.ngrams.schedule import BREADTH, FIRST_BREADTH, LIKELY, MANY, WORTHWHILE, YIELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +41,7 @@ class Guide:
 
         def low_enough(level: int) -> bool:
             count = forecast.candidates(level).count
+            # Few enough, or so likely that none is to be cut: both stay true as the level rises.
             return count <= self.enough or level * forecast.unit >= LIKELY * threshold_of(count)
 
         level = forecast.level_of(self.least)
@@ -66,6 +49,7 @@ class Guide:
             return forecast.valid
         if not low_enough(level):
             too_low, high = level, MOST_LEVEL
+            # Invariant: too_low is not low enough, high is (or is the last level there is).
             while high - too_low > 1:
                 middle = (too_low + high) // 2
                 too_low, high = (too_low, middle) if low_enough(middle) else (middle, high)
@@ -92,6 +76,7 @@ def worthless(sizes: Int64s, selected: Int64s) -> int:
     """
     poor = 0
     for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
+        # Bands rise in likelihood: the first good one ends the search.
         if size >= MANY and chosen >= YIELD * size:
             break
         if size >= MANY:

@@ -41,13 +41,16 @@ def later_setting(
         BudgetError: where no grid fits, or nobody could reach the threshold.
     """
     weighting_rule, limit = WEIGHTING_RULES[ngrams.weighting], ngrams.limits[length - 1]
+    # From the finest grid there is, for a cutoff of 1, to coarser ones.
     setting, sigma = RuleSetting(limit, NORM, weighting_rule.bits(1.0), reach=reach), square**-0.5
     while sigma <= MOST_WEIGHT:
+        # S grows as the grid becomes coarser, sigma with S, the cutoff with sigma.
         sigma = noise_for(square, weighting_rule.sensitivity(setting))
         top = threshold_for(ngrams.eta, sigma, released, candidates) + ngrams.alpha * sigma
         if top > MOST_WEIGHT:
             break
         bits = weighting_rule.bits(top + 1.0)
+        # The grid fits the noise that it asks for itself, so what is charged is what runs.
         if bits >= setting.bits:
             return setting
         setting = RuleSetting(limit, NORM, bits, reach=reach)
@@ -72,6 +75,7 @@ def grid_round(
     weighting_rule: WeightingRule, setting: RuleSetting, sigma: float, threshold: float, alpha: float
 ) -> RoundPlan:
     """Fill in one round, threshold rounded up to the grid."""
+    # Up: a higher threshold has fewer spurious grams, and privacy does not depend on it.
     on_grid = ceil(threshold * setting.unit) / setting.unit
     return RoundPlan(with_cutoff(weighting_rule, setting, threshold + alpha * sigma), "gaussian", sigma, on_grid)
 
@@ -81,4 +85,5 @@ def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> f
 
     So the expected number of spurious grams is at most eta times the number released before (DPNE, Section 2).
     """
+    # sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N), by the tail so that small p keep their digits.
     return float(-sigma * ndtri(eta * min(1.0, released / candidates)))

@@ -5,6 +5,10 @@ from typing import Any, final
 
 CROWDED = 10**6
 """Candidates for each gram released before, at which the highest threshold shown applies."""
+NUMBERS = ("length", "sigma", "measurement_sigma", "prevote_sigma", "candidates", "threshold", "spurious")
+"""Of a length that ran, in the order in which a plan shows them."""
+BAND = ("candidates", "threshold", "released")
+"""The same of a band."""
 
 
 @final
@@ -55,19 +59,8 @@ class LengthRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers, ready for JSON."""
-        return {
-            "length": self.length,
-            "sigma": self.sigma,
-            "measurement_sigma": self.measurement_sigma,
-            "prevote_sigma": self.prevote_sigma,
-            "candidates": self.candidates,
-            "threshold": self.threshold,
-            "spurious": self.spurious,
-            "bands": [
-                {"candidates": candidates, "threshold": threshold, "released": released}
-                for candidates, threshold, released in self.bands
-            ],
-        }
+        bands = [dict(zip(BAND, band, strict=True)) for band in self.bands]
+        return {name: getattr(self, name) for name in NUMBERS} | {"bands": bands}
 
 
 @final

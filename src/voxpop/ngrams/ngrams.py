@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within, is_real
 from voxpop.errors import InputError, UnsoundError
 from voxpop.ngrams.budgets import Budgets, budgets_of
+from voxpop.ngrams.schedule import ALPHA, MEASUREMENT
 from voxpop.privacy.budget import Budget
 from voxpop.weighting.soundness import WEIGHTING_RULES
 
@@ -92,9 +93,9 @@ class NGrams:
     budgets: Literal["auto", "equal"] | float | Sequence[float] = "auto"
     values: Sequence[float] | None = None
     accounting: Literal["joint", "published"] = "joint"
-    alpha: float = 5.0
+    alpha: float = ALPHA
     thresholds: Literal["votes", "published"] = "votes"
-    measurement: float = 0.02
+    measurement: float = MEASUREMENT
     spending: Literal["individual", "shared"] | None = None
     prevote: bool = True
 

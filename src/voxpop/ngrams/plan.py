@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
 from voxpop.ngrams.lengths import LengthPlan, LengthRun, SweepRun
-from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Planned
 from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
 from voxpop.rounds.plan import RoundPlan
-from voxpop.showing import Printed
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -25,15 +24,13 @@ GRAMS_OF_EACH = 10
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class NGramsPlan(Printed):
+class NGramsPlan(Planned["NGrams"]):
     """What `NGrams.plan` returns: every number that is known before any data are read.
 
     The noise of length 1, and the total that all later lengths and measurements may spend, are fixed. With
     `budgets="auto"` later lengths share that total by what was released; the guarantee does not depend on how.
 
     Attributes:
-        mechanism: the extraction that was planned.
-        budget: what may be spent.
         first: noise and threshold of length 1.
         later: total mu^2 of everything after length 1.
         lengths: one `LengthPlan` for each length.
@@ -48,8 +45,6 @@ class NGramsPlan(Printed):
         (3.984, 24.439)
     """
 
-    mechanism: "NGrams"
-    budget: Budget
     first: RoundPlan
     later: float
     lengths: tuple[LengthPlan, ...]
@@ -61,6 +56,7 @@ class NGramsPlan(Printed):
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
         slack = walk_slack(self.budget.epsilon, self.mechanism.passes)
+        # (d, mu_1) of length 1, and M of all that follows: it composes with other releases by these.
         spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 

@@ -33,10 +33,13 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
             "you expect), such as 1e-7; it must not be computed from the data."
         )
     rule = ngrams.shares
+    # What 128 bits cost comes off first.
     exact = Budget(budget.epsilon, budget.delta - slack)
     first = _first_round(ngrams, exact, rule.first)
+    # mu_1^2, rounded down; later lengths have (1 / share - 1) times that, fixed before any data are read.
     square = (first.shares.sensitivity / first.scale) ** 2 * (1 - 2.0**-40)
     later = nextafter(square * (1 / rule.first - 1), 0.0) if ngrams.max_length > 1 else 0.0
+    # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
     spent = rounds_delta([first], exact.epsilon, later)
     if not spent <= exact.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
@@ -47,6 +50,7 @@ def _first_round(ngrams: "NGrams", budget: Budget, share: float) -> RoundPlan:
     """Return the plan of length 1, which leaves the rest of mu^2 to later lengths."""
     weighting_rule = WEIGHTING_RULES[ngrams.weighting]
     rough = RuleSetting(ngrams.limits[0], NORM, bits=48)
+    # mu of all later lengths, over mu_1.
     rest = sqrt(1 / share - 1)
     (coarse,) = calibrate(budget, weighting_rule.novelty(rough), accounting="published", rest=rest)
     setting = RuleSetting(

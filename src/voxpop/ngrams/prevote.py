@@ -13,13 +13,7 @@ from voxpop.arrays import Int64s
 from voxpop.corpus.subset import Subset
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.candidates import Candidates
-
-PRICES = (0.05, 0.025, 0.0125, 0.00625)
-"""Of lengths from 2 on, as shares of what follows length 1; longer ones have no wide vote."""
-FIRST_HITS, HITS = 2.0, 0.3
-"""Candidates that stand out by noise alone, for each gram released before: at length 2 and later."""
-STEPS = (0.5, 1.0, 2.0)
-"""Cutpoints above the first, in sigma: bands of those that stand out."""
+from voxpop.ngrams.schedule import FIRST_STANDING_OUT, PREVOTE_STEPS, STANDING_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,7 @@ class Joined:
     def names(self, numbers: Int64s) -> Int64s:
         """Return the names of candidates by number: each has exactly one."""
         first = self.likely.count
+        # Forecast ones have the numbers from 0, the others those behind: each candidate exactly one.
         mine = numbers < first
         return np.concatenate([self.likely.names(numbers[mine]), self.further[numbers[~mine] - first]])
 
@@ -75,7 +70,7 @@ class JoinedBands:
     @property
     def sizes(self) -> Int64s:
         """How many candidates each band holds."""
-        return np.append(self.bands.sizes, np.bincount(self.joined.band, minlength=len(STEPS) + 1))
+        return np.append(self.bands.sizes, np.bincount(self.joined.band, minlength=len(PREVOTE_STEPS) + 1))
 
     def of_names(self, names: Int64s) -> Int64s:
         """Return the band of each candidate, by its name."""
@@ -83,10 +78,11 @@ class JoinedBands:
         if further.size:
             place = np.minimum(further.searchsorted(names), further.size - 1)
             mine = further[place] == names
+            # Bands of those that stood out follow the bands by forecast.
             found[mine] = len(self.sets) + self.joined.band[place[mine]]
         return found
 
 
 def hits_for(length: int) -> float:
     """Return how many candidates may stand out by noise alone, for each gram released before."""
-    return FIRST_HITS if length == 2 else HITS
+    return FIRST_STANDING_OUT if length == 2 else STANDING_OUT

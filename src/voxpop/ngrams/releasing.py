@@ -16,20 +16,30 @@ from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.corpus.subset import Subset
 from voxpop.errors import InternalError
 from voxpop.ngrams.bands import Bands
-from voxpop.ngrams.budgets import FEW_TOKENS, Outlook
+from voxpop.ngrams.budgets import Outlook
 from voxpop.ngrams.calibration import calibrated
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.guide import FIRST_EDGE, Guide, breadth_after, worth_measuring, worthless
+from voxpop.ngrams.guide import Guide, breadth_after, worth_measuring, worthless
 from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import LengthRun, SweepRun
-from voxpop.ngrams.prevote import STEPS, Joined, JoinedBands, hits_for
+from voxpop.ngrams.prevote import Joined, JoinedBands, hits_for
+from voxpop.ngrams.schedule import (
+    EARLY_ETA,
+    FEW_TOKENS,
+    FIRST_EDGE,
+    HITS,
+    OWN_ETA_FROM,
+    PREVOTE_STEPS,
+    SWEEP_ALPHA,
+    SWEPT_HITS,
+)
 from voxpop.ngrams.spending import Charge, IndividualSpending, spending_of
-from voxpop.ngrams.sweep import ALPHA, Listed, Missed, near_misses, sweep_cutpoints, sweeping
+from voxpop.ngrams.sweep import Listed, Missed, near_misses, sweep_cutpoints, sweeping
 from voxpop.ngrams.table import table_of_grams
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
-from voxpop.ngrams.thresholds import HITS, SWEPT_HITS, cutpoints_above, cutpoints_below
+from voxpop.ngrams.thresholds import cutpoints_above, cutpoints_below
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.secret import Secret
@@ -46,11 +56,6 @@ if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.ngrams.plan import NGramsPlan
     from voxpop.privacy.individual import Price
-
-EARLY_ETA = 0.7
-"""Where users pay for themselves, short lengths may use so much of eta: the sweep needs the rest."""
-OWN_ETA_FROM = 5
-"""From this length on each length has the spurious grams that the published algorithm would allow it."""
 
 
 class Prospect(NamedTuple):
@@ -118,12 +123,15 @@ class _Walk:
 
     def _release_words(self) -> None:
         first, pass_name = self._plan.first, "length 1"
+        # Private from here: it answers only through noise.
         histogram = self._walk.weigh(first.shares, first.shares.setting.limit, self._secret, pass_name)
         words, self._levels = self._vote(first, None).levels(histogram, self._secret, pass_name)
+        # (words,): from here on a word is its rank among these, in order of bytes.
         self.vocabulary = histogram.texts(words)
         self._walk.keep(words)
         self.released.append(Grams.of_tokens(words.size))
         self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
+        # Released over valid candidates, at the length before; nothing is known of pairs yet.
         self._density = 1.0 if words.size <= FEW_TOKENS else 0.0
         self._spending.dense = words.size <= FEW_TOKENS
 
@@ -145,18 +153,24 @@ class _Walk:
         limit = self._ngrams.limits[grams.length - 1]
         shares = CalibratedRule(Weighted(), RuleSetting(limit, NORM))
         sigma = charge.sigma
+        # By exact fractions, from the very shares that run.
         check_charged(shares, sigma, charge.square)
         histogram = self._walk.weigh(shares, limit, self._secret, pass_name, charge.price)
         unit, cell = shares.setting.unit, cell_below(sigma)
         noise = CellNoise(sigma, unit, max(1, round(cell * unit)), self._secret, f"noise/{pass_name}")
+        # (grams,), in cells: noise on every released gram, held or not, or its absence would show
+        # (docs/privacy/ngrams.md, "Domain").
         measured = histogram.measured(noise, len(grams))
         return Estimates(calibrated(measured, self._levels, sigma / cell), cell)
 
     def _forecast(self, valid: Candidates, grams: Grams, estimates: Estimates) -> Forecast:
         first = self._estimates[0]
         if grams.length == 1 or self._single:
+            # Length 2: est(a) est(b) / est(everything); the empty overlap is the sum of noisy estimates, already
+            # public.
             return Forecast.of(valid, estimates, first, np.full(len(grams), first.total), first.cell)
         before = self._estimates[-2]
+        # est(a) est(b) / est(overlap): the overlap was measured at the length before.
         return Forecast.of(valid, estimates, estimates, before.capped[grams.suffix], before.cell)
 
     def _release_longer(self, prospect: Prospect) -> None:
@@ -165,12 +179,15 @@ class _Walk:
         pass_name = f"length {length}"
         round_plan, likely, price = self._settle(prospect, length, len(self.released[-1]))
         sigma, limit = round_plan.scale, round_plan.shares.setting.limit
+        # All of it public, and fixed before this vote is weighed.
         candidates, bands, among = self._candidates(prospect, likely, sigma)
         histogram = self._walk.weigh(round_plan.shares, limit, self._secret, pass_name, price, among)
         vote = self._vote(round_plan, candidates)
+        # The double line: what comes after it is a function of noisy weights.
         names, levels = vote.levels(histogram, self._secret, pass_name)
         result = self._select(vote, bands, names, levels)
         aside = self._set_aside(vote, bands, names, levels, result) if self._individual else None
+        # Users forget every other gram; spurious ones are kept too, held by nobody.
         self._walk.keep(names[result.selected], aside)
         self._levels = levels[result.selected]
         self.released.append(self.released[-1].longer(names[result.selected], single=self._single))
@@ -214,6 +231,7 @@ class _Walk:
         self._spurious += result.spurious
         main = len(bands.sets)
         poor = worthless(bands.sizes[:main], result.released[:main]) if main > 1 else 0
+        # Band b begins at FIRST_EDGE 2^(b-1) sigma: below the first good one nothing is voted for next time.
         self._least = FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0
         return result
 
@@ -221,6 +239,7 @@ class _Walk:
         """Ask, with little, about all valid candidates that were pruned; those that stand out join the vote."""
         length, before = len(self.released) + 1, len(self.released[-1])
         others, among = valid.count - likely.count, Subset(likely, None)
+        # Of each pruned candidate that nobody holds, so hits_for(length) * before are expected to stand out.
         chance = min(0.5, hits_for(length) * before / others)
         setting = later_setting(self._ngrams, length, square, before, valid.count, self._spending.reach)
         charge, round_plan = self._charged(
@@ -229,10 +248,11 @@ class _Walk:
         self._walk.extend(valid)
         limit, pass_name = setting.limit, f"prevote {length}"
         histogram = self._walk.weigh(round_plan.shares, limit, self._secret, pass_name, charge.price, among)
-        cutpoints = round_plan.threshold / charge.sigma + np.array(STEPS)
+        cutpoints = round_plan.threshold / charge.sigma + np.array(PREVOTE_STEPS)
         names, levels = ThresholdVote.of(valid, self._rule(round_plan), cutpoints).levels(
             histogram, self._secret, pass_name
         )
+        # Noise alone lifts likely candidates too; these are in the vote already.
         pruned = among.holds(names)
         return Joined(likely, names[pruned], levels[pruned] - 1, charge.sigma)
 
@@ -251,9 +271,12 @@ class _Walk:
         if self._ngrams.thresholds != "votes":
             return eta, None
         if not self._individual:
+            # Spurious so far plus those of this length at most eta of all released, this length counted.
             return eta, eta * before - self._spurious
         if len(self.released) < OWN_ETA_FROM - 1:
+            # The same with a part of eta.
             return EARLY_ETA * eta, max(0.0, EARLY_ETA * eta * before - self._spurious)
+        # As many as published for this length, within eta of what was released before it.
         return 0.0, max(0.0, min(eta * len(self.released[-1]), eta * before - self._spurious))
 
     def _set_aside(
@@ -278,7 +301,7 @@ class _Walk:
             raise InternalError("a sweep has no price; please report the call.")
         histogram = self._walk.weigh_aside(round_plan.shares, setting.limit, self._secret, "sweep", charge.price)
         usual = round_plan.threshold / charge.sigma
-        cutpoints = np.append(sweep_cutpoints(usual), cutpoints_above(usual, usual + ALPHA))
+        cutpoints = np.append(sweep_cutpoints(usual), cutpoints_above(usual, usual + SWEEP_ALPHA))
         vote = ThresholdVote.of(listed, self._rule(round_plan), cutpoints)
         names, levels = vote.levels(histogram, self._secret, "sweep")
         result = vote.select(listed, listed.of_names(names), levels, eta, eta * released - self._spurious)
@@ -288,6 +311,7 @@ class _Walk:
 
     def _settle(self, prospect: Prospect, length: int, before: int) -> tuple[RoundPlan, Candidates, "Price | None"]:
         """Return noise, threshold, candidates and price of a length, on the grid that its noise pays for."""
+        # Made before the vote from public numbers: what the filter may follow.
         outlook = Outlook(before, prospect.valid.count, self._expected(prospect, before, self._spending.rough(length)))
         square = self._spending.vote(length, outlook)
         valid, reach = prospect.valid.count, self._spending.reach
@@ -300,6 +324,7 @@ class _Walk:
 
         candidates = prospect.valid
         if prospect.forecast is not None:
+            # In weight; `_least` is in sigma.
             guide = Guide(breadth_after(length - 1), before, self._least * sigma)
             candidates = guide.prune(prospect.forecast, threshold_of)
         round_plan = later_round(self._ngrams, setting, sigma, threshold_of(candidates.count))
@@ -312,5 +337,6 @@ class _Walk:
         if prospect.forecast is None:
             return self._density * valid
         likely = min(valid, breadth_after(len(self.released)) * before)
+        # sigma = 1 / mu for a sensitivity of about 1.
         threshold = threshold_for(self._ngrams.eta, square**-0.5, before, likely)
         return prospect.forecast.candidates(prospect.forecast.level_of(threshold)).count

@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from voxpop.ngrams.budgets import DENSE, FALL, RISE, Budgets, Outlook
-from voxpop.ngrams.prevote import PRICES
+from voxpop.ngrams.budgets import Budgets, Outlook
+from voxpop.ngrams.schedule import (
+    DENSE,
+    FALL,
+    FIRST_PRICES,
+    PACED_FROM,
+    PREVOTE_PRICES,
+    RISE,
+    SPARE,
+    SPARE_OF_DENSE,
+    SWEEP_PRICE,
+)
 from voxpop.privacy.filter import GaussianFilter
 from voxpop.privacy.individual import MOST_REACH, REACH_STEPS, IndividualFilter, Price
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
-
-FIRST_PRICES = (0.25, 0.12, 0.08)
-"""Prices of lengths 2, 3 and 4, of all that follows length 1; longer ones share the rest evenly."""
-PACED_FROM = 5
-"""The first length at which users who hold long runs of candidates keep something for what follows."""
-SPARE = (0.4, 0.2, 0.1, 0.04)
-"""What a paced user keeps beyond the prices that it may still meet, by length from `PACED_FROM` on; then nothing."""
-SPARE_OF_DENSE = 0.5
-"""The same where tokens are few: so much of these prices, at every length."""
-SWEEP = 0.75
-"""Price of the sweep, for which users pay all that they have left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,7 @@ class SharedSpending(Spending):
 
     def measurement(self, length: int, share: float) -> Charge:
         """Take it from the whole."""
+        # mu^2: part of what this length would get of what is left.
         return self.pay(self._filter.left * self._budgets.share(length, None) * share, 1.0)
 
     def rough(self, length: int) -> float:
@@ -93,6 +93,7 @@ class SharedSpending(Spending):
     def vote(self, length: int, outlook: Outlook | None) -> float:
         """Return a share of what is left, and for the last length all of it."""
         last = length == self._max_length
+        # The last length takes all: what is left over would be lost.
         return self._filter.left if last else self._filter.left * self._budgets.share(length, outlook)
 
     def prevote(self, length: int) -> float | None:
@@ -116,7 +117,7 @@ class IndividualSpending(Spending):
 
     def __init__(self, cap: float, budgets: Budgets, max_length: int, *, prevote: bool = True) -> None:
         """Begin with the mu^2 that every user may spend after length 1."""
-        self._prevotes = PRICES if prevote else ()
+        self._prevotes = PREVOTE_PRICES if prevote else ()
         self._filter = IndividualFilter(cap)
         self._cap = cap
         self._budgets = budgets
@@ -128,8 +129,11 @@ class IndividualSpending(Spending):
 
     def measurement(self, length: int, share: float) -> Charge:
         """Ask a part of the price of the vote."""
+        # In parts of M, the mu^2 after length 1, as everything here.
         asked = self._share(length, None) * share
         self._left -= asked
+        # Even shares are rounded down one by one, so sensitivity is 1: kappa is 0 (docs/privacy/individual.md, "Given
+        # the past").
         price = self._filter.price(self._filter.cost(asked), 1.0)
         return Charge(price.square, price.sigma, price)
 
@@ -142,6 +146,7 @@ class IndividualSpending(Spending):
         share = self._share(length, outlook)
         self._ratio = FALL
         if outlook is not None and outlook.density >= DENSE:
+            # What a paced user keeps for later lengths grows with what these are expected to release.
             self._ratio = min(max(outlook.growth, FALL), RISE)
         self._left -= share
         self._paces = self._pace(length)
@@ -159,13 +164,16 @@ class IndividualSpending(Spending):
 
     def sweep(self) -> float:
         """Return the price of the sweep, for which users pay all that they have left."""
+        # One pace for all: the whole of what is left, in 2^-20.
         self._paces = (REACH_STEPS,)
-        return SWEEP * self._cap
+        return SWEEP_PRICE * self._cap
 
     def _share(self, length: int, outlook: Outlook | None) -> float:
         if not self.dense:
             return self._usual[length - 2]
         if length == self._max_length:
+            # All that prices have left of 1, but something even if doubles have used it up: users pay no more than they
+            # have.
             return max(self._left, 2.0**-30)
         return self._left * self._budgets.share(length, outlook)
 
@@ -175,12 +183,16 @@ class IndividualSpending(Spending):
             return None
         most = self._max_length - length + 1
         if self.dense:
+            # (lengths left,), prices relative to this length's.
             coming = self._ratio ** np.arange(most)
             spare = SPARE_OF_DENSE * float(coming.sum())
         else:
             coming = np.array(self._usual[length - 2 :])
             spare = SPARE[length - PACED_FROM] if length - PACED_FROM < len(SPARE) else 0.0
+        # A run of r takes part in at most r more lengths, this one counted: it pays p_1 / (p_1 + ... + p_r + spare) of
+        # what it has left.
         parts = coming[0] / (np.cumsum(coming) + spare)
+        # By run, from 0; rounded down, so payments never exceed the part.
         return (0, *(int(part * REACH_STEPS) for part in np.minimum(parts, 1.0)))
 
 

@@ -14,24 +14,12 @@ import numpy as np
 
 from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.ngrams.grams import Grams
+from voxpop.ngrams.schedule import FEWEST_IN_PIECE, LEAST_REAL, LOWEST_SWEPT, PIECES, SWEEP_ALPHA, SWEEP_CUTPOINTS
 from voxpop.ngrams.threshold_vote import Result, ThresholdVote
 from voxpop.ngrams.thresholds import Votes
 
 if TYPE_CHECKING:
     from voxpop.ngrams.ngrams import NGrams
-
-
-PIECES = 6
-"""Most pieces into which the near misses of one band are parted, by their level."""
-FEWEST = 100
-"""No piece is smaller, unless it is a whole band."""
-LEAST_REAL = 0.1
-"""Pieces of which less than this is held by anybody, by estimate, are not swept."""
-LOWEST = -2.0
-"""The lowest cutpoint of the sweep, in sigma."""
-CUTPOINTS = 60
-ALPHA = 3.0
-"""How far above its threshold weight rises in the sweep, in sigma."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +55,7 @@ class Listed:
     @cached_property
     def starts(self) -> Int64s:
         """Where each length begins, and one more."""
+        # (lengths + 1,): candidates of all lengths in one list, named by their place in it.
         return np.cumsum([0, *(each.names.size for each in self.missed)])
 
     @property
@@ -92,6 +81,7 @@ class Listed:
 
     def of_names(self, names: Int64s) -> Int64s:
         """Return the piece of each candidate."""
+        # Names are places, so no search is needed.
         return self._piece[names]
 
     def lengths_of(self, by_piece: Sequence[float]) -> tuple[float, ...]:
@@ -107,6 +97,7 @@ class Listed:
             added.append(mine.size)
             if mine.size:
                 rows = each.tokens[mine - self.starts[number]]
+                # In order of tokens, as every set of grams is; what was already there stays.
                 tokens = np.unique(np.concatenate([released[number + 1].tokens, rows]), axis=0)
                 none = np.zeros(len(tokens), np.int32)
                 released[number + 1] = Grams(tokens, none, none)
@@ -115,7 +106,7 @@ class Listed:
 
 def sweeping(ngrams: "NGrams") -> "NGrams":
     """Return what the sweep runs as: a user's limit over all lengths, and weight that stops rising earlier."""
-    return replace(ngrams, limit=max(ngrams.limits[1:]), alpha=ALPHA)
+    return replace(ngrams, limit=max(ngrams.limits[1:]), alpha=SWEEP_ALPHA)
 
 
 def near_misses(
@@ -133,18 +124,24 @@ def near_misses(
     Returns:
         Places of the near misses, rising, and the piece of each.
     """
+    # By place among what reached the lowest cutpoint; -1 for what is selected or not swept.
     piece_of, piece = np.full(held.size, -1, np.int64), 0
+    # (bands, cutpoints), how many of a band nobody holds: the same at every cutpoint.
     empty = votes.spurious / votes.chances
     chances = np.append(votes.chances, 0.0)
+    # (bands, cutpoints + 1): nobody reaches the one beyond the last.
     reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
     for band in range(votes.sizes.size):
         mine = np.flatnonzero((held == band) & ~result.selected)
+        # By rising level, so pieces are alike in how close they came.
         mine = mine[np.argsort(levels[mine], kind="stable")]
-        for part in np.array_split(mine, max(1, min(PIECES, mine.size // FEWEST))):
+        for part in np.array_split(mine, max(1, min(PIECES, mine.size // FEWEST_IN_PIECE))):
             if not part.size:
                 continue
+            # Numbers of the lowest and of the first unreached cutpoint of the piece.
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
             within = int(reached[band, low] - reached[band, high])
+            # The share of the piece that somebody holds, by estimate: 1 - n (p_low - p_high) / candidates between.
             if 1.0 - empty[band, 0] * (chances[low] - chances[high]) / max(1, within) >= LEAST_REAL:
                 piece_of[part] = piece
                 piece += 1
@@ -154,4 +151,4 @@ def near_misses(
 
 def sweep_cutpoints(usual: float) -> Floats:
     """Return the rising cutpoints of the sweep at or below the published threshold, in sigma."""
-    return np.linspace(min(LOWEST, usual), usual, CUTPOINTS, endpoint=False)
+    return np.linspace(min(LOWEST_SWEPT, usual), usual, SWEEP_CUTPOINTS, endpoint=False)

@@ -36,6 +36,7 @@ def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
     for index in range(len(closed) - 1, 0, -1):
         longer, shorter = closed[index], closed[index - 1]
         if len(longer) and longer.shape[1] > 1:
+            # From long to short, so that what is added at one length has its parts added at the next.
             every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
             closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
     return closed

@@ -38,6 +38,7 @@ class ThresholdVote:
     @staticmethod
     def of(candidates: "Numbered | None", rule: ThresholdRule, cutpoints: Floats) -> "ThresholdVote":
         """Put cutpoints, in sigma, on the grid of a rule, beside its own; those that fall together are one."""
+        # In units of the grid: thresholds are compared as whole numbers.
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})
         if len(units) >= MOST_CUTPOINTS:
@@ -59,8 +60,11 @@ class ThresholdVote:
         """Grade the candidates without votes: who reaches the lowest cutpoint, and how they go on from there."""
         if self.candidates is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
+        # p_0 >= p_1 >= ...: the chances of weight 0 in eighty digits.
         lowest, *higher = (each.exact(0) for each in self.rules)
         spurious_names = spurious_hits(self.candidates, lowest, secret, pass_name)
+        # Given a hit, cutpoint i is reached with p_i / p_0, by one toss for all i (docs/privacy/ngrams.md,
+        # "Simulation").
         further = tuple(FixedRule(each / lowest) for each in higher)
         levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
         return spurious_names, 1 + levels(np.zeros(spurious_names.size, np.int64), spurious_names)
@@ -80,6 +84,7 @@ class ThresholdVote:
             cutpoints, spurious = np.zeros(bands.sizes.size, np.int64), votes.chances[0] * bands.sizes
         else:
             cutpoints, spurious = votes.choose(eta, spare)
+        # A level counts reached cutpoints, so it is one more than the number of the last of them.
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
         thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one elects nobody
@@ -90,7 +95,9 @@ class ThresholdVote:
     def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
         """Count, by band, how many candidates reach each cutpoint."""
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
+        # (bands, cutpoints), by the last cutpoint that is reached.
         np.add.at(counts, (held, levels - 1), 1)
+        # From above: whoever reaches a cutpoint reaches all lower ones.
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         return Votes(
             reached,

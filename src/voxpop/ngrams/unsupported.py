@@ -58,6 +58,7 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
     """
     found: list[Int64s] = []
     expected = count * float(chance)
+    # Six deviations of a binomial more than expected: nearly always one round is enough.
     at_once = int(expected + 6 * expected**0.5) + 16
     gap, purpose = _gap_tail(chance), f"unsupported/{pass_name}"
     last, drawn = -1, 0
@@ -65,6 +66,7 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
         numbers = np.arange(drawn, drawn + at_once)
         draws = secret.draws(purpose, numbers.astype(np.uint64), 0)
         gaps = invert(gap, draws, further_bits(secret, purpose, numbers, np.zeros_like(numbers)), most=count, band=band)
+        # A gap is how many are missed before a hit. Capped at `count`, sums stay far below 2^63.
         places = last + np.cumsum(np.minimum(gaps, count) + 1)
         found.append(places[places < count])
         last, drawn = int(places[-1]), drawn + at_once
@@ -75,6 +77,7 @@ def _gap_tail(chance: Any) -> Tail:
     """How many are missed before the next hit: P(at least m) = (1 - chance)^m."""
 
     def exact(context: Any) -> tuple[Any, Any]:
+        # P(at least m) = e^(-rate m), with rate = -ln(1 - p).
         return -context.log1p(-context.mpf(chance)), context.mpf(0)
 
     return Tail(float(exact(precise.context)[0]), 0.0, exact)

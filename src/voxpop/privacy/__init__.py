@@ -38,6 +38,7 @@ module's name and are imported from it: `voxpop.privacy.calibrate.calibrate` and
 | `in_words.py` | what a guarantee means to whoever must judge it |
 | `gumbel_noise.py` | gumbel noise in whole cells |
 | `peeling.py` | what it costs to pick the largest counts one after the other, by exponential mechanisms |
+| `planned.py` | what the plan of every mechanism begins with |
 """
 
 from importlib import import_module

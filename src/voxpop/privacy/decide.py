@@ -76,7 +76,9 @@ class ThresholdRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
+        # (items,), how far weights lie below the threshold, in scales of the noise; the difference is exact.
         missing = (self.threshold_units - weights) * self.unit / self.scale
+        # The smaller of both probabilities, so that it keeps its digits.
         tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
         below = missing > 0
         return np.where(below, tail, 1 - tail), np.where(below, 1 - tail, tail)
@@ -113,6 +115,7 @@ class SelectionRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
+        # Weights are counts of users here: every user gives its one item 1.
         users = np.maximum(weights // self.unit_weight - self.few, 0)
         return selection_probability(self.epsilon, self.delta, users)
 
@@ -201,6 +204,7 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
     probability, complement = rule.probability(weights)
     unlikely = probability <= complement
+    # In units of the first word, as `drawn` below.
     tail = np.where(unlikely, probability, complement) * _WORD
     # For likely items count from the other end: ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
@@ -214,4 +218,5 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
 
 def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
     uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
+    # u < p for u a whole number of 2^-128: true with probability p rounded up to 2^-128 (docs/privacy/randomness.md).
     return bool(uniform < rule.exact(weight))

@@ -66,6 +66,8 @@ class NoisyLevels:
             texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
         """
         draws = _draws(self.secret, self.purpose, names, texts)
+        # One draw of 128 bits an item, the same for all cutpoints: thresholds rise, so whoever misses one misses the
+        # rest, and levels have the law of one noisy weight (docs/privacy/ngrams.md, "Levels").
         levels, still = np.zeros(weights.size, np.int64), np.arange(weights.size)
         for rule in self.rules:
             still = still[decide(rule, weights[still], draws[still])]

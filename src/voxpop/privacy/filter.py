@@ -29,6 +29,7 @@ class GaussianFilter:
         Args:
             cap: The total mu^2, at least 0.
         """
+        # A double is a fraction, so nothing is rounded here or below.
         self._left = Fraction(cap)
 
     @property
@@ -52,6 +53,8 @@ class GaussianFilter:
         """
         if not 0 < square <= self.left:
             raise InternalError("a release asked for more than the budget has left; please report it.")
+        # The sum of all squares is at most the cap on every path: what makes the total loss one normal
+        # (docs/privacy/ngrams.md, "Noise chosen from results").
         self._left -= Fraction(square)
         return noise_for(square, sensitivity)
 
@@ -59,6 +62,7 @@ class GaussianFilter:
 def noise_for(square: float | Fraction, sensitivity: float) -> float:
     """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much."""
     sigma = sensitivity / math.sqrt(square)
+    # Division and root in doubles may end a little low; the comparison is exact.
     while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         sigma = math.nextafter(sigma, math.inf)
     return sigma

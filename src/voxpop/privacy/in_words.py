@@ -34,6 +34,7 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
         A probability.
     """
     grown = exp(min(epsilon, LARGEST_EXPONENT)) * (SUPPORT / (SUPPORT - 1.0) if delta else 1.0)
+    # Bayes: odds grow by e^epsilon at most, and by 100 / 99 for what delta may hide.
     return grown * before / (grown * before + 1.0 - before)
 
 
@@ -43,6 +44,8 @@ def least_accused(epsilon: float, delta: float, found: float) -> float:
     The hypothesis-testing reading of (epsilon, delta)-differential privacy, exact in both directions.
     """
     grown = exp(min(epsilon, LARGEST_EXPONENT))
+    # The trade-off function of (epsilon, delta): beta >= max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))
+    # (Dong, Roth and Su, 2022).
     return min(1.0, max(0.0, (found - delta) / grown, 1.0 - delta - (1.0 - found) * grown))
 
 

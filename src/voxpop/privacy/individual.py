@@ -21,6 +21,7 @@ from voxpop.privacy.filter import noise_for
 WHOLE = 2**40
 """What a user has at the beginning: so many parts of the cap. Costs are whole numbers of them."""
 PACE_BITS = 20
+"""Paces are whole numbers of 2^-PACE_BITS."""
 REACH_STEPS = 2**20
 """Reaches are whole numbers of 1 / REACH_STEPS, rounded down."""
 MOST_REACH = 4
@@ -71,13 +72,18 @@ class Price:
         Raises:
             InternalError: Runs are missing.
         """
+        # What a user pays is a function of its own past and of public numbers alone: the induction of
+        # docs/privacy/individual.md ("What a user pays does not depend on others").
         wish = np.int64(self.cost)
         if self.paces is not None:
             if runs is None and self.by_runs:
                 raise InternalError("a pass with paces was paid without runs; please report the call.")
             paces = np.array(self.paces, np.int64)
             part = paces[0] if runs is None else paces[np.minimum(runs, paces.size - 1)]
+            # left < 2^41 and part <= 2^20, so products stay below 2^61. The cap of 16 prices keeps reaches at most
+            # MOST_REACH.
             wish = np.minimum((left * part) >> PACE_BITS, MOST_REACH**2 * self.cost)
+        # (users,), parts of the cap: never more than is left, so mu^2 adds up to at most the cap on every path.
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)
 
     def reaches(self, costs: Int64s) -> Int64s:
@@ -93,8 +99,11 @@ class Price:
         Returns:
             In steps of 1 / `REACH_STEPS`, at most `MOST_REACH`.
         """
+        # kappa = S - 1, what the rounding of all users adds to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
+        # r = S sqrt(c / price) - kappa, (users,), in weight; then r + kappa <= S sqrt(c / price).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
+        # Rounded down: a smaller reach is charged for too.
         steps = np.floor(np.clip(radius, 0.0, MOST_REACH) * REACH_STEPS)
         return np.asarray(steps, np.int64)
 
@@ -114,6 +123,7 @@ class IndividualFilter:
         Args:
             cap: The total mu^2 of a user, above 0.
         """
+        # Exact: WHOLE parts are the cap, with nothing lost between.
         self._part = Fraction(cap) / WHOLE
 
     def cost(self, share: float) -> int:
@@ -125,6 +135,7 @@ class IndividualFilter:
         Returns:
             A whole number.
         """
+        # share * 2^40 is exact in a double, so only `int` rounds, and down.
         return min(max(int(share * WHOLE), 1), WHOLE)
 
     def square(self, cost: int) -> Fraction:
@@ -155,4 +166,5 @@ class IndividualFilter:
         if not 0 < cost <= WHOLE or (paces is not None and not all(0 <= pace <= REACH_STEPS for pace in paces)):
             raise InternalError("a pass was priced at nothing, or at more than users have; please report the call.")
         square = self.square(cost)
+        # Price and noise in one object: a pass cannot be charged by one and run with the other.
         return Price(cost, square, sensitivity, noise_for(square, sensitivity), paces)

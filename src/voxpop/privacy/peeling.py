@@ -41,14 +41,19 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
         >>> peeling_delta(1.0, picks=10, rate=0.09), peeling_delta(1.0, picks=100, rate=0.03) < 1e-6
         (0.0, True)
     """
+    # Basic composition: k picks, each (rate, 0)-private.
     if picks * rate * ROUNDING <= epsilon:
         return 0.0
+    # k rate^2 / 8: the Renyi divergence of order a over a (Hoeffding's lemma on an interval of length rate).
     square = picks * rate * rate / 8 * ROUNDING
 
     def log_at(log_order: float) -> float:
         more = exp(log_order)  # the order less 1
+        # With a = 1 + more: (a - 1)(a k rate^2 / 8 - epsilon) + a ln(1 - 1/a) - ln(a - 1), the logarithm of the delta
+        # above.
         return more * ((1 + more) * square - epsilon) + (1 + more) * (log_order - log1p(more)) - log_order
 
+    # Every order gives a valid delta, so a search that ends early costs noise, not privacy.
     best = float(min(LOG_ORDERS, key=log_at))
     best = lowest(log_at, best - 1.0, best + 1.0)
     return min(1.0, exp(min(log_at(best), 0.0)) * ROUNDING)
@@ -67,6 +72,8 @@ def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
         Delta, rounded up; 1 where epsilon is below what arithmetic alone may cost.
     """
     shift = _shift(picks, rate)
+    # Laws that run lie within e^shift of the exact ones, in both collections; so two shifts of epsilon, and e^shift on
+    # delta.
     epsilon = budget.epsilon - 2 * shift
     if epsilon <= 0.0:
         return 1.0
@@ -96,6 +103,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
             "128 bits. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
     low, high = 0.0, inf
+    # Pure privacy allows this much; doubled from here until it is too much, then halved between.
     rate = budget.epsilon / picks
     while high - low > 1e-12 * high or high == inf:
         if spent(budget, picks, candidates, rate) <= budget.delta:
@@ -125,6 +133,7 @@ def _lost(epsilon: float, candidates: int) -> float:
 
 def spread(rate: float) -> float:
     """Return the standard deviation of the noise on a count."""
+    # pi / sqrt(6), the standard deviation of a Gumbel variable of scale 1.
     return 1.2825498301618643 / rate
 
 
@@ -133,4 +142,6 @@ def behind(picks: int, candidates: int, rate: float, probability: float) -> floa
 
     But with that probability no pick has a count lower by so much than one that was still left when it was picked.
     """
+    # One pick is off by t with probability at most n e^(-rate t) (McSherry and Talwar, 2007); a union over k picks,
+    # solved for t.
     return (log(candidates) + log(picks) - log1p(-probability)) / rate

@@ -33,6 +33,7 @@ def normal_below(x: Any) -> Any:
     Returns:
         A high-precision number.
     """
+    # Phi(x) = erfc(-x / sqrt 2) / 2 loses no digits where x is far below 0.
     return context.erfc(-x / context.sqrt(2)) / 2
 
 
@@ -59,6 +60,7 @@ def gaussian_delta(epsilon: float, mu: Any) -> Any:
         A high-precision number.
     """
     exact = number(epsilon)
+    # delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle and Wang, 2018, Theorem 8).
     near, far = mu / 2 - exact / mu, -mu / 2 - exact / mu
     return normal_below(near) - context.exp(exact) * normal_below(far)
 

@@ -44,6 +44,7 @@ def either(chances: Sequence[float]) -> float:
         >>> either([0.5, 0.5])
         0.75
     """
+    # 1 - product of (1 - d_i), by logarithms: chances of 1e-20 would vanish beside 1.
     return -math.expm1(math.fsum(math.log1p(-chance) if chance < 1 else -math.inf for chance in chances))
 
 
@@ -60,8 +61,10 @@ def gaussian_rounds(epsilon: float, novel: float, mu: float) -> float:
     """
     if novel >= 1:
         return 1.0
+    # ln(1 - D), below 0: without a hit the law with the user has the mass 1 - D.
     log_none = math.log1p(-novel)
     forward = novel + (1 - novel) * gaussian_delta(epsilon - log_none, mu)
+    # The second line of the header: without the user against with.
     return max(forward, gaussian_delta(epsilon + log_none, mu))
 
 
@@ -79,6 +82,7 @@ def laplace_rounds(epsilon: float, novel: float, scales: Sequence[float], sensit
     """
     if novel >= 1:
         return 1.0
+    # epsilon' = sum of S / b_i, exactly, so that equality with epsilon is seen.
     spent = sum((Fraction(sensitivity) / Fraction(scale) for scale in scales), Fraction(0))
     if spent <= Fraction(epsilon):
         return novel
@@ -101,4 +105,5 @@ def pure_delta(epsilon: float, pure: float) -> float:
         >>> pure_delta(1.0, 1.0)
         0.0
     """
+    # (e^p - e^eps) / (1 + e^p), divided through by e^p.
     return max(0.0, -math.expm1(min(epsilon - pure, 0.0)) / (1 + math.exp(-pure)))

@@ -35,6 +35,7 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
             break
         value = curve(middle)
         if value > 0:
+            # Illinois: an end that stays twice has its value halved, so that the secant does not creep.
             right = right / 2 if left_moved is True else right
             low, left, left_moved = middle, value, True
         else:
@@ -126,8 +127,10 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
         if -tolerance <= value <= 0.0 or high <= low * (1 + 1e-12):
             break
         low, high = (place, high) if value > 0 else (low, place)
+        # Newton towards the middle of what is tolerated.
         there = place - (value + tolerance / 2) / slope
         if not low < there < high:
+            # Out of the bracket: halve it, or walk on where it has no end yet.
             there = min(place + 4.0, (low + high) / 2)
         reached = curve(there)
         risen = (reached - value) / (there - place)

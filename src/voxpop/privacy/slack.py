@@ -24,6 +24,7 @@ def numerical_slack(epsilon: float) -> float:
         >>> numerical_slack(3.0) < 1.5e-28
         True
     """
+    # (1 + e^eps) 2^-97, by exponents: e^eps alone may be more than a double holds.
     return math.exp(_LOG_SLACK) + math.exp(min(_LOG_SLACK + epsilon, 0.0))
 
 
@@ -64,6 +65,7 @@ def walk_slack(epsilon: float, passes: int) -> float:
         >>> walk_slack(4.0, 9) < 1e-19
         True
     """
+    # passes * 2^-74 in total variation, on either side of the inequality.
     log_each = -74 * math.log(2) + math.log(passes)
     return math.exp(log_each) + math.exp(min(log_each + epsilon, 0.0))
 
@@ -85,4 +87,5 @@ def draw_slack(pool: int, rounds: int) -> float:
         >>> draw_slack(60, 14) < 2e-15
         True
     """
+    # A birthday bound: W^2 / 2 pairs, each equal with 2^-64, in R rounds and once for the names.
     return (rounds + 1) * pool * pool * 2.0**-65

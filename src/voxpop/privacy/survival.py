@@ -43,17 +43,21 @@ def passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) 
 def _above(parts: tuple[float, ...], floors: tuple[float, ...], shift: float, *, upper: bool) -> list[float]:
     """Bound how likely noise alone passes the floors up to each; they are moved by `shift`."""
     step = max(parts) / FINENESS
+    # (rounds,), standard deviation of c_1 N + ... + c_r N.
     spreads = np.sqrt(np.cumsum(np.square(parts)))
     law, first, chances = np.ones(1), 0, []
     for number, floor in enumerate(floors):
         reach = ceil(REACH * parts[number] / step)
+        # Chances of moves between k and k + 1 grid points: Phi((k + 1) h / c) - Phi(k h / c).
         edges = step * np.arange(-reach, reach + 2) / parts[number]
         moves = np.diff(ndtr(edges))
+        # Transforms leave errors of either sign near 0; `LOST` pays for them.
         law = np.maximum(_convolved(law, moves), 0.0)
         # A move into (k - 1, k] counts as k above, one into [k, k + 1) as k below.
         first += -reach + (1 if upper else 0)
         kept = step * (first + np.arange(law.size)) >= float(spreads[number]) * (floor + shift)
         place = int(np.argmax(kept)) if kept.any() else law.size
+        # Given that it passed: what lies below the floor is gone, and its mass with it.
         law, first = law[place:], first + place
         error = LOST * (number + 1)
         chances.append(float(law.sum()) + (error if upper else -error))
@@ -65,6 +69,7 @@ def _above(parts: tuple[float, ...], floors: tuple[float, ...], shift: float, *,
 def _convolved(first: Floats, second: Floats) -> Floats:
     """Return the convolution of two laws."""
     size = first.size + second.size - 1
+    # Padded to a power of two of at least `size`, so that nothing wraps around.
     length = 1 << (size - 1).bit_length()
     product = np.fft.rfft(first, length) * np.fft.rfft(second, length)
     return np.asarray(np.fft.irfft(product, length)[:size], np.float64)

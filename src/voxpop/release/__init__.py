@@ -20,6 +20,7 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | `about.py` | what the operator says of a release |
 | `boxes.py` | releases and counts as a notebook shows them |
 | `ranking.py` | the grams of a release that most users hold, in order |
+| `stated.py` | what an operator can state something about before it is saved |
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,6 +1,6 @@
 """What may leave the building: a set of grams, the plan that ran, and what it guarantees."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -13,6 +13,7 @@ from voxpop.keys import Keys
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.grams import check_canonical, table_of_items, with_keys
+from voxpop.release.stated import Stated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,7 @@ class Plan(Protocol):
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Release:
+class Release(Stated):
     """A released set of grams: it says which, and neither how many users held them nor in what order they came.
 
     Everything here is public: the set, the plan and the guarantee. A gram is a tuple of tokens; an item is a gram of
@@ -398,48 +399,13 @@ class Release:
         name = format_of(Path(path)) if format is None else format
         write(path, lambda: contents(self, name, tokenizer, dialect), overwrite=overwrite)
 
-    def save(
-        self,
-        folder: str | PathLike[str],
-        *,
-        title: str | None = None,
-        dataset: str | None = None,
-        purpose: str | None = None,
-        operator: str | None = None,
-        date: str | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        """Save to a folder, whole or not at all.
+    def _with_about(self, about: About) -> "Release":
+        return replace(self, about=about)
 
-        The folder gets `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`, a page for
-        whoever signs the release off. Their bytes depend on the release alone, and on what you say of it.
-        `voxpop.load` reads them back.
-
-        Args:
-            folder: where to; it may be new, empty, or hold this very release.
-            title: of the report. This and the next four are public by your word, and stand in the report for whoever
-                signs it; what is left out stays as it was.
-            dataset: which data this was made from.
-            purpose: what it is for.
-            operator: who made it.
-            date: the day, as 2026-11-22; today where anything of these is said and no day is known.
-            overwrite: whether to replace another release that is there, and its counts, in one step.
-
-        Raises:
-            ReleaseError: if the folder holds anything else, or cannot be written.
-        """
+    def _save(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         from voxpop.release.saving import save_release
 
-        said = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
-        save_release(self.saying(said), folder, overwrite=overwrite)
-
-    def saying(self, said: Mapping[str, str | None]) -> "Release":
-        """Return the same release with what is said of it for the report, by the names of `save`."""
-        return replace(self, about=self.about.stated(said))
-
-    def charged(self, entry: str) -> "Release":
-        """Return the same release, naming the entry of the ledger that was charged for it."""
-        return replace(self, about=replace(self.about, ledger=entry))
+        save_release(self, folder, overwrite=overwrite)
 
     def __len__(self) -> int:
         return int(self.grams.num_rows)

@@ -99,17 +99,27 @@ def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Pat
     Raises:
         ReleaseError: if it is a file, holds a release or anything else, or cannot be written.
     """
-    target = Path(folder).resolve()
-    if target.exists() and not target.is_dir():
-        raise ReleaseError(f"{folder} is a file. A release is saved to a folder: give another name.")
-    if target == Path.cwd():
-        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
+    target = target_folder(folder, "release")
     source = folder_to_read(target)
     if source.exists():
         _check_replaceable(source, folder)
         if not overwrite and (source / RECORD).is_file():
             raise already_there(folder, "a release", counted=(source / COUNTS).is_file())
     _check_writable(target.parent, folder)
+    return target
+
+
+def target_folder(folder: str | PathLike[str], what: str) -> Path:
+    """Return the absolute path of a folder to save to.
+
+    Raises:
+        ReleaseError: if it is a file, or the folder that work is done in.
+    """
+    target = Path(folder).resolve()
+    if target.exists() and not target.is_dir():
+        raise ReleaseError(f"{folder} is a file. A {what} is saved to a folder: give another name.")
+    if target == Path.cwd():
+        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
     return target
 
 

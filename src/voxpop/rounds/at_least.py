@@ -43,10 +43,13 @@ class AtLeast:
 
     def weight(self, shares: CalibratedRule) -> float:
         """Return the most weight that too few users give one item in one round."""
+        # (n - 1) w_max, whatever others hold: no user gives an item more than w_max (docs/privacy/at-least.md,
+        # "Proof").
         return self.few * shares.largest * UP
 
     def deviations(self, noise: Noise, rounds: int) -> float:
         """Return what noise of scale 1 exceeds with one of so many even parts of beta, rounded up."""
+        # t with P(N >= t) = beta / rounds: a union bound over rounds.
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * UP + 1e-9
 
     def threshold(self, shares: CalibratedRule, noise: Noise, scale: float, rounds: int) -> float:
@@ -61,12 +64,14 @@ class AtLeast:
         """
         if noise not in ("gaussian", "laplace"):
             raise InternalError("a promise about items of few users was asked of a round without a threshold.")
+        # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
         distance = np.array([(threshold - self.weight(shares)) / scale])
         return float(-np.expm1(log_below("laplace" if noise == "laplace" else "gaussian", distance))[0]) * UP
 
 
 def released_with_few(at_least: AtLeast, rounds: Sequence["RoundPlan"]) -> float:
     """Bound how likely an item of too few users is released in any of some rounds, by the numbers that run."""
+    # A union bound over the rounds.
     return sum(at_least.reached(each.shares, each.noise, each.scale, each.threshold) for each in rounds)
 
 

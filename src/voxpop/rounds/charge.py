@@ -38,6 +38,8 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
             f"the cutoff, {cutoff:.3g}, is too high for integer weights on the grid that limit {setting.limit:,} was "
             "charged for: what rounding costs has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
         )
+    # At least 1: items at weight 0 must be able to take an even share (docs/privacy/set-union.md, "Items that only the
+    # extra user holds").
     units = ceil(max(cutoff, 1.0) * setting.unit) if weighting_rule.sequential else 0
     return CalibratedRule(weighting_rule, replace(setting, cutoff=units))
 
@@ -56,6 +58,7 @@ def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0
     Raises:
         InternalError: where rounds are on different grids, for which one bound does not hold.
     """
+    # Sensitivity and least share follow from limit, norm, grid and reach; the cutoff has no part in them.
     settings = {replace(each.shares.setting, cutoff=0) for each in rounds}
     noises = {each.noise for each in rounds}
     if len(settings) != 1 or not noises <= {"gaussian", "laplace"} or len(noises) != 1:
@@ -67,6 +70,7 @@ def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0
         first.shares.novelty,
         noise="laplace" if first.noise == "laplace" else "gaussian",
         sensitivity=first.shares.sensitivity,
+        # mu from mu^2; the factor is more than the root may lose.
         mu_rest=later**0.5 * (1.0 + 2.0**-50),
     )
 
@@ -86,5 +90,6 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         >>> from voxpop.weighting.additive import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
+    # (S / sigma)^2 <= mu^2 in exact fractions, of the sensitivity on the grid that runs.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for; please report the call.")

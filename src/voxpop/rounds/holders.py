@@ -63,11 +63,14 @@ def _probabilities(round_plan: "RoundPlan", rule: "Rule", users: int, items: int
     """Average the chances to be released and not to be, over how many of the users choose the item."""
     setting = round_plan.shares.setting
     share = round_plan.shares.weighting_rule.share(min(items, setting.limit), setting)
+    # A holder of more items than the limit draws this one with probability limit / items, each user by itself.
     choosing, chances = _binomial(users, min(1.0, setting.limit / items))
+    # (outcomes,), weight in units of the grid, cut where it stops rising.
     weights = np.minimum(choosing * share * setting.unit, 2.0**62)
     if setting.cutoff:
         weights = np.minimum(weights, setting.cutoff)
     released, kept_back = rule.probability(np.floor(weights + 0.5).astype(np.int64))
+    # Both sums are taken for themselves: one less the other would lose what is rare.
     return float(released @ chances), float(kept_back @ chances)
 
 
@@ -77,8 +80,11 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
         return np.array([float(trials)]), np.ones(1)
     from scipy.special import gammaln, xlog1py, xlogy
 
+    # n p and 9 sqrt(n p (1 - p)), and 9 more where the variance is near 0.
     mean, spread = trials * chance, SPREAD * (trials * chance * (1 - chance)) ** 0.5 + SPREAD
     outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())
+    # ln of n! / (k! (n - k)!) p^k (1 - p)^(n - k).
     logs = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(trials - outcomes + 1.0)
     chances = np.exp(logs + xlogy(outcomes, chance) + xlog1py(trials - outcomes, -chance))
+    # Of many outcomes some 4,000 stand for all, so probabilities are made to sum to 1 again.
     return outcomes, chances / chances.sum()

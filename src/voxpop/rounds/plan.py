@@ -48,10 +48,12 @@ class RoundPlan:
                 raise InternalError("a round under set-only accounting has no table; please report.")
             return TableRule(self.set_only.table)
         if self.noise == "optimal":
+            # What 128 bits cost is taken off before the rule is made, not after.
             delta = optimal_delta(budget.epsilon, budget.delta)
             few = round(self.threshold)
             return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit, few=few)
         unit = self.shares.setting.unit
+        # The threshold is a whole number of units; plans rounded it up to the grid.
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
 
     def pair(self) -> tuple[float, float]:
@@ -59,6 +61,7 @@ class RoundPlan:
         from voxpop.privacy.threshold import release_probability
 
         shares = self.shares
+        # d: the most over all numbers of novel items, of weight w each.
         novel = release_probability(shares.novelty, "gaussian", self.scale, self.threshold, shares.sensitivity)
         return novel, shares.sensitivity / self.scale
 

@@ -104,8 +104,10 @@ class Asking:
 
         def shares(_: ContextSampler, sessions: Sessions) -> Floats:
             after = np.append(sessions.symbols[1:], width - 1)
+            # Behind each session stands its end, not the next session.
             after[sessions.starts[1:] - 1] = width - 1
             cut = np.zeros(sessions.symbols.size, np.bool_)
+            # What follows the last symbol of a session of the greatest length is not known: no end was counted.
             cut[sessions.starts[1:] - 1] = np.diff(sessions.starts) == self._longest
             pairs = sessions.symbols[~cut].astype(np.int64) * width + after[~cut]
             table = np.bincount(pairs, minlength=(width - 1) * width).reshape(-1, width)
@@ -145,8 +147,10 @@ class Asking:
         if isinstance(level, bool) or not 0.5 <= level < 1:
             raise InputError(f"`level` must lie between 0.5 and 1, got {level!r}: the share of intervals that hold.")
         share = answer(self._sampler, self._sessions)
+        # (models, values): the same question to each model that there may have been.
         every = np.stack([answer(sampler, sessions) for sampler, sessions in self._others])
         centre = every.mean(axis=0)
+        # Spread of the models, and how far the answer lies from their mean: shrinking pulls both ways.
         error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
         reach = _reach(level) * error
         low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
@@ -164,6 +168,7 @@ def _reach(level: float) -> float:
     """Return how many errors an interval reaches: Student's t, for the errors are of so many models only."""
     from scipy.stats import t
 
+    # The spread is an estimate of its own, with MODELS - 1 degrees of freedom.
     return float(t.ppf((1.0 + level) / 2.0, MODELS - 1))
 
 

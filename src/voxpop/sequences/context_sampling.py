@@ -9,14 +9,11 @@ from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.sequences.context_tree import ContextTree
 from voxpop.sequences.likelihood import likelihood
+from voxpop.sequences.schedule import DRAWN_TO_COUNT, UNSURE_OF_CUT
 from voxpop.sequences.settling import Settled, settle
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
-
-DRAWN_TO_COUNT = 20_000
-UNSURE_OF_CUT = 0.1
-"""By how much of itself the drawn share of sequences that are cut may be wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +39,11 @@ class ContextSampler:
         """Return the sampler of a released tree, or of what its counts may have been."""
         settled = settle(tree, redraw)
         sums = np.cumsum(settled.chances, axis=1)
+        # (nodes, width): the last of each node is 1, whatever rounding left.
         sums /= sums[:, -1:]
         sampler = ContextSampler(tree, settled, sums, max_length, 0.0)
         _, sizes = sampler.draw(np.arange(DRAWN_TO_COUNT, dtype=np.uint64))
+        # Sequences of max_length symbols have no end that was counted; drawn ones say how many there are.
         found = number_of_sequences(tree, settled.ends, float((sizes == max_length).mean()))
         return ContextSampler(tree, settled, sums, max_length, found)
 
@@ -85,13 +84,17 @@ def number_of_sequences(tree: ContextTree, ends: float, cut: float) -> float:
     Returns:
         The number, at least 1.
     """
+    # Divided by below, so kept away from 0.
     kept = max(1.0 - cut, 0.05)
     by_ends = ends / kept
+    # Variance of ends / kept: Laplace noise has 2 b^2, and the model's share of cut sequences may be wrong.
     doubt = 2.0 * tree.scales.min() ** 2 / kept**2 + (UNSURE_OF_CUT * cut * by_ends / kept) ** 2
     node = int(tree.child[tree.width - 1])
     if node < 0:
         return max(by_ends, 1.0)
+    # Of a sum of `width` counts with noise of one scale.
     noise = 2.0 * tree.width * float(tree.scales[node]) ** 2
+    # Two estimates averaged by precision: each weighted with the variance of the other.
     weight = noise / (noise + doubt)
     by_starts = float(tree.counts[node].sum())
     return float(max(weight * by_ends + (1.0 - weight) * by_starts, 1.0))

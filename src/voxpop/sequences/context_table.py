@@ -81,6 +81,7 @@ def context_tree_of(
         raise ValueError("not a tree")
     if ((before[1:] != OTHERS) & ((before[1:] < 0) | (before[1:] >= width))).any():
         raise ValueError("not symbols")
+    # (parent, before) as one number: `before` is from -2 to width - 1.
     if np.unique(parents * (width + 2) + before + 2).size != nodes:
         raise ValueError("not distinct")
     closed = (before == OTHERS) | (before == width - 1)

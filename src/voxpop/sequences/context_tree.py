@@ -44,6 +44,7 @@ class ContextTree:
         """int32 by node, the length of its context; that of "others" is one more than its parent's."""
         depths = np.zeros(self.nodes, np.int32)
         for node in range(1, self.nodes):
+            # Parents come before children.
             depths[node] = depths[self.parents[node]] + 1
         return depths
 
@@ -52,6 +53,7 @@ class ContextTree:
         """int32 by node * width + symbol before it, the node of the longer context, or -1."""
         child = np.full(self.nodes * self.width, -1, np.int32)
         named = np.flatnonzero(self.before >= 0)
+        # int64: nodes times symbols may pass 2^31.
         child[self.parents[named].astype(np.int64) * self.width + self.before[named]] = named
         return child
 
@@ -79,6 +81,7 @@ class ContextTree:
             above = self.parents[node]
             size = int((rows[above] >= 0).sum())
             first = [] if self.begun[node] else [self.before[node]]
+            # One symbol more on the left: contexts grow backwards.
             rows[node, : size + len(first)] = [*first, *rows[above, :size]]
         return rows
 

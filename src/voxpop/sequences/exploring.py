@@ -86,6 +86,7 @@ class ChildNoise:
 
     def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
         """Return released children of all nodes that come in any order."""
+        # By row and then by symbol, whatever machine counted them.
         order = np.lexsort((symbols, rows))
         scales = np.array([self.ledger.scale(share) for share in self.candidates.shares.tolist()])
         return Rows(self.candidates.parents, scales, rows[order], symbols[order].astype(np.int32), counts[order])
@@ -125,21 +126,26 @@ def last_of(levels: Iterator[Growing]) -> Growing:
 
 def _growing(limits: Limits, counting: TreeWalk, secret: "Source", release: ReleaseRule) -> Iterator[Tree]:
     """Yield the tree as far as it is, level by level."""
+    # Symbols and the end mark.
     width = limits.alphabet + 1
     ledger = Ledger(limits.epsilon, limits.max_length, limits.alphabet)
+    # 1 / max_gram of epsilon: one of as many levels.
     root = ledger.open_root(limits.max_gram)
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
     tree: Tree | None = None
     for depth in range(limits.max_gram):
+        # The double line: counts go in, released children come out.
         level = counting.released(depth, ChildNoise(limits, ledger, candidates, secret, release))
         if tree is None:
             tree, nodes = plant(width, level, limits.balanced), np.zeros(1, np.int32)
         else:
             tree, nodes = grow(tree, level)
         yield tree
+        # A function of released counts alone, so the whole is an adaptive composition.
         opened = _open_next(limits, ledger, tree, candidates, nodes, depth)
         if not opened.parents.size:
             return
+        # The private side learns which nodes there are; the other way nothing flows.
         counting.enter(depth, _keys_of(opened, tree, nodes, width))
         candidates = opened
 
@@ -148,6 +154,7 @@ def _open_next(
     limits: Limits, ledger: Ledger, tree: Tree, candidates: Candidates, nodes: Int32s, depth: int
 ) -> Candidates:
     """Return the children whose own children are counted next, with what they may spend: from public numbers alone."""
+    # int64 by node: the row of the last level that became it, -1 for other nodes.
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
     entries = np.arange(tree.starts[np.searchsorted(tree.depths, depth)], tree.symbols.size)
@@ -155,7 +162,9 @@ def _open_next(
     shares = candidates.shares[rows]
     numbers, inverse = np.unique(shares, return_inverse=True)
     thresholds = np.array([ledger.threshold(number) for number in numbers], np.float64)[inverse]
+    # Where levels are left on the path, and the count stands out of its noise.
     grows = (candidates.heights[rows] > 1) & (tree.counts[entries] > thresholds)
+    # Nothing follows the end.
     grows &= tree.symbols[entries] < limits.alphabet
     entries, shares, thresholds = entries[grows], shares[grows], thresholds[grows]
     largest = tree.largest_chances(tree.neighbours_of(entries))
@@ -178,6 +187,7 @@ def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most:
         The smallest whole number of steps, each by the factor `largest`, after which a count is down at the threshold.
     """
     sure = (largest <= 0.0) | (largest >= 1.0)
+    # The least h with count * largest^h <= threshold (CAC12, 4.3.2).
     steps = np.log(thresholds / counts) / np.log(np.where(sure, 0.5, largest))
     return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)
 
@@ -186,5 +196,6 @@ def _keys_of(opened: Candidates, tree: Tree, nodes: Int32s, width: int) -> Int64
     """Return the keys under which the candidates were counted, rising, as entries are."""
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
+    # node * width + symbol, as they were counted.
     keys: Int64s = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]
     return keys

@@ -9,28 +9,23 @@ from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms import MECHANISMS, load
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Planned
 from voxpop.sequences.plan import check_epsilon
-from voxpop.showing import Printed
+from voxpop.sequences.schedule import FIND_SHARE
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
 
-FIND_SHARE = 0.25
-"""Of epsilon, what finding the alphabet costs; delta is all for it."""
 FINDER = "items"
 """The command of the mechanism that finds it: sequences know it by this name alone."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class FindingPlan(Printed):
+class FindingPlan(Planned["Sequences"]):
     """What `Sequences(alphabet="find").plan` returns: two steps and what they guarantee together.
-
-    Attributes:
-        mechanism: the sequences that were planned.
-        budget: of both steps.
 
     Example:
         >>> import voxpop as vp
@@ -40,9 +35,6 @@ class FindingPlan(Printed):
         >>> plan.finding, plan.counting
         (Budget(epsilon=0.5, delta=1e-07), Budget(epsilon=1.5, delta=0.0))
     """
-
-    mechanism: "Sequences"
-    budget: Budget
 
     @property
     def guarantee(self) -> Guarantee:
@@ -57,6 +49,7 @@ class FindingPlan(Printed):
     @property
     def counting(self) -> Budget:
         """What the model may spend."""
+        # Exact: what finding and counting spend must not add up to more than the whole.
         whole, found = Fraction(self.budget.epsilon), Fraction(self.finding.epsilon)
         rest = float(whole - found)
         return Budget(rest if Fraction(rest) <= whole - found else nextafter(rest, -inf), 0.0)

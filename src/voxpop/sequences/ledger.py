@@ -6,14 +6,13 @@ from math import floor, log
 
 from voxpop.errors import InternalError
 
-PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
-"""What a context that is split spends of what it has left, by its length; longer ones as the last."""
 SMALLEST_ALPHABET = 3
 """The threshold's logarithm of half the alphabet is 0 or less below this size, and would release everything."""
 
 
 def threshold_factor(alphabet: int) -> float:
     """Return how many scales of its noise a count must exceed."""
+    # P(X > T) is about e^(-T r) / 2: times the alphabet that is 1 at T = ln(alphabet / 2) / r.
     return log(max(alphabet, SMALLEST_ALPHABET) / 2)
 
 
@@ -77,6 +76,8 @@ class Ledger:
         if (above, part) not in self._numbers:
             before = self.shares[above].after
             # The path to a node costs before + own; the rest of 1 is what its descendants may still spend.
+            # s(v) = (1 - spent) part: on a path shares add up to at most 1 (docs/privacy/sequences.md, "One step" and
+            # "One start position").
             share = Share(before, (1 - before) * part)
             if share.own <= 0 or share.after > 1:
                 raise InternalError("a path of the tree would spend more than the budget; please report the call.")
@@ -90,6 +91,7 @@ class Ledger:
 
     def rate(self, number: int) -> Fraction:
         """Return epsilon over sensitivity of a node's noise, exact."""
+        # r = epsilon s / L: L is the sensitivity, the most steps or start positions of one user.
         return self.epsilon * self.shares[number].own / self.max_length
 
     def scale(self, number: int) -> float:
@@ -97,9 +99,10 @@ class Ledger:
         return float(1 / self.rate(number))
 
     def threshold(self, number: int) -> float:
-        """Return what a noisy count must exceed: half a false child per node on average (CAC12, 4.3.3)."""
+        """Return what a noisy count must exceed: one false child per node on average (CAC12, 4.3.3)."""
         return self.scale(number) * threshold_factor(self.alphabet)
 
     def least(self, number: int) -> int:
         """Return the smallest whole number above the threshold."""
+        # A count must exceed the threshold, so a whole one must reach the next number.
         return floor(self.threshold(number)) + 1

@@ -16,6 +16,7 @@ def likelihood(sequence: list[int], most: int, chances: Callable[[list[int]], Fl
     if not sequence or -1 in sequence or len(sequence) > most:
         return 0.0
     result = 1.0
+    # -1 is the last column: the end.
     for place, symbol in enumerate([*sequence, -1]):
         result *= float(chances(sequence[:place])[symbol])
     return result

@@ -11,11 +11,10 @@ from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.release import Plan
+from voxpop.release.stated import Stated
 from voxpop.sequences.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -30,7 +29,7 @@ ROWS_SHOWN = 10
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class SequenceModel:
+class SequenceModel(Stated):
     """A model of whole sequences: which grams are frequent, and how often they occur, with noise.
 
     Everything here is a function of the released noisy counts, so nothing that is done with a model costs budget.
@@ -214,44 +213,13 @@ class SequenceModel:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def save(
-        self,
-        folder: str | PathLike[str],
-        *,
-        title: str | None = None,
-        dataset: str | None = None,
-        purpose: str | None = None,
-        operator: str | None = None,
-        date: str | None = None,
-        overwrite: bool = False,
-    ) -> None:
-        """Save to a folder, whole or not at all.
+    def _with_about(self, about: About) -> "SequenceModel":
+        return replace(self, about=about)
 
-        Args:
-            folder: where to; it may be new, empty, or hold this very model.
-            title: of the report. This and the next four are public by your word, and stand in the report for whoever
-                signs it; what is left out stays as it was.
-            dataset: which data this was made from.
-            purpose: what it is for.
-            operator: who made it.
-            date: the day, as 2026-11-22; today where anything of these is said and no day is known.
-            overwrite: whether to replace another model that is there, in one step.
-
-        Raises:
-            ReleaseError: if the folder holds anything else, or cannot be written.
-        """
+    def _save(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         from voxpop.sequences.saving import save_model
 
-        said = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
-        save_model(self.saying(said), folder, overwrite=overwrite)
-
-    def saying(self, said: "Mapping[str, str | None]") -> "SequenceModel":
-        """Return the same model with what is said of it for the report; see `save`."""
-        return replace(self, about=self.about.stated(said))
-
-    def charged(self, entry: str) -> "SequenceModel":
-        """Return the same model, naming the entry of the ledger that was charged for it."""
-        return replace(self, about=replace(self.about, ledger=entry))
+        save_model(self, folder, overwrite=overwrite)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "SequenceModel":

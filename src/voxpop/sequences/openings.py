@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxpop.arrays import Floats, Int32s, Int64s
+from voxpop.sequences.schedule import SIGNIFICANT
 from voxpop.sequences.tree import Tree
-
-SIGNIFICANT = 3.0
-"""Standard deviations of noise below which a deviation is taken for noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, cast, final
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Planned
 from voxpop.sequences.alphabet import MISSING
 from voxpop.sequences.children import DENSE
-from voxpop.sequences.ledger import PARTS, Ledger
-from voxpop.showing import Printed
+from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.schedule import PARTS
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
@@ -46,15 +47,11 @@ def check_epsilon(max_length: int, epsilon: float) -> None:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class SequencePlan(Printed):
+class SequencePlan(Planned["Sequences"]):
     """What `Sequences.plan` returns: every number that is known before any data is read.
 
     Deeper levels get what is left of epsilon, spread over the levels that each gram is predicted to have from its
     released counts; on no path does it add up to more than epsilon.
-
-    Attributes:
-        mechanism: the sequences that were planned.
-        budget: what may be spent.
 
     Example:
         >>> import voxpop as vp
@@ -62,9 +59,6 @@ class SequencePlan(Printed):
         >>> plan.scale, round(plan.threshold, 2)
         (100.0, 40.55)
     """
-
-    mechanism: "Sequences"
-    budget: Budget
 
     @property
     def guarantee(self) -> Guarantee:
@@ -101,6 +95,7 @@ class SequencePlan(Printed):
     def threshold(self) -> float:
         """What the count of a single symbol must exceed to be continued, or to be a context for itself."""
         if self.contexts:
+            # Of single symbols, where all of epsilon is left: width counts times the scale of their noise.
             return (len(self.alphabet) + 1) * self.mechanism.max_length / self.budget.epsilon
         return self._ledger().threshold(0)
 

@@ -140,10 +140,12 @@ def _check_released(model: "SequenceModel") -> None:
 def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
     """Give the root an entry for the end, as likely as it is behind a symbol of which more is known."""
     followed = tree.totals[tree.depths == 1].sum()
+    # Sequences over symbols: how often a symbol is the last one.
     ending = min(1.0, sequences / followed) if followed > 0.0 else 0.0
     place = int(tree.starts[1])
     chances = tree.chances.copy()
     known = 1.0 - tree.rest[0]
+    # What the root keeps for symbols without an entry is scaled alike, so all sums to 1.
     chances[:place] *= (1.0 - ending) / known
     rest = tree.rest.copy()
     rest[0] *= (1.0 - ending) / known
@@ -172,5 +174,6 @@ def _running_sums(chances: Floats, starts: Int64s) -> Floats:
     """Return the sum of chances up to and including each entry, within its node."""
     total = np.cumsum(chances)
     before = np.concatenate([[0.0], total])[starts[:-1]]
+    # By entry: the running sum less what it was where the entry's node begins.
     sums: Floats = total - np.repeat(before, np.diff(starts))
     return sums

@@ -14,7 +14,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.about import About
 from voxpop.release.grams import read_parquet, write_parquet
 from voxpop.release.record import ABOUT, DAMAGED, MODEL_RECORD, about_entry, checksum, parsed_record, record_bytes
-from voxpop.release.saving import already_there, holds, may_write, write_whole
+from voxpop.release.saving import already_there, holds, may_write, target_folder, write_whole
 from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
@@ -53,11 +53,7 @@ def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) 
     Raises:
         ReleaseError: if it is a file, holds a model and `overwrite` is not set, or holds anything else.
     """
-    target = Path(folder).resolve()
-    if target.exists() and not target.is_dir():
-        raise ReleaseError(f"{folder} is a file. A model is saved to a folder: give another name.")
-    if target == Path.cwd():
-        raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
+    target = target_folder(folder, "model")
     source = folder_to_read(target)
     names = set(os.listdir(source)) if source.exists() else set()
     if names and (RECORD not in names or names - REPLACEABLE):

@@ -14,19 +14,14 @@ from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
 from voxpop.sequences.context_tree import OTHERS, ContextTree
 from voxpop.sequences.redrawing import laplace, uniforms
+from voxpop.sequences.schedule import EDGES, FEWEST, MOST, ROUNDS, STRATA, TRUSTED_MEANS
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 
-EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
-"""Of the cells of ratios of counts to what was expected."""
-STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
-"""Expected counts, in scales of the noise, that part bins whose ratios are told apart."""
-TRUSTED_MEANS = 4
-"""Below this stratum noise hides the mean ratio, which is then taken to be 1."""
-FEWEST, MOST, ROUNDS = 30, 4_000, 30
 LEAST = 1e-9
+"""Expected and believed counts are at least this, so that they can be divided by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,11 +142,13 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s) -> Float
     """Return the weights of ratios in each stratum; where few bins or much noise say little, those of the one above."""
     # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
     middle = np.sqrt(np.maximum(EDGES[1:], 1e-3) * np.maximum(EDGES[:-1], 1e-3))
+    # (cells,), and 1 together.
     fitted = np.diff(EDGES) * np.exp(-middle)
     fitted /= fitted.sum()
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
+        # From high strata, where noise says much, to low ones, which begin with the weights of the one above.
         if mine.size >= FEWEST:
             some = mine[:: 1 + mine.size // MOST]
             fitted = fit_ratios(noisy[some], mean[some], scale[some], EDGES, fitted, ROUNDS)

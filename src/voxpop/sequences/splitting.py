@@ -16,17 +16,13 @@ from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
 from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule, last_of
-from voxpop.sequences.ledger import PARTS, Ledger
+from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.schedule import GROWTH, PARTS
 from voxpop.sequences.settling import Settled, gram_totals, settle
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import TreeWalk
     from voxpop.privacy.secret import Source
-
-
-GROWTH = 4.0
-"""A context is counted for itself where it occurs this often to the power of its length less one, times what follows it
-can be times the scale of the noise: longer contexts say less that is new."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +74,13 @@ def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: Re
         first = tree.nodes
         parents = level.parents.astype(np.int64)
         candidates = Candidates(parents, level.shares, np.ones(parents.size, np.int64), first)
+        # The double line: counts of (node, symbol) go in, noisy counts of all bins come out.
         rows = counting.released_following(ChildNoise(limits, ledger, candidates, secret, release))
+        # (contexts, width): every bin is released, held by somebody or not.
         counts = np.zeros((parents.size, width), np.int64)
         counts[rows.rows, rows.symbols] = rows.counts
         tree = tree.with_level(level.parents, level.before, rows.scales, counts)
+        # By node, its number in the ledger.
         numbers = np.concatenate([numbers, level.shares])
         opened = _open_longer(limits, ledger, tree, numbers, first + np.flatnonzero(level.splits), depth)
         yield tree
@@ -95,11 +94,13 @@ def _open_longer(
     limits: Limits, ledger: Ledger, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int
 ) -> _Level:
     """Return the longer contexts to be counted, from public numbers alone."""
+    # From noisy counts alone: what is split is public.
     settled = settle(tree)
     totals = _longer_totals(tree, settled, tree.contexts[split], tree.begun[split])
     # float64 (contexts): the part of epsilon that each path has left, which sets the noise one symbol longer.
     left = np.array([float(ledger.left(number)) for number in numbers[split].tolist()])
     least = _least(limits, left, depth)
+    # By longer context: the row of the context that it lengthens, and the symbol before it.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([ledger.left(number) for number in numbers[parents].tolist()], object)
@@ -110,10 +111,12 @@ def _open_longer(
         longer = np.column_stack([symbol, tree.contexts[parents]]).astype(np.int32)
         further = _longer_totals(tree, settled, longer, begun)
         rest = np.array([float(each * (1 - part)) for each in after.tolist()])
+        # It keeps epsilon for longer ones only if at least one of them is expected to be counted for itself.
         splits = ~begun & (further > _least(limits, rest, depth + 1)[:, None]).any(axis=1)
     pairs = zip(numbers[parents].tolist(), splits.tolist(), strict=True)
     shares = [ledger.spend(above, part if more else Fraction(1)) for above, more in pairs]
     # What is counted for no symbol of its own is counted together, so that every step keeps a node.
+    # Where each symbol before has a node of its own nothing is left for "others".
     whole = np.bincount(row, minlength=split.size) == tree.width
     rest = split[~whole]
     shares += [ledger.spend(above, Fraction(1)) for above in numbers[rest].tolist()]
@@ -145,6 +148,7 @@ def _longer_totals(tree: ContextTree, settled: Settled, contexts: Int32s, begun:
     longer = np.where(starts[:, None], plain, behind).astype(np.int32)
     lengths = np.repeat(sizes, width) + ~starts
     totals = gram_totals(tree, settled, longer, lengths, starts).reshape(-1, width)
+    # Nothing stands before a beginning.
     totals[begun] = 0.0
     return totals
 

@@ -38,8 +38,10 @@ def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
     """Return distinct sequences, one per row, padded with -1 and the longest first, and how often each occurs."""
     prefix, suffix, counts, lengths, last = _whole_grams(tree)
     length = int(lengths.max(initial=0))
+    # Grams of one length overlap into longer ones as long as there are two of them.
     while length < max_length and int((lengths == length).sum()) >= 2 and counts.size < MOST_GRAMS:
         first = int(np.searchsorted(lengths, length))
+        # (grams + 1,): the longest grams are sorted by prefix, so those that go on from one lie together.
         begins = np.searchsorted(prefix[first:], np.arange(counts.size + 1)) + first
         longer = join_grams(prefix, suffix, counts, first, begins)
         prefix, suffix = np.concatenate([prefix, longer[0]]), np.concatenate([suffix, longer[1]])
@@ -56,6 +58,7 @@ def _whole_grams(tree: Tree) -> tuple[Int32s, Int32s, Int64s, Int32s, Int32s]:
     """Return prefix, suffix, count rounded down, length and last symbol of the grams that occur at least once."""
     entries = np.arange(tree.symbols.size)
     nodes = tree.node_of(entries)
+    # Whole sequences need whole counts; what doubles lost of a whole number is given back.
     counts = np.floor(tree.entry_totals() + 1e-9).astype(np.int64)
     kept = np.flatnonzero(counts > 0)
     number = np.full(entries.size + 1, -1, np.int32)  # the last place stands for none
@@ -72,6 +75,7 @@ def _whole_grams(tree: Tree) -> tuple[Int32s, Int32s, Int64s, Int32s, Int32s]:
 def _suffix_entries(tree: Tree, nodes: Int64s) -> Int64s:
     """Return the entry of each entry's gram without its first symbol, -1 where it was not released."""
     neighbours = tree.neighbour[nodes]
+    # The neighbour is the gram without its first symbol only where it is just one symbol shorter.
     exact = (tree.depths[neighbours] == tree.depths[nodes] - 1) & (nodes > 0)
     keys = np.repeat(np.arange(tree.nodes), np.diff(tree.starts)) * tree.width + tree.symbols
     wanted = neighbours.astype(np.int64) * tree.width + tree.symbols

@@ -114,6 +114,7 @@ def plant(width: int, rows: Rows, balanced: bool) -> Tree:
         The tree.
     """
     # Balanced, one part in `width` of the root is kept for what has no entry there.
+    # Of width parts, width - 1 are counted.
     total = float(rows.counts.sum()) * (width / (width - 1) if balanced else 1.0)
     tree = Tree(
         width=width,
@@ -146,9 +147,11 @@ def grow(tree: Tree, level: Rows) -> tuple[Tree, Int32s]:
     Returns:
         The tree and int32 by row.
     """
+    # (rows,), S of each node: the sum of its noisy counts.
     sums = np.bincount(level.rows, weights=level.counts, minlength=level.parents.size)
     # A node without a count above 0 would have no chances to speak of.
     kept = sums > 0
+    # New nodes are numbered behind the old ones, in the order of rows.
     node = np.where(kept, tree.nodes - 1 + np.cumsum(kept), -1).astype(np.int32)
     parents, mine = level.parents[kept], kept[level.rows]
     sizes = np.bincount(level.rows[mine], minlength=level.parents.size)[kept]

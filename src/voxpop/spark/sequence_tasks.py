@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from voxpop.arrays import Int64s
 from voxpop.spark.frames import Arrays, laid_together, pieces, texts_of
 from voxpop.spark.tasks import Answer, Batches, corpus_of
 from voxpop.spark.worker import safely, task
@@ -32,11 +33,8 @@ def cut_sequences_of(
 def count_below(batches: Batches, *, depth: int, alphabet: int, block: int) -> Answer:
     """Count what continues the nodes of a depth, each count with the block of its node."""
     arrays, _ = laid_together(batches)
-    if not arrays:
-        return
-    keys, counts = _counting_of(arrays, alphabet).count(depth)
-    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
-    yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
+    if arrays:
+        yield _by_block(_counting_of(arrays, alphabet).count(depth), block)
 
 
 @task
@@ -66,11 +64,8 @@ def open_steps_of(batches: Batches, *, alphabet: int, max_length: int) -> Answer
 def count_steps_of(batches: Batches, *, alphabet: int, block: int) -> Answer:
     """Count what follows the contexts, each count with the block of its node."""
     arrays, _ = laid_together(batches)
-    if not arrays:
-        return
-    keys, counts = _counting_of(arrays, alphabet).count_following()
-    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
-    yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
+    if arrays:
+        yield _by_block(_counting_of(arrays, alphabet).count_following(), block)
 
 
 @task
@@ -99,6 +94,13 @@ def noisy_children(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]
         rows = mine(keys - first * width, sums)
         columns = [rows.rows + first, rows.symbols, rows.counts]
         return pa.table([pa.array(column) for column in columns], ["row", "symbol", "count"])
+
+
+def _by_block(counted: tuple[Int64s, Int64s], block: int) -> pa.RecordBatch:
+    """Return keys and how often each occurs, each with the block of its node."""
+    keys, counts = counted
+    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
+    return pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
 
 
 def _rows_of(counting: "MemoryTreeWalk") -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@
 | `releasing.py` | from private weights to a public set |
 | `adaptive/` | the default: rounds that add up what they saw and drop what is hopeless |
 | `promised.py` | what a promise about items of few users comes to, and what it costs |
+| `plan_numbers.py` | what both plans of a set union, of rounds and of adaptive rounds, say of themselves in numbers |
 """
 
 from voxpop.union.plan import UnionPlan

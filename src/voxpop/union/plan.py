@@ -3,29 +3,24 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.slack import numerical_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
-from voxpop.rounds.holders import check_holders, users_needed_rows
+from voxpop.rounds.holders import check_holders
 from voxpop.rounds.plan import RoundPlan
-from voxpop.showing import Printed
-from voxpop.union.promised import promised_numbers
+from voxpop.union.plan_numbers import PlanNumbers
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.release import Release
-    from voxpop.union.set_union import SetUnion
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class UnionPlan(Printed):
+class UnionPlan(PlanNumbers):
     """What `SetUnion.plan` returns: every number that will run, before any data is read.
 
     Attributes:
-        mechanism: the set union that was planned.
-        budget: what may be spent.
         rounds: one `RoundPlan` per round.
         delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
 
@@ -36,8 +31,6 @@ class UnionPlan(Printed):
         (1.28, 7)
     """
 
-    mechanism: "SetUnion"
-    budget: Budget
     rounds: tuple[RoundPlan, ...]
     delta: float = field(kw_only=True)
 
@@ -50,12 +43,14 @@ class UnionPlan(Printed):
         """What Gaussian rounds spend; None for any other noise."""
         if any(each.noise != "gaussian" for each in self.rounds):
             return None
+        # By (d, mu) of each round, so that releases compose without loss (docs/privacy/composition.md).
         return gaussian_spend([each.pair() for each in self.rounds], slack=numerical_slack(self.budget.epsilon))
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round; 0 where no noise is added."""
         last = self.rounds[-1]
+        # Laplace noise of scale b has the variance 2 b^2.
         return last.scale * 2.0**0.5 if last.noise == "laplace" else last.scale
 
     @property
@@ -110,6 +105,7 @@ class UnionPlan(Printed):
         promise = self.mechanism.promise
         if promise is None:
             return 1.0
+        # The optimal rule is never above 0 for so few: they do not count.
         return 0.0 if self.mechanism.one_item_each else released_with_few(promise, self.rounds)
 
     def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
@@ -118,20 +114,8 @@ class UnionPlan(Printed):
 
         return release_union(self, corpus, seed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every public number, ready for JSON."""
-        return {
-            **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
-            "sigma": self.sigma,
-            "scale": self.scale,
-            "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "round_plans": [each.to_dict() for each in self.rounds],
-            "users_needed": users_needed_rows(self.holders),
-            "missing": self.missing(),
-            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
-        }
+    def _round_rows(self) -> list[dict[str, Any]]:
+        return [each.to_dict() for each in self.rounds]
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""

@@ -52,8 +52,10 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     fractions = round_fractions(union.rounds)
     accounting: Literal["joint", "published"] = "published" if union.accounting == "published" else "joint"
     norm = NORMS[union.noise]
+    # The grid comes first: sensitivity depends on it, and noise on sensitivity.
     bits = weighting_rule.bits(_rough_cutoff(union, budget, weighting_rule, fractions))
     setting = RuleSetting(union.limit_used, norm, bits)
+    # (|T|, w) of items that one user alone holds, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
     novelty, sensitivity = weighting_rule.novelty(setting), weighting_rule.sensitivity(setting)
     if novelty.least <= 0.0:
         raise BudgetError(
@@ -70,6 +72,7 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
         grid=2.0**-bits,
     )
     rounds = tuple(_round(union, weighting_rule, scale, setting) for scale in scales)
+    # Both are computed from the rounds as they will run, not from what the calibration aimed at.
     if union.promise is not None:
         check_promise(union.promise, released_with_few(union.promise, rounds))
     delta = rounds_delta(rounds, budget.epsilon)
@@ -90,6 +93,7 @@ def _threshold(union: "SetUnion", weighting_rule: WeightingRule, scale: Scale, s
     if union.promise is None:
         return scale.threshold
     shares = CalibratedRule(weighting_rule, setting)
+    # One unit more than rounding up asks for: the promise is checked again from the numbers that run.
     needed = union.promise.threshold(shares, union.noise, scale.scale, union.rounds)
     return max(scale.threshold, (ceil(needed * setting.unit) + 1) / setting.unit)
 
@@ -105,4 +109,5 @@ def _rough_cutoff(
         budget, weighting_rule.novelty(coarse), noise=union.noise, accounting="published", fractions=fractions
     )
     thresholds = [_threshold(union, weighting_rule, scale, coarse) for scale in scales]
+    # Plus 1, so that the grid has room for what the fine calibration changes.
     return max(each + union.alpha_used * scale.scale + 1.0 for each, scale in zip(thresholds, scales, strict=True))

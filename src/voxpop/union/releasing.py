@@ -18,6 +18,7 @@ def release_union(plan: "UnionPlan", corpus: Engine, seed: int | None) -> Releas
     secret = Secret.of(seed)
     remaining = corpus.round_walk()
     for number, round_plan in enumerate(plan.rounds):
+        # Released items take no more weight; what is left is a function of released sets (docs/privacy/rounds.md).
         remaining.leave_out(run_round(round_plan, plan.budget, remaining, secret, f"round {number}/length 1"))
     guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(remaining.released(), plan, guarantee, corpus.reading, corpus.keys)

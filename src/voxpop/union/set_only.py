@@ -24,10 +24,12 @@ def plan_union_set_only(union: "SetUnion", budget: Budget) -> UnionPlan:
     """Fill in the tables of a set union under set-only accounting; see `SetUnion.plan`."""
     weighting_rule = CappedRule(CAP if union.cap is None else union.cap, own=union.weighting == "weighted")
     bits = 1
+    # table is (limit + 1,), units by number of items held; its last entry is the least weight.
     while weighting_rule.table(RuleSetting(union.limit_used, 2, bits))[-1] < LEAST_UNITS:
         bits += 1
     shares = CalibratedRule(weighting_rule, RuleSetting(union.limit_used, 2, bits))
     tables = plan_set_only(budget, weighting_rule.table(shares.setting), round_fractions(union.rounds))
+    # Allowances add up over rounds; then Renyi divergence becomes delta once (docs/privacy/set-only.md, "Rounds").
     delta = spent_delta(total_allowance(tables), budget.epsilon, union.limit_used, several=union.rounds > 1)
     if not delta <= budget.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")

@@ -134,6 +134,8 @@ class SetUnion:
     @property
     def one_item_each(self) -> bool:
         """Whether the optimal mechanism for users of one item each runs."""
+        # One item a user, one round: weights are numbers of users, for which the best rule is known
+        # (docs/privacy/optimal-selection.md).
         one = self.limit_used == 1 and self.rounds == 1 and self.accounting == "joint"
         return one and isinstance(self.weighting, str) and not self.adaptive
 
@@ -237,11 +239,7 @@ class SetUnion:
 
     @overload
     def release(
-        self,
-        corpus: "Mapping[str, Engine]",
-        budget: Budget,
-        seed: int | None = None,
-        ledger: "Account | None" = None,
+        self, corpus: "Mapping[str, Engine]", budget: Budget, seed: int | None = None, ledger: "Account | None" = None
     ) -> "dict[str, Release]": ...
 
     def release(

@@ -14,6 +14,7 @@ def floored_share(held: int, setting: RuleSetting) -> int:
     """Return `unit * held^(-1/norm)`, rounded down exactly, in units."""
     if setting.norm == 1:
         return setting.unit // held
+    # floor(2^bits / sqrt(held)) by whole numbers: held shares have a norm of at most 1.
     return isqrt(setting.unit * setting.unit // held)
 
 
@@ -22,14 +23,10 @@ class Count(WeightingRule):
     """Every item of every user gets the same weight, that of one of `limit` items (DPSU, Section 1.1)."""
 
     __slots__ = ()
+    name = "count"
     refused_for_grams = (
         "one weight for all items wastes what a user with few of them may give, and every length pays for it"
     )
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "count"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with both noises."""
@@ -52,6 +49,7 @@ class Count(WeightingRule):
         """Add the fixed weight to every item."""
         from voxpop.kernels.weigh import add_even
 
+        # (limit + 1,), units by number of items held: here the same for all.
         shares = np.full(setting.limit + 1, floored_share(setting.limit, setting), np.int64)
         add_even(histogram, items, starts, shares)
 
@@ -61,11 +59,7 @@ class Weighted(WeightingRule):
     """A user shares its weight evenly over the items it holds (DPSU, Section 1.1)."""
 
     __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "weighted"
+    name = "weighted"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with both noises."""
@@ -76,10 +70,6 @@ class Weighted(WeightingRule):
         least = floored_share(setting.limit, setting) / setting.unit
         return UniqueItems(setting.limit, "even", least, setting.norm)
 
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the even share."""
-        return even_share(held, setting.norm)
-
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add an even share to every item."""
         from voxpop.kernels.weigh import add_even
@@ -87,12 +77,7 @@ class Weighted(WeightingRule):
         add_even(histogram, items, starts, share_table(setting))
 
     def add_within(
-        self,
-        histogram: Int64s,
-        items: Int32s,
-        starts: Int64s,
-        setting: RuleSetting,
-        reaches: Int64s,
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
     ) -> None:
         """Add the part of an even share that a user's reach is of 1: in whole numbers, so it is never more."""
         from voxpop.kernels.weigh import add_even_within

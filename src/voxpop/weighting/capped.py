@@ -49,4 +49,6 @@ class CappedRule(WeightingRule):
 
     def _units(self, held: int, setting: RuleSetting) -> int:
         weighting_rule = held if self.own else setting.limit
+        # min(1 / sqrt(n), cap) in units, rounded down: n shares have an l2 norm of at most 1
+        # (docs/privacy/set-only.md).
         return min(isqrt(setting.unit * setting.unit // weighting_rule), floor(self.cap * setting.unit))

@@ -7,7 +7,7 @@ import numpy as np
 
 from voxpop.arrays import Int32s, Int64s
 from voxpop.privacy.unique_items import UniqueItems
-from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule, even_share
+from voxpop.weighting.rule import ROUNDING, RuleSetting, WeightingRule
 
 
 @final
@@ -19,13 +19,9 @@ class L1Descent(WeightingRule):
     """
 
     __slots__ = ()
+    name = "l1-descent"
     sequential = True
     refused_for_grams = "its proof is for Laplace noise, and the lengths share a Gaussian budget"
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "l1-descent"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with Laplace noise only."""
@@ -38,15 +34,13 @@ class L1Descent(WeightingRule):
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items of a user all weigh the level poured, at least an even share of `limit`."""
+        # Items at 0 have the widest gaps of all, so the level poured is at least an even share.
         least = (setting.unit // setting.limit) / setting.unit
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the even share: what equally rare items get."""
-        return even_share(held, setting.norm)
-
     def step_error(self, setting: RuleSetting) -> float:
         """Whole levels leave less than one unit per item unpoured."""
+        # l1: less than a unit for each of at most `limit` items.
         return setting.limit / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
@@ -64,12 +58,8 @@ class L2Descent(WeightingRule):
     """
 
     __slots__ = ()
+    name = "l2-descent"
     sequential = True
-
-    @property
-    def name(self) -> str:
-        """The word for it."""
-        return "l2-descent"
 
     def refusal(self, norm: int) -> str | None:
         """Sound with Gaussian noise only."""
@@ -82,22 +72,21 @@ class L2Descent(WeightingRule):
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items have the widest gap of the user's items, so at least an even share of `limit`."""
+        # 1 / sqrt(limit), the share of the widest of `limit` gaps at least, less what the step may miss.
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the even share: what equally rare items get."""
-        return even_share(held, setting.norm)
-
     def step_error(self, setting: RuleSetting) -> float:
         """One user's step in float64, rounded down to the grid; the first grows with the step, the second does not."""
+        # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
         return setting.reach * ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff by 1."""
         from voxpop.kernels.weigh import ONE_REACH
 
+        # One entry stands for all users: everybody's reach is 1.
         self.add_within(histogram, items, starts, setting, np.array([ONE_REACH]))
 
     def add_within(

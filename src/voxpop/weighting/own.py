@@ -86,19 +86,23 @@ class CustomRule(WeightingRule):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Use the author's least weight; unsymmetric weightings get the worst case."""
         least = self.weighting.least(setting.limit)
+        # More than an even share of `limit` items cannot be promised: limit such shares would exceed norm 1.
         if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + ROUNDING):
             raise InputError(
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
             )
+        # Without symmetry novel items may differ in weight, which costs a higher threshold.
         shape: Shape = "symmetric" if self.weighting.symmetric else "any"
         return UniqueItems(setting.limit, shape, least - self.step_error(setting), setting.norm)
 
     def share(self, held: int, setting: RuleSetting) -> float:
         """Ask the weighting about equally rare items."""
+        # Equally rare: all at weight 0.
         return float(self.weighting.share(np.zeros(held), setting.cutoff / setting.unit)[0])
 
     def step_error(self, setting: RuleSetting) -> float:
         """The author's error, and rounding down to the grid."""
+        # Rounding down loses less than a unit an item: in l1 their number, in l2 its root.
         grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
         return self.weighting.error + grid / setting.unit
 
@@ -124,6 +128,7 @@ class CustomRule(WeightingRule):
             broken = "one share per item"
         elif not np.isfinite(shares).all() or (shares < 0).any():
             broken = "finite shares that are not negative"
+        # Checked for each user, but how far the whole histogram moves is the author's to prove.
         elif np.linalg.norm(shares, norm) > 1.0 + self.weighting.error:
             broken = f"shares of at most 1 in the l{norm} norm"
         elif (shares[weights == 0.0] < least).any():

@@ -38,11 +38,13 @@ class RuleSetting:
     @property
     def unit(self) -> int:
         """Units of the grid in a weight of 1."""
+        # In units of 2^-bits, 1 is 2^bits.
         return int(1 << self.bits)
 
     @property
     def cutoff_weight(self) -> float | None:
         """Weight at which items stop rising, or None where nothing stops them."""
+        # From units to weight; 0 stands for no cutoff.
         return self.cutoff / self.unit if self.cutoff else None
 
 
@@ -68,9 +70,9 @@ class WeightingRule(ABC):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return which weights items can have that one user alone holds."""
 
-    @abstractmethod
     def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the weight that each of `held` equally rare items gets from one user."""
+        """Return the weight that each of `held` equally rare items gets from one user: an even share, as a rule."""
+        return even_share(held, setting.norm)
 
     def largest(self, setting: RuleSetting) -> float:
         """Bound what one user gives one item: all of its weight, but where a rule says otherwise."""
@@ -81,12 +83,7 @@ class WeightingRule(ABC):
         """Add bounded sets to the histogram in place, users in order."""
 
     def add_within(
-        self,
-        histogram: Int64s,
-        items: Int32s,
-        starts: Int64s,
-        setting: RuleSetting,
-        reaches: Int64s,
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
     ) -> None:
         """Add bounded sets of users who move the histogram by at most their own reach, in steps of 2^-20."""
         raise InternalError(f"{self.name} weighting has no proof for users of unequal reach; please report the call.")
@@ -97,6 +94,8 @@ class WeightingRule(ABC):
 
     def sensitivity(self, setting: RuleSetting) -> float:
         """Bound how far a user of reach 1 moves the histogram, rounding of all users included, whatever their reach."""
+        # Two runs, each astray by step_error at every later user: docs/privacy/set-union.md, "What integers and doubles
+        # change".
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
@@ -145,6 +144,7 @@ def bits_below(cutoff: float) -> int:
     Raises:
         BudgetError: where not even whole numbers would do.
     """
+    # 2 cutoff 2^bits <= 2^62: a weight and one user's step on top of it fit 63 bits.
     bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
     if bits < 1:
         raise BudgetError(
@@ -156,4 +156,5 @@ def bits_below(cutoff: float) -> int:
 
 def even_share(held: int, norm: int) -> float:
     """Return the weight of each of `held` items that share 1 evenly in the norm."""
+    # x with held x^p = 1, for p the norm.
     return 1.0 / held if norm == 1 else 1.0 / sqrt(held)

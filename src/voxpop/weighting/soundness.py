@@ -34,6 +34,7 @@ def sound_rule(weighting: str | Weighting, noise: str) -> WeightingRule:
 
 def _sharing(weighting: str | Weighting) -> WeightingRule:
     if isinstance(weighting, Weighting):
+        # Its proof is its author's; what can be checked is checked at every call.
         return CustomRule(weighting)
     if isinstance(weighting, str) and weighting in WEIGHTING_RULES:
         return WEIGHTING_RULES[weighting]

@@ -53,6 +53,7 @@ def number_within(
     table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
     most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
     for begin, end in _spans(ids.size):
+        # Partners may lie beyond the span: the last gram of one part goes on in the next.
         span = (begin, end, ids.size)
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:

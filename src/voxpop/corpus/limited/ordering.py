@@ -27,6 +27,8 @@ def in_weighing_order(
     for first, last, begin, end in user_blocks(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
+        # The order of set union: by 64 bits of a keyed hash, then by user key, wherever users lie
+        # (docs/privacy/set-union.md).
         heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
         heads["size"] = np.diff(user_start[first : last + 1]) if last - first > 1 else end - begin

@@ -95,6 +95,7 @@ class Sorter:
         if not heads.size:
             return
         keys = heads[self._by]
+        # uint16 by record: its range, all of one width.
         dealt = (keys - np.uint64(self._lowest)) // np.uint64(self._width)
         dealt = np.minimum(dealt, np.uint64(len(self._ranges) - 1)).astype(np.uint16)
         starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
@@ -156,6 +157,7 @@ class Sorter:
         return np.concatenate([heads for heads, _ in parts]), np.concatenate([slices for _, slices in parts])
 
     def _divided(self, each: _Range, by: str) -> Iterator[Block]:
+        # Between the lowest and the highest number that came, so ranges become narrower each time.
         finer = Sorter(self._limit, self._most, each.size, each.lowest[by], each.highest[by], by)
         for heads, slices in self._parts(each):
             finer.add(heads, slices)
@@ -167,6 +169,7 @@ def _sorted(heads: Heads, slices: Int32s) -> Block:
     """Sort by key, then other, ties as they came."""
     keys, others = heads["key"], heads["other"]
     order = np.argsort(keys, kind="stable")
+    # A second number is sorted by only where keys agree, which hashes hardly do.
     same = np.diff(keys[order]) == 0
     if (same & (np.diff(others[order]) != 0)).any():
         order = np.lexsort((others, keys))

@@ -79,6 +79,7 @@ class WordRuns:
         for run in runs:
             self._read_on(run, most)
         beyond = [run for run in runs if run.done + len(run.head) < run.words]
+        # Up to here no run can bring a smaller word that has not been read.
         last = min((run.head[-1].as_py() for run in beyond), default=None)
         taken = []
         for run in runs:

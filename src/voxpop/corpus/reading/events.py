@@ -110,8 +110,10 @@ class Events:
         codes, _ = encode_users(owners.chunks)
         symbols = plain(part["symbol"]).dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
+        # By code: the symbol's place in the order of bytes, which breaks ties of one time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
         times = _numbers(part["time"])
+        # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
         starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
         whole = plain(owners)
@@ -143,6 +145,7 @@ def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
     begins = np.ones(codes.size, np.bool_)
     begins[1:] = codes[1:] != codes[:-1]
     if pause is not None:
+        # A pause of exactly the given length still belongs to the session.
         begins[1:] |= np.diff(times) > pause
     return np.flatnonzero(begins)
 
@@ -166,6 +169,7 @@ class _Parts:
         if batch.num_rows == 0:
             return
         codes, keys = encode_users([batch.column("user")])
+        # The upper eight bits of a mixed key: all rows of a user in one of 256 parts.
         part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
         order = np.argsort(part, kind="stable")
         ends = np.searchsorted(part[order], np.arange(PARTS + 1))

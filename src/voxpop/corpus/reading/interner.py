@@ -47,6 +47,7 @@ class WordInterner:
     def vocabulary(self) -> pa.Array:
         """Return the words by id."""
         words = int(self.counts[0])
+        # Eight bytes for each number of the arena: at least what the words take without their filling.
         data = np.empty(8 * int(self.word_start[words]), np.uint8)
         starts = np.zeros(words + 1, np.int64)
         unpack(self.arena, self.word_start, words, data, starts)
@@ -54,6 +55,7 @@ class WordInterner:
 
     def _run(self, data: Bytes, starts: Int64s, *, normal: bool) -> Documents:
         """Run the kernel, growing arrays and filling in pages where it stops for them."""
+        # A text of n bytes has at most n / 2 + 1 words, and one -1 behind them.
         ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
         ends = np.zeros(starts.size, np.int64)
         reason, document = -1, 0
@@ -87,6 +89,7 @@ class WordInterner:
         if used + size + 16 > self.arena.size:
             self.arena = _widened(self.arena, 2 * (used + size + 16))
         if 4 * wanted > self.slots.size or wanted >= self.word_start.size - 1:
+            # A power of two of at least twice the words: at most half full.
             places = 1 << (2 * wanted).bit_length()
             self.word_start = _widened(self.word_start, places + 1)
             self.slots = np.zeros(2 * places, np.uint64)
@@ -95,6 +98,7 @@ class WordInterner:
     def _mend(self, texts: pa.Array, ids: Int32s, ends: Int64s) -> Documents:
         """Cut the slow texts again in normal form, and put them in their places."""
         sizes = np.diff(ends)
+        # A slow text left -2 alone.
         slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
         normal = [normal_form(text) for text in texts.take(int64_array(slow)).to_pylist()]
         mended_ids, mended_ends = self._run(*text_buffers(string_array(normal)), normal=True)
@@ -102,6 +106,7 @@ class WordInterner:
         new_ends = np.concatenate([[0], np.cumsum(sizes)])
         from_slow = np.zeros(sizes.size, np.bool_)
         from_slow[slow] = True
+        # By id of the result: whether it comes from a text that was cut again.
         is_mended = np.repeat(from_slow, sizes)
         result = np.empty(new_ends[-1], np.int32)
         result[is_mended] = mended_ids

@@ -157,6 +157,7 @@ def _joint(kinds: set[pa.DataType], name: str) -> pa.DataType:
         return next(iter(kinds), pa.string())
     if family(next(iter(kinds))) == "decimals":
         scale = max(kind.scale for kind in kinds)
+        # The finest scale of all, so that no digit is lost.
         return pa.decimal256(WIDEST_DECIMAL, scale)
     try:
         fields = [pa.schema([("key", kind)]) for kind in sorted(kinds, key=str)]

@@ -55,8 +55,10 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: "Users", kin
     Returns:
         The corpus.
     """
+    # names: by list of words, int32 from provisional id to rank in the sorted vocabulary.
     vocabulary, names = _merge(pieces, words)
     tokens = np.empty(sum(piece.ids.size for piece in pieces), np.int32)
+    # (pieces + 1,), where each piece's ids go.
     places = np.cumsum([0, *(piece.ids.size for piece in pieces)])
 
     def finish(number: int) -> None:
@@ -83,6 +85,7 @@ def _merge(pieces: list[Piece], words: list[pa.Array]) -> tuple[pa.LargeStringAr
 
 def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
     """Return where every document ends, over all pieces."""
+    # From places within a piece to places in all of them.
     ends = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
     return np.concatenate([np.zeros(1, np.int64), *ends])
 
@@ -98,6 +101,7 @@ def _group_documents(tokens: Int32s, ends: Int64s, codes: Int32s, users: int) ->
 
 
 def _group_items(items: Int32s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
+    # A row without an item is nobody's.
     held = items >= 0
     if not held.all():
         items, codes = items[held], codes[held]

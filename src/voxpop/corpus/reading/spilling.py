@@ -38,6 +38,7 @@ def read_within(limit: MemoryLimit, rows: Rows, encode: Encode, kind: str) -> Co
             break
         codes, keys = encode_users(stretch.users)
         corpus = build_corpus(pieces, words, (codes, keys), kind)
+        # All rows fit into one stretch: nothing to merge.
         if stretch.finished and spill.empty:
             return corpus.within(limit)
         first = first_rows(codes)

@@ -78,6 +78,7 @@ def encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encod
     for codes, starts in in_order(encode, rows):
         encoded.append((codes, starts))
         held += codes.nbytes + (0 if starts is None else starts.nbytes)
+        # Twice: codes are rewritten when the dictionaries become one.
         stretch.hold(2 * held)
     if not encoded:
         return [], []
@@ -94,6 +95,7 @@ def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarra
     if any(each(values.type) for each in test):
         large = values.cast(pa.large_list(values.type.value_type))
         lengths = numbers_of(large.value_lengths())
+        # (lists + 1,), where each list's elements begin.
         return large.flatten(), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     if kind == "items" or pa.types.is_null(values.type):
         return values, None

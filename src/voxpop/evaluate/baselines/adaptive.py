@@ -120,14 +120,7 @@ def biased_shares(held: PrivatePairs, bias: Floats, most_bias: float) -> Floats:
     return factor * even_shares(held)
 
 
-def private_mad(
-    held: PrivatePairs,
-    budget: Budget,
-    limit: int,
-    secret: Secret,
-    numbers: AdaptiveNumbers = PUBLISHED,
-    sensitivity: float = 1.0,
-) -> Mask:
+def private_mad(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, *, sensitivity: float = 1.0) -> Mask:
     """Return which items MAD releases: bool (size).
 
     Args:
@@ -135,12 +128,11 @@ def private_mad(
         budget: epsilon and delta.
         limit: most items of one user.
         secret: source of samples and noise.
-        numbers: its parameters.
         sensitivity: what the noise is scaled for: 1 as published.
     """
     (scale,) = published_scales(budget, limit, sensitivity=sensitivity)
     left = held.drawn(limit, secret, "mad")
-    return _round(left, even_shares(left), scale, numbers, secret, "noise")[0]
+    return _round(left, even_shares(left), scale, secret, "noise")[0]
 
 
 def private_mad2r(
@@ -151,7 +143,6 @@ def private_mad2r(
     *,
     split_epsilon: bool = True,
     sensitivity: float = 1.0,
-    numbers: AdaptiveNumbers = PUBLISHED,
 ) -> Mask:
     """Return which items MAD2R releases: bool (size).
 
@@ -160,19 +151,18 @@ def private_mad2r(
         budget: epsilon and delta.
         limit: most items of one user, in each round.
         secret: source of samples and noise.
-        numbers: its parameters.
         sensitivity: what the noise of the second round is scaled for: 1 as published.
         split_epsilon: whether epsilon and delta are split between the rounds, as published; else both rounds share one
             Gaussian budget, as rounds of ours do.
     """
     first, second = two_scales(budget, limit, sensitivity, split_epsilon=split_epsilon)
     left = held.drawn(limit, secret, "mad2r/0")
-    released, noisy = _round(left, even_shares(left), first, numbers, secret, "noise/0")
-    hopeless = noisy + numbers.upper * first.scale < second.threshold
+    released, noisy = _round(left, even_shares(left), first, secret, "noise/0")
+    hopeless = noisy + PUBLISHED.upper * first.scale < second.threshold
     left = held.where(~(released | hopeless)[held.items]).drawn(limit, secret, "mad2r/1")
-    sure = np.maximum(noisy - numbers.lower * first.scale, second.threshold)
-    bias = np.maximum(second.threshold / sure, numbers.least_bias)
-    more, _ = _round(left, biased_shares(left, bias, numbers.most_bias), second, numbers, secret, "noise/1")
+    sure = np.maximum(noisy - PUBLISHED.lower * first.scale, second.threshold)
+    bias = np.maximum(second.threshold / sure, PUBLISHED.least_bias)
+    more, _ = _round(left, biased_shares(left, bias, PUBLISHED.most_bias), second, secret, "noise/1")
     return released | more
 
 
@@ -188,11 +178,9 @@ def two_scales(budget: Budget, limit: int, sensitivity: float, *, split_epsilon:
     )
 
 
-def _round(
-    held: PrivatePairs, shares: Floats, scale: Scale, numbers: AdaptiveNumbers, secret: Secret, purpose: str
-) -> tuple[Mask, Floats]:
+def _round(held: PrivatePairs, shares: Floats, scale: Scale, secret: Secret, purpose: str) -> tuple[Mask, Floats]:
     """Return what one round of MAD releases, and the noisy weights, -inf where there is no weight."""
-    tau = scale.threshold + numbers.beta * scale.scale
-    weights = adaptive_weights(held, shares, tau, numbers.most)
+    tau = scale.threshold + PUBLISHED.beta * scale.scale
+    weights = adaptive_weights(held, shares, tau, PUBLISHED.most)
     noisy = np.where(weights > 0, weights + scale.scale * gaussian(secret, purpose, held.size), -np.inf)
     return noisy >= scale.threshold, noisy

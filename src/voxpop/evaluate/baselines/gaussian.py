@@ -66,12 +66,7 @@ def passed(weights: Floats, scale: Scale, secret: Secret, purpose: str) -> Mask:
 
 
 def private_dp_sips(
-    held: PrivatePairs,
-    budget: Budget,
-    limit: int,
-    secret: Secret,
-    rounds: int = SIPS_ROUNDS,
-    ratio: float = SIPS_RATIO,
+    held: PrivatePairs, budget: Budget, limit: int, secret: Secret, rounds: int = SIPS_ROUNDS, ratio: float = SIPS_RATIO
 ) -> Mask:
     """Return which items DP-SIPS releases; with one round, the basic mechanism: bool (size).
 

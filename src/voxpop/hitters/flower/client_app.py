@@ -36,6 +36,7 @@ def vote(message: Message, context: Context) -> Message:
     settings = settings_of(context.run_config)
     told = message.content["round"]
     stage = str(told["stage"])
+    # No way down from masked sums to open ones, whoever asks.
     if settings.secure != (stage != "votes") or (context.node_config.get("secure") is True and not settings.secure):
         raise InputError(
             "this node was asked for sums in the open, and tells them masked only, or the other way round."
@@ -94,7 +95,9 @@ def _checked(told: Mapping[str, Any], settings: Settings, context: Context) -> H
     """Return the plan that the server asks for, checked here against the budget of the run: one for all rounds."""
     rate, theta, again, further = told["ballot"]
     ballot = Ballot(float(rate), int(theta), float(again), float(further))
+    # The node's own accountant: the server's word is not enough.
     plan = settings.certified(ballot)
+    # One ballot for all rounds: two of them, each within the budget, would not be within it together.
     hold_to(context, ballot)
     return plan
 

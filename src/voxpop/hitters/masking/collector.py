@@ -51,15 +51,18 @@ class Collector:
         """
         self.keys = self._keys(nodes)
         self.least = least_of(len(self.keys))
+        # Each stage goes on with those who answered the one before, and stops below `least`.
         letters = self._letters()
         self.masked = self._masked(letters)
         told = self._unmasking(sorted(letters))
+        # Modulo 2^32: pair masks of nodes that came cancel here.
         total: Sums = np.zeros(self.length, np.uint32)
         for vector in self.masked.values():
             total = total + vector
         for node in sorted(letters):
             secret = self._secret(node, told)
             if node in self.masked:
+                # Of a node that came only its own mask is known; its key is not, so nothing but the total is unmasked.
                 total = total - mask(secret, f"own/{self.session}", self.length)
             else:
                 total = self._without_pairs(total, node, secret)
@@ -70,6 +73,7 @@ class Collector:
         keys = {}
         for node, answer in sorted(answers.items()):
             parts = tuple(answer.get("keys", ()))
+            # Mask key, letter key, and the commitment to the node's own mask.
             if len(parts) == 3 and all(map(is_key, parts)):
                 keys[node] = (parts[0], parts[1], parts[2])
         return self._left(keys, nodes, max(LEAST_NODES, least_of(len(nodes))))
@@ -112,8 +116,10 @@ class Collector:
     def _secret(self, node: int, told: Mapping[int, list[bytes]]) -> bytes:
         """Return a node's key or seed from its shares, checked against what it said at first."""
         try:
+            # Shamir: any `least` shares give the secret, fewer say nothing.
             secret: bytes = combine_shares(told[node][: self.least])
             came = node in self.masked
+            # A wrong share would unmask to noise, and noise above theta would be released.
             right = (committed(secret) == self.keys[node][2]) if came else (public_of(secret) == self.keys[node][0])
         except (ValueError, IndexError):
             right = False
@@ -127,6 +133,7 @@ class Collector:
     def _without_pairs(self, total: Sums, lost: int, secret: bytes) -> Sums:
         """Return the total without what the others added for a node that was lost after it had sent its letters."""
         for other in self.masked:
+            # The lost node would have added the opposite of what `other` added for it.
             total = total + pair_mask(secret, self.keys[other][0], lost, other, self.session, self.length)
         return total
 

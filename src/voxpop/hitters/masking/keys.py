@@ -49,6 +49,7 @@ def mask(seed: bytes, purpose: str, length: int) -> Sums:
         purpose: what it is for; another purpose, another mask.
         length: how many numbers.
     """
+    # Counter mode from 0: the key is used for this one stream, so no nonce repeats.
     stream = Cipher(algorithms.AES(_derived(seed, purpose)), modes.CTR(bytes(16))).encryptor()
     return np.frombuffer(stream.update(bytes(4 * length)), np.dtype("<u4")).astype(np.uint32)
 
@@ -61,6 +62,7 @@ def sealed(key: bytes, text: bytes, context: str) -> bytes:
         text: to be kept secret.
         context: public; it must be the same when it is opened.
     """
+    # 96 random bits: a key seals one letter each way, so a collision is out of reach.
     nonce = os.urandom(_NONCE)
     return nonce + AESGCM(key).encrypt(nonce, text, context.encode())
 

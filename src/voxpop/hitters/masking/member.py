@@ -33,6 +33,8 @@ def least_of(nodes: int) -> int:
     Fewer cannot unmask anything, so a server and as many nodes as a third of all that work together learn the total
     and no more.
     """
+    # t with 2 t - n > n / 3: no server with a third of the nodes gets both kinds of shares of one
+    # (docs/privacy/heavy-hitters.md, "Secure aggregation").
     return 2 * nodes // 3 + 1
 
 
@@ -77,10 +79,12 @@ class Member:
             raise InputError(f"a round needs {LEAST_NODES} nodes with keys of their own, and this node's among them.")
         self.peers = dict(sorted(peers.items()))
         least = least_of(len(peers))
+        # Shamir's sharing: any `least` of them give the secret back.
         of_key = create_shares(self.secrets[0], least, len(peers))
         of_mask = create_shares(self.secrets[2], least, len(peers))
         letters = {}
         for other, first, second in zip(self.peers, of_key, of_mask, strict=True):
+            # The two shares, the first with its length before it.
             text = len(first).to_bytes(4, "big") + first + second
             if other == self.number:
                 self.letters[other] = text
@@ -101,6 +105,7 @@ class Member:
         self._once(3)
         self.letters |= {other: letters[other] for other in letters if other in self.peers and other != self.number}
         self._enough(len(self.letters))
+        # Modulo 2^32, so a masked vector is uniform whatever the sums are.
         total: Sums = sums + mask(self.secrets[2], f"own/{self.session}", len(sums))
         for other in self.letters:
             if other != self.number:
@@ -118,10 +123,12 @@ class Member:
         Raises:
             InputError: if they are too few, or strangers.
         """
+        # A second answer to this stage could name another set, and give the other share.
         self._once(4)
         if len(set(came)) < len(came) or not set(came) <= set(self.letters):
             raise InputError("the server names nodes that did not take part.")
         self._enough(len(came))
+        # True picks the second share, of the mask; False the first, of the key. Never both.
         return {other: self._read(other)[other in came] for other in self.letters}
 
     def _read(self, other: int) -> tuple[bytes, bytes]:
@@ -161,6 +168,7 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
         session: of run and round.
         length: of the vector.
     """
+    # Both derive one mask; the lower number adds it, the higher its opposite.
     low, high = sorted((number, other))
     drawn = mask(agreed(secret, public, f"masks/{session}/{low}/{high}"), f"pair/{session}", length)
     return drawn if number < other else np.uint32(0) - drawn

@@ -32,7 +32,9 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
         0.908
     """
     survives, lost = survival(ballot, np.array([holders]))
+    # ln P(a round is survived), from whichever of both probabilities is exact.
     each = math.log1p(-float(lost[0])) if lost[0] < 0.5 else math.log(float(survives[0]) or 5e-324)
+    # Draws of rounds are independent: a power.
     return math.exp(rounds * each) if survives[0] > 0 else 0.0
 
 

@@ -37,6 +37,7 @@ def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
         >>> round(theorem_epsilon(6269 / 658_769, 12, 10), 3)  # the paper's Corollary 2 claims 1
         1.213
     """
+    # -L ln(1 - s theta).
     return -rounds * math.log1p(-rate * theta) if rate * theta < 1 else math.inf
 
 
@@ -49,6 +50,7 @@ def theorem_delta(theta: int) -> float:
     Returns:
         1 / (0.278 theta!).
     """
+    # 1 / (0.278 theta!), by logarithms.
     return math.exp(-math.log(_CONSTANT) - math.lgamma(theta + 1)) * (1 + 1e-12)
 
 
@@ -93,6 +95,7 @@ def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
         >>> round(corollary_rate(1, 12, 10) * 658_769)
         5224
     """
+    # s = (1 - e^(-epsilon / L)) / theta.
     return min(-math.expm1(-epsilon / rounds) / theta, 1 / (theta + 1))
 
 
@@ -147,6 +150,7 @@ def least_users(rate: float) -> int:
     """
     if not 0 < rate < 0.874:
         raise BudgetError(f"Theorem 1 of TrieHH needs a sampling rate between 0 and 0.874, got {rate:g}.")
+    # gamma = s sqrt(n) >= 1, and s sqrt(n) + 1 / (s sqrt(n)) <= 0.874 sqrt(n), each solved for n.
     return max(LEAST_USERS, math.ceil(1 / rate**2 - 1e-6), math.ceil(1 / (rate * (0.874 - rate)) - 1e-6))
 
 
@@ -212,6 +216,7 @@ def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
         >>> round(fixed_survival(3, 5, 2, 2), 12)
         0.3
     """
+    # Hypergeometric: of `batch` drawn users so many are holders.
     votes = np.arange(max(theta, batch - (users - holders)), min(holders, batch) + 1, dtype=np.float64)
     if not len(votes):
         return 0.0

@@ -21,6 +21,7 @@ NEAREST: Final = 1.0
 
 def heights(at_least: AtLeast, later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds) -> Floats:
     """Return by round the most evidence that the weight of too few users makes, in standard deviations."""
+    # c_r (n - 1) w_max / sigma_r: the mean of the evidence of one round, at most; (rounds,).
     shown = [part * at_least.weight(each.shares) / each.sigma for part, each in zip(evidence.parts, later, strict=True)]
     return np.asarray(np.cumsum(shown) / evidence.spreads * UP)
 
@@ -32,6 +33,7 @@ def raised(at_least: AtLeast, later: "tuple[AdaptiveRound, ...]", evidence: Evid
     the rise that an item at the threshold has seen of its evidence by then.
     """
     deviations = at_least.deviations("gaussian", 1 + len(later)) + evidence.margin
+    # Mean plus deviations, as for a single round; never below what novel items ask for.
     thresholds = np.maximum(evidence.thresholds, heights(at_least, later, evidence) + deviations)
     rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, evidence.thresholds[-1]))
     seen = np.cumsum(np.multiply(evidence.parts, evidence.mus)) / evidence.spreads
@@ -44,6 +46,7 @@ def ever_released_with_few(
 ) -> float:
     """Bound how likely an item of too few users is released in any round, by the numbers that run."""
     first = at_least.reached(opening.shares, "gaussian", opening.scale, opening.threshold)
+    # How far the mean stays below each threshold, in standard deviations; margin is what doubles may add.
     missing = np.array(evidence.thresholds) - evidence.margin - heights(at_least, later, evidence)
     return first + float(np.sum(ndtr(-missing))) * UP
 

@@ -27,6 +27,7 @@ def users_needed(plan: "AdaptivePlan", probability: float, items: int) -> int | 
         low, high = high, high * 2
         if high > MOST_USERS:
             return None
+    # Invariant: `high` holders are enough, `low` are not.
     while high - low > 1:
         middle = (low + high) // 2
         reached = released(plan, middle, items) >= probability
@@ -49,7 +50,9 @@ def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
     """Return how likely an item of so many users is released in no round."""
     setting, opening = plan.opening.shares.setting, plan.opening
     share = opening.shares.weighting_rule.share(min(items, setting.limit), setting)
+    # The mean weight, where about limit / items of the holders choose it.
     weight = users * min(1.0, setting.limit / items) * share
+    # P(weight + noise < threshold), the weight cut where it stops rising.
     not_first = float(ndtr((opening.threshold - min(weight, opening.cutoff or weight)) / opening.scale))
     means = np.array([min(weight, each.cutoff or weight) / each.sigma for each in plan.rounds])
     return not_first * _never(plan, means)
@@ -62,7 +65,9 @@ def _never(plan: "AdaptivePlan", means: Floats) -> float:
     """
     rules = plan.evidence
     step, points, kernels = _grid(rules.parts)
+    # (rounds,), the mean of the evidence after each.
     weights = np.cumsum(np.array(rules.parts) * means)
+    # Probability by grid point of the noise in the evidence, of items still undecided.
     law, missed = np.zeros(points.size), 0.0
     law[points.size // 2] = 1.0
     for number, kernel in enumerate(kernels):
@@ -70,8 +75,11 @@ def _never(plan: "AdaptivePlan", means: Floats) -> float:
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
         floor = rules.floors[number] * spread - weights[number] if number < len(rules.floors) else threshold
+        # Part of each grid cell that lies below the floor.
         below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
+        # Dropped for good.
         missed += float(law @ below)
+        # What reaches the threshold is released, and so no longer followed.
         law = law * np.clip((threshold - points) / step + 0.5, 0.0, 1.0) * (1.0 - below)
     return min(1.0, missed)
 
@@ -81,6 +89,7 @@ def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
     """Return a step, the points of a grid around 0, and by round the chances to move by so many of them."""
     spread = float(np.sqrt(np.sum(np.square(parts))))
     step = spread / STEPS
+    # Eight standard deviations of all the noise to either side.
     half = round(REACH * STEPS)
     points = step * np.arange(-half, half + 1)
     reaches = [ceil(REACH * part / step) for part in parts]

@@ -4,19 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final, overload
 
-from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.rounds.holders import SIZES, check_holders, users_needed_rows
+from voxpop.rounds.holders import SIZES, check_holders
 from voxpop.rounds.plan import RoundPlan
-from voxpop.showing import Printed
-from voxpop.union.promised import promised_numbers
+from voxpop.union.plan_numbers import PlanNumbers
 from voxpop.weighting.rule import CalibratedRule
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.release import Release
-    from voxpop.union.set_union import SetUnion
 
 
 @final
@@ -42,12 +39,10 @@ class AdaptiveRound:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class AdaptivePlan(Printed):
+class AdaptivePlan(PlanNumbers):
     """What `SetUnion.plan` returns by default: every number that will run, before any data is read.
 
     Attributes:
-        mechanism: the set union that was planned.
-        budget: what may be spent.
         limit: most items of one user in a round.
         pool: most items of one user in all rounds after the opening.
         opening: the first round, which only releases.
@@ -63,8 +58,6 @@ class AdaptivePlan(Printed):
         (14, True, True)
     """
 
-    mechanism: "SetUnion"
-    budget: Budget
     limit: int
     pool: int
     opening: RoundPlan
@@ -92,7 +85,9 @@ class AdaptivePlan(Printed):
     def threshold(self) -> float:
         """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
         evidence = self.evidence
+        # Weight w adds c_r w / sigma_r of evidence in round r.
         per_weight = sum(part / each.sigma for part, each in zip(evidence.parts, self.rounds, strict=True))
+        # The weight at which the mean of the evidence lies at the last threshold.
         return float(evidence.thresholds[-1] * evidence.spreads[-1]) / per_weight
 
     @property
@@ -155,23 +150,12 @@ class AdaptivePlan(Printed):
             return release_several(self, corpus, seed)
         return release_adaptive(self, corpus, seed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return every public number, ready for JSON."""
-        return {
-            **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
-            **({"data_sets": list(self.data_sets)} if self.data_sets else {}),
-            "limit": self.limit,
-            "pool": self.pool,
-            "sigma": self.sigma,
-            "scale": self.scale,
-            "threshold": self.threshold,
-            "cutoff": self.cutoff,
-            "round_plans": [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))],
-            "users_needed": users_needed_rows(self.holders),
-            "missing": self.missing(),
-            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
-        }
+    def _sizes(self) -> dict[str, Any]:
+        named = {"data_sets": list(self.data_sets)} if self.data_sets else {}
+        return {**named, "limit": self.limit, "pool": self.pool}
+
+    def _round_rows(self) -> list[dict[str, Any]]:
+        return [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))]
 
     def _round_row(self, number: int) -> dict[str, Any]:
         each, evidence = self.rounds[number], self.evidence

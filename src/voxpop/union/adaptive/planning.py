@@ -38,6 +38,7 @@ def plan_adaptive(
     many = max(1, len(data_sets))
     limit, pool = pool_of(union)
     schedule = schedule or schedule_for(limit)
+    # Data sets are independent, so what arithmetic costs adds up.
     slack = many * _slack(budget.epsilon, len(schedule.shares), limit, pool)
     if budget.delta <= 2 * slack:
         if 2 * slack >= 1.0:
@@ -46,6 +47,7 @@ def plan_adaptive(
             f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g} with a pool of "
             f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
+    # delta of novelty and of noise together; what doubles may err by is left out of it.
     target = (budget.delta - slack) * (1 - 1e-6) / ROUNDING
     weighting_rule = L2Descent()
     # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
@@ -85,10 +87,13 @@ def total_delta(
     mus = [each.shares.sensitivity / each.sigma for each in later]
     if any(charged < runs for charged, runs in zip(evidence.mus, mus, strict=True)):
         raise InternalError("a round would run with less noise than was charged for; please report the call.")
+    # A bound by the pool alone; where it is negligible the exact recursion is not needed.
     crude = any_release(evidence, pool)
     enough = data_sets * crude < NEGLIGIBLE * budget.delta
     novel = first + (crude if enough else novel_release(evidence, opening.shares.setting.limit, pool))
+    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
     known = gaussian_delta(budget.epsilon, hypot(mu, *mus) * sqrt(data_sets))
+    # d + delta_G(epsilon; mu), from the numbers that run.
     return min(1.0, (data_sets * novel + known) * ROUNDING)
 
 
@@ -102,6 +107,7 @@ def _sigmas(budget: Budget, target: float, sensitivity: float, schedule: Schedul
     whole = gaussian_sigma(budget.epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
     whole *= sqrt(data_sets)
     shares = (schedule.opening, *schedule.shares)
+    # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
     return [whole * hypot(*shares) / share for share in shares]
 
 
@@ -118,6 +124,7 @@ def _opening(
     shares: CalibratedRule, sigma: float, schedule: Schedule, target: float, promise: AtLeast | None
 ) -> RoundPlan:
     """Return the first round, an ordinary one."""
+    # The opening's part of what novel items may cost.
     novel = target * schedule.novelty * schedule.opening_novelty
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
@@ -134,6 +141,7 @@ def _round(shares: CalibratedRule, sigma: float, schedule: Schedule, promise: At
     if promise is not None:
         threshold = max(threshold, promise.threshold(shares, "gaussian", sigma, 1 + len(schedule.shares)))
     bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + schedule.alpha * sigma)
+    # A power of two of at most sigma / 1024, but no finer than the grid of weights.
     cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
     return AdaptiveRound(bound, sigma, max(cell, 1.0 / shares.setting.unit))
 
@@ -142,6 +150,7 @@ def _evidence(
     later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, target: float, promise: AtLeast | None
 ) -> EvidenceRounds:
     """Return how evidence is added up, thresholds just high enough for what novelty may spend."""
+    # What is left of it for the later rounds.
     goal = target * schedule.novelty * (1 - schedule.opening_novelty)
     mus = tuple(each.shares.sensitivity / each.sigma for each in later)
     parts, falls = schedule.parts, schedule.falls
@@ -160,5 +169,6 @@ def _evidence(
     def excess(last: float) -> float:
         return log(novel_release(at(last), limit, pool) / goal)
 
+    # From sqrt(-2 ln d), about where a normal tail is d.
     last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE)
     return at(last)

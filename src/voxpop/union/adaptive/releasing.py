@@ -42,6 +42,7 @@ def _released(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release
     pools.opening(
         opening.shares, limit, ReleaseDecisions(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING
     )
+    # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
     pools.draw(plan.pool, POOL)
     for number, each in enumerate(track(plan.rounds, "releasing", lambda _: 1, None, "rounds")):
         pass_name = f"round {number + 1}/length 1"
@@ -59,6 +60,8 @@ def release_several(plan: "AdaptivePlan", corpora: Mapping[str, Engine], seed: i
         )
     for each in corpora.values():
         check_engine(each)
+    # No two data sets share a draw: only so do their noises add up as squares of mu (docs/privacy/adaptive.md, "Several
+    # data sets").
     seeds = {name: None if seed is None else seed + number for number, name in enumerate(plan.data_sets)}
     return {name: _released(plan, corpora[name], seeds[name]) for name in corpora}
 
@@ -66,6 +69,7 @@ def release_several(plan: "AdaptivePlan", corpora: Mapping[str, Engine], seed: i
 def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, pass_name: str) -> EvidenceStep:
     """Return what a round makes of weights."""
     each, rules = plan.rounds[number], plan.evidence
+    # Levels are stated in standard deviations of the evidence's own noise; the step compares sums.
     unit, spread = each.shares.setting.unit, float(rules.spreads[number])
     return EvidenceStep(
         sigma=each.sigma,
@@ -73,6 +77,7 @@ def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, pass_name: 
         cell=round(each.cell * unit),
         part=rules.parts[number],
         threshold=rules.thresholds[number] * spread,
+        # No floor in the last round: nothing follows for which an item could be dropped.
         floor=rules.floors[number] * spread if number < len(rules.floors) else -np.inf,
         secret=secret,
         purpose=f"noise/{pass_name}",
