@@ -77,7 +77,7 @@ exports: $(VENV)/.installed-exports  ## what goes in and out against the real li
 	$(BIN)/python -m pytest -q -m "not slow" tests/exports tests/doors
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
-	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits papers.dpne_table4 papers.dpne_text papers.dpne_figures \
+	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits speed.union papers.dpne_table4 papers.dpne_text papers.dpne_figures \
 		papers.sequences_msnbc speed.sequences speed.text speed.pairs speed.naive speed.ngrams speed.growth \
 		comparisons.set_only papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done

@@ -2,6 +2,7 @@
 
     python -m benchmarks.comparisons.sequences_cells msnbc 5        # the collection, and how many runs
     python -m benchmarks.comparisons.sequences_cells irc 5
+    python -m benchmarks.comparisons.sequences_cells msnbc 10 0.1   # more runs of some epsilons
     python -m benchmarks.comparisons.sequences_cells tables         # the tables, from the runs that were kept
 
 Runs are kept, one line each, in `out/sequences_cells.csv`: an interrupted measurement goes on where it was. Reads
@@ -41,7 +42,14 @@ QUERIES, MAX_LENGTH, MAX_GRAM, PREFIXES, MOST_DRAWN = 10_000, 20, 5, 10, 2_000_0
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
 MODELS = ("default", "grams, balanced", *RIVALS, "PrivTree")
+ONCE = {("irc", "fixed 3-grams")}
+"""Measured in the first run alone: the longest to measure, and several times worse than the best."""
 KEPT = OUT / "sequences_cells.csv"
+MOST_BEHIND = 0.02
+PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
+"""Digits of the columns."""
+Kept = dict[tuple[str, float, str], list[list[float]]]
+"""The figures of runs by collection, epsilon and model."""
 
 
 def collection(name: str) -> tuple[vp.Corpus, tuple[str, ...], str]:
@@ -51,7 +59,7 @@ def collection(name: str) -> tuple[vp.Corpus, tuple[str, ...], str]:
         return corpus, tuple(sorted(str(page) for page in range(1, 18))), "sample"
     corpus = vp.read(DATA / "ubuntu_irc.parquet", user="user", text="text")
     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(0.2, 1e-7), seed=1)
-    return corpus, tuple(sorted(gram[0] for gram in words)), "concatenate"
+    return corpus, tuple(sorted(words)), "concatenate"
 
 
 class Measure:
@@ -103,16 +111,16 @@ class Measure:
         return [*hits, private_length_distance(self.truth, data, MAX_LENGTH)]
 
 
-def measure(name: str, runs: int) -> None:
+def measure(name: str, runs: int, epsilons: tuple[float, ...] = EPSILONS) -> None:
     """Measure what is not kept yet, run by run."""
     KEPT.parent.mkdir(exist_ok=True)
     done = {tuple(row[:4]) for row in _rows()}
     all_of_it = Measure(name)
     models = [each for each in MODELS if each != "fixed 4-grams" or (len(all_of_it.alphabet) + 1) ** 4 <= MOST_BINS]
     for run in range(1, runs + 1):
-        for epsilon in EPSILONS:
+        for epsilon in epsilons:
             for model in models:
-                if (name, str(epsilon), model, str(run)) in done:
+                if (name, str(epsilon), model, str(run)) in done or (run > 1 and (name, model) in ONCE):
                     continue
                 figures = all_of_it.of(model, epsilon, run)
                 with KEPT.open("a", newline="", encoding="utf-8") as file:
@@ -120,46 +128,66 @@ def measure(name: str, runs: int) -> None:
 
 
 def tables() -> None:
-    """Write the table of means, and the cells that are lost."""
-    means = defaultdict(list)
+    """Write the tables of means, and the cells that are lost."""
+    kept: Kept = defaultdict(list)
     for row in _rows():
-        means[row[0], float(row[1]), row[2]].append([float(each) for each in row[4:]])
-    lost, cells = [], 0
+        kept[row[0], float(row[1]), row[2]].append([float(each) for each in row[4:]])
+    lost: list[list[object]] = []
     for name in ("msnbc", "irc"):
         rows = [["epsilon", "model", "runs", *COLUMNS]]
         for epsilon in EPSILONS:
             found = {
-                model: np.mean(means[name, epsilon, model], axis=0)
-                for model in MODELS
-                if (name, epsilon, model) in means
+                model: np.array(kept[name, epsilon, model]) for model in MODELS if kept.get((name, epsilon, model))
             }
-            for model, mean in found.items():
-                shown = [f"{x:.3f}" for x in mean[:8]] + [f"{x:.1f}" for x in mean[8:13]]
-                rows.append(
-                    [epsilon, model, len(means[name, epsilon, model]), *shown, f"{mean[13]:.3f}", f"{mean[14]:,.0f}"]
-                )
-            for place, column in enumerate(COLUMNS[:13]):
-                rivals = {model: found[model][place] for model in RIVALS if model in found}
-                best = (min if place < 8 else max)(rivals, key=rivals.__getitem__)
-                excess = (1 if place < 8 else -1) * (found["default"][place] / rivals[best] - 1)
-                cells += 1
-                if excess > 0.02:
-                    lost.append([name, epsilon, column, f"{found['default'][place]:.3f}", f"{rivals[best]:.3f}", best])
-        note = f"Means over runs; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of count queries, "
+            rows += [[epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in found.items()]
+            if "default" in found:
+                lost += [[name, epsilon, *each] for each in _lost(found)]
+        note = f"Means over runs, with their standard errors; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of "
+        note += "count queries, "
         note += f"|Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places of the data, "
         note += "uniform: random symbols. Top k: of the "
         note += "k most frequent patterns (gaps allowed), how many are among the synthetic k. "
-        note += _runs_of({row: runs for row, runs in means.items() if row[0] == name})
+        note += _runs_of({row: runs for row, runs in kept.items() if row[0] == name})
         table(f"Sequences: every cell of {name}", rows, f"sequences_cells_{name}", note)
-    head = ["collection", "epsilon", "cell", "default", "best rival", "which"]
-    note = f"Of {cells} cells, those where the default is more than 2 % worse than the best of {', '.join(RIVALS)}. "
-    note += _runs_of(means)
-    table("Cells that are lost", [head, *(lost or [["none", "", "", "", "", ""]])], "sequences_cells_lost", note)
+    head = ["collection", "epsilon", "cell", "default", "best rival", "which", "worse by", "standard error of that"]
+    cells = sum(len(CELLS) + len(KS) for name, _, model in kept if model == "default")
+    note = f"Of {cells} cells, those where the mean of the default is more than 2 % worse than that of the best of "
+    note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. {_runs_of(kept)}"
+    table("Cells that are lost", [head, *(lost or [["none", *[""] * 7]])], "sequences_cells_lost", note)
 
 
-def _runs_of(means: dict[tuple[str, float, str], list[list[float]]]) -> str:
+def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
+    """Return the cells of an epsilon where the default's mean is behind the best rival's, and how sure that is."""
+    lost: list[list[object]] = []
+    for place, column in enumerate(COLUMNS[: len(CELLS) + len(KS)]):
+        sign = 1 if place < len(CELLS) else -1
+        best = min(
+            (model for model in RIVALS if model in found), key=lambda model: sign * found[model][:, place].mean()
+        )
+        ours, theirs = found["default"][:, place], found[best][:, place]
+        behind = sign * (ours.mean() / theirs.mean() - 1)
+        if behind > MOST_BEHIND:
+            error = float(np.hypot(_error(ours), _error(theirs)) / theirs.mean())
+            digits = PLACES[place]
+            shown = [f"{each.mean():.{digits}f}" for each in (ours, theirs)]
+            lost.append([column, *shown, best, f"{100 * behind:.1f} %", f"{100 * error:.1f} %"])
+    return lost
+
+
+def _error(runs: np.ndarray) -> float:
+    """Return the standard error of a mean; not a number for one run."""
+    return float(runs.std(ddof=1) / np.sqrt(runs.size)) if runs.size > 1 else float("nan")
+
+
+def _shown(digits: int, runs: np.ndarray) -> str:
+    """Return a mean with its standard error, which one run has not."""
+    mean = f"{runs.mean():,.{digits}f}"
+    return mean if runs.size < 2 else f"{mean} ± {_error(runs):,.{digits}f}"
+
+
+def _runs_of(means: Kept) -> str:
     """Say how many runs the means are of: rows of a measurement that was interrupted differ."""
-    found = [len(runs) for runs in means.values()]
+    found = [len(runs) for runs in means.values()] or [0]
     most, least = max(found), min(found)
     return f"Each is the mean of {most} runs." if most == least else f"Means of {least} to {most} runs; see the rows."
 
@@ -175,4 +203,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "tables":
         tables()
     else:
-        measure(sys.argv[1], int(sys.argv[2]))
+        measure(sys.argv[1], int(sys.argv[2]), tuple(map(float, sys.argv[3:])) or EPSILONS)

@@ -4,7 +4,9 @@ python -m benchmarks.papers.triehh_theory
 """
 
 import math
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from voxpop.privacy.trie.published import (
 ROUNDS = 10
 EPSILONS = (1, 2, 4)
 SENTIMENT = 658_769
+Rate = Callable[..., float]
 
 
 @cache
@@ -89,35 +92,26 @@ def exact_rate_of(frequency: float, users: int, epsilon: float) -> float:
     return discovery_rate(max(1, round(frequency * users)), exact_plan(epsilon, users), ROUNDS)
 
 
+def compared(panel: Panel, places: Sequence[Any], theirs: Rate, ours: Rate) -> Panel:
+    """Fill a panel with both rates for every epsilon."""
+    for epsilon in EPSILONS:
+        panel.lines[f"epsilon {epsilon}, published"] = places, [theirs(each, epsilon=epsilon) for each in places]
+        panel.lines[f"epsilon {epsilon}, exact"] = places, [ours(each, epsilon=epsilon) for each in places]
+    return panel
+
+
 def utility() -> None:
     """Figures 2 and 14 (frequency), 3 and 15 (population), 4 (both)."""
     plots = []
     for users in (10**6, 10**5):
-        frequencies = np.geomspace(10 / users, 0.2, 60)
         panel = Panel(f"Figures 2 and 14: n = {users:,}", ("frequency", "worst-case discovery"), logs="x")
-        for epsilon in EPSILONS:
-            panel.lines[f"epsilon {epsilon}, published"] = (
-                frequencies,
-                [published_rate_of(f, users, epsilon) for f in frequencies],
-            )
-            panel.lines[f"epsilon {epsilon}, exact"] = (
-                frequencies,
-                [exact_rate_of(f, users, epsilon) for f in frequencies],
-            )
-        plots.append(panel)
+        rates = partial(published_rate_of, users=users), partial(exact_rate_of, users=users)
+        plots.append(compared(panel, np.geomspace(10 / users, 0.2, 60), *rates))
     sizes = [int(size) for size in np.geomspace(10**4, 10**7, 9)]
     for frequency in (0.01, 0.1):
         panel = Panel(f"Figures 3 and 15: frequency {frequency}", ("users", "worst-case discovery"), logs="x")
-        for epsilon in EPSILONS:
-            panel.lines[f"epsilon {epsilon}, published"] = (
-                sizes,
-                [published_rate_of(frequency, size, epsilon) for size in sizes],
-            )
-            panel.lines[f"epsilon {epsilon}, exact"] = (
-                sizes,
-                [exact_rate_of(frequency, size, epsilon) for size in sizes],
-            )
-        plots.append(panel)
+        rates = partial(published_rate_of, frequency), partial(exact_rate_of, frequency)
+        plots.append(compared(panel, sizes, *rates))
     panels("triehh_utility", [*plots, figure_4(sizes)])
 
 

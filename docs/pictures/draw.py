@@ -209,6 +209,36 @@ def default_words() -> float:
     return number(next(row for row in rows if row[0] == DEFAULT)[limits.index("limit 100")])
 
 
+def limits() -> plt.Figure:
+    """Words by limit at three budgets: the default, the best of our other options, and GW made sound by the limit."""
+    with open(RESULTS / "set_union_limits.csv", encoding="utf-8") as file:
+        names, *rows = list(csv.reader(file))
+    axis = [name.removeprefix("limit ").removesuffix(" limit") for name in names[1:]]
+    figure, plots = plt.subplots(1, 3, figsize=(9.6, 3.4), constrained_layout=True)
+    starts = [place for place, row in enumerate(rows) if row[0].startswith("words released")]
+    for plot, start, end in zip(plots, starts, [*starts[1:], len(rows)], strict=True):
+        lines = {
+            name: [np.nan if each == "–" else number(each) for each in line] for name, *line in rows[start + 1 : end]
+        }
+        strangers = (DEFAULT, "GW", "default, over")
+        others = np.nanmax([line for name, line in lines.items() if not name.startswith(strangers)], axis=0)
+        plot.plot(
+            axis, lines["GW, made sound by the limit"], "o--", color=OTHER, lw=2, label="GW, made sound by the limit"
+        )
+        plot.plot(axis, others, "o-", color=THEIRS, lw=2.4, label="best of our other options")
+        plot.plot(axis, lines[DEFAULT], "o-", color=OURS, lw=2.8, label="the default")
+        plot.annotate(
+            f"{lines[DEFAULT][5]:,.0f}", (5, lines[DEFAULT][5]), (0, 7), textcoords="offset points", ha="center"
+        )
+        plot.set_title(rows[start][0].removeprefix("words released at "))
+        plot.set(xlabel="limit", ylim=(0, 1.14 * max(lines[DEFAULT])))
+        plot.tick_params(axis="x", labelsize=8.5)
+        plot.grid(axis="y", alpha=0.25)
+    plots[0].set_ylabel("words released from 500,000 posts")
+    plots[0].legend(loc="lower right", fontsize=8.5)
+    return figure
+
+
 def lying_bars(labels: list[str], values: list[float], form: str, caption: str) -> plt.Figure:
     """Draw bars that lie, the first of them ours."""
     figure, plot = plt.subplots(figsize=(7.4, 0.42 * len(labels) + 0.75), constrained_layout=True)
@@ -274,6 +304,71 @@ def central_optimum() -> list[float]:
     ]
 
 
+def synthetic() -> plt.Figure:
+    """Synthetic visits beside real ones: pages, transitions, lengths, paths, and who tells them apart."""
+    shown = results("synthetic_sessions_shown")
+    figure, plots = plt.subplots(2, 3, figsize=(10.2, 6.4), constrained_layout=True)
+    beside(plots[0, 0], shown, "symbols", "share of a page")
+    beside(plots[0, 1], shown, "transitions", "share of a step from page to page")
+    lengths(plots[0, 2], shown)
+    common_paths(plots[1, 0], shown)
+    battery = results("synthetic_sessions")
+    by_model(plots[1, 1], battery, "classifier", "classifier: 0.5 is a guess", 0.5)
+    by_model(plots[1, 2], battery, "lengths", "distance of lengths", 0.0)
+    handles, labels = plots[1, 2].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower right", ncols=5, fontsize=8.5)
+    return figure
+
+
+def beside(plot: Axes, shown: list[dict[str, str]], kind: str, title: str) -> None:
+    """Draw what is equal on a line, on logarithmic axes, from one in a hundred thousand on."""
+    pairs = [(float(row["real"]), float(row["synthetic"])) for row in shown if row["kind"] == kind]
+    least = max(1e-5, min(min(pair) for pair in pairs) / 2)
+    most = 2 * max(max(pair) for pair in pairs)
+    plot.plot([least, most], [least, most], color=OTHER, lw=1)
+    plot.scatter(*np.array(pairs).T, s=14, color=OURS, alpha=0.75, linewidths=0)
+    plot.set(xscale="log", yscale="log", xlim=(least, most), ylim=(least, most), xlabel="real", ylabel="synthetic")
+    plot.set_title(title, fontsize=10)
+
+
+def lengths(plot: Axes, shown: list[dict[str, str]]) -> None:
+    """Draw how long visits are."""
+    rows = [row for row in shown if row["kind"] == "lengths"]
+    x = [int(row["name"]) for row in rows]
+    for column, color in (("real", THEIRS), ("synthetic", OURS)):
+        plot.plot(x, [float(row[column]) for row in rows], "o-", ms=4, color=color, lw=2, label=column)
+    plot.set(yscale="log", xlabel="pages of a visit; 20 and more are 20")
+    plot.set_title("share of visits", fontsize=10)
+    plot.legend(fontsize=8.5)
+
+
+def common_paths(plot: Axes, shown: list[dict[str, str]]) -> None:
+    """Draw the commonest paths of three pages."""
+    rows = [row for row in shown if row["kind"] == "paths"][::-1]
+    y = np.arange(len(rows))
+    for place, (column, color) in enumerate((("synthetic", OURS), ("real", THEIRS))):
+        plot.barh(y + 0.38 * (place - 0.5), [float(row[column]) for row in rows], 0.36, color=color, label=column)
+    plot.set_yticks(y, [row["name"].replace(" ", " → ") for row in rows], fontsize=8)
+    plot.tick_params(axis="y", length=0)
+    plot.set_xlabel("share of visits that contain it")
+    plot.set_title("commonest paths, pages by number", fontsize=10)
+    plot.legend(fontsize=8.5, loc="lower right")
+
+
+def by_model(plot: Axes, battery: list[dict[str, str]], figure: str, title: str, least: float) -> None:
+    """Draw a figure of the battery by epsilon."""
+    colors = {DEFAULT: OURS, "fixed 3-grams": SHADES[0], "fixed 2-grams": THEIRS, "published": ACCENT}
+    for model, color in colors.items():
+        rows = [row for row in battery if row["model"] == model]
+        x, y = [row["epsilon"] for row in rows], [number(row[figure]) for row in rows]
+        plot.plot(x, y, "o-", color=color, lw=2, ms=5, label=model)
+    [real] = [number(row[figure]) for row in battery if row["epsilon"] == "-"]
+    plot.axhline(real, color=INK, lw=1, ls=(0, (2, 2)), label="two halves of the real ones")
+    plot.set(xlabel="epsilon")
+    plot.set_ylim(bottom=least - 0.003)
+    plot.set_title(title, fontsize=10)
+
+
 PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "overview.svg": overview,
     "phrases.svg": phrases,
@@ -281,8 +376,10 @@ PICTURES: dict[str, Callable[[], plt.Figure]] = {
     "epsilon.svg": by_epsilon,
     "speed.svg": speed,
     "weightings.svg": weightings,
+    "limits.svg": limits,
     "coverage.svg": coverage,
     "hitters.svg": hitters,
+    "synthetic.svg": synthetic,
 }
 
 

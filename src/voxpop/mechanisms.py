@@ -38,7 +38,7 @@ MECHANISMS = (
         "voxpop.union.set_union:SetUnion",
         "voxpop.cli.items",
         "voxpop.release.report.about_union:about_union",
-        "voxpop.testing.audit.adaptive_cases:all_union_cases",
+        "voxpop.testing.audit.all_union_cases:all_union_cases",
         {"items": 10},
     ),
     Mechanism(
@@ -66,7 +66,9 @@ MECHANISMS = (
         audit="voxpop.testing.audit.sequences_cases:sequences_cases",
     ),
     Mechanism("count", "counts", "voxpop.counts.counts:Counts", "voxpop.cli.count"),
-    Mechanism("top", "top", "voxpop.counts.top:Top", "voxpop.cli.top"),
+    Mechanism(
+        "top", "top", "voxpop.counts.top:Top", "voxpop.cli.top", audit="voxpop.testing.audit.top_cases:top_cases"
+    ),
 )
 
 

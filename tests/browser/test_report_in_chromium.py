@@ -355,6 +355,23 @@ def test_sequences_show_noisy_counts(opened):
     assert page.locator("#completions").count() == 0
 
 
+def test_how_sessions_go_is_drawn(opened):
+    """Bars with an interval each for beginnings, lengths and paths, and a table whose rows add up to about 100."""
+    page = opened("sequences").page
+    page.wait_for_selector("#chart-paths svg g[aria-label=bar]", state="attached")
+    for name, bars in (("starts", 3), ("session-lengths", 5), ("paths", 12)):
+        drawn = page.locator(f"#chart-{name} svg g[aria-label=bar] > *").count()
+        assert 1 <= drawn <= bars
+        assert page.locator(f"#chart-{name} svg g[aria-label=rule] > line").count() == drawn + 1
+    cells = page.eval_on_selector_all(
+        ".heat tbody tr", "all => all.map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.textContent)))"
+    )
+    assert [len(row) for row in cells] == [4, 4, 4]
+    assert all(94 <= sum(row) <= 102 for row in cells)
+    assert page.eval_on_selector(".heat td", "e => e.title").endswith("%")
+    assert page.locator("#sessions .chart[role=img][aria-label]").count() == 3
+
+
 def test_the_policy_holds(opened):
     """A script that got into the page could send nothing, and none can be added."""
     report = opened("phrases")

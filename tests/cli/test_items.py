@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -215,3 +216,15 @@ def test_set_only_accounting_and_its_cap_reach_the_mechanism(voxpop, posts):
     plan = voxpop("items", *CALL, "-o", "words", "--json", *options).json["plan"]
     assert (plan["accounting"], plan["cap"], plan["round_plans"][0]["noise"]) == ("set-only", 0.4, "set-only")
     assert voxpop("plan", "items", *BUDGET, "--json", *options).json["plan"] == plan
+
+
+def test_delimiter_and_encoding_are_passed_on(voxpop, tmp_path):
+    """What is given beats what is found; a tab has a name."""
+    for name, mark in (("tab", "\t"), ("~", "~")):
+        rows = [f"who{mark}body", *(f"{number}{mark}café" for number in range(600))]
+        (tmp_path / "posts.csv").write_bytes("\n".join(rows).encode("cp1252"))
+        call = ["items", "posts.csv", "--user", "who", "--text", "body", *BUDGET, "--delimiter", name]
+        assert "row 1 " in voxpop(*call, "-o", "words").complaint
+        assert voxpop(*call, "--encoding", "cp1252", "-o", "good").code == 0
+        assert list(vp.load(tmp_path / "good")) == ["café"]
+        shutil.rmtree(tmp_path / "good")

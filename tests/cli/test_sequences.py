@@ -58,6 +58,42 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
     assert "(6, 1e-06)-DP" in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--overwrite").out
 
 
+def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
+    """One budget, charged once; plan, saved model and report say what each step cost, and that both are in it."""
+    find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
+    assert voxpop("ledger", "init", "team.json", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
+    call = ["--tree", "auto", "--ledger", "team.json", "--dataset", "visits", "-o", "model", "--json"]
+    content = voxpop("sequences", *CALL, *find, *call).json
+    assert content["statement"] == "(8, 1e-06)-DP, one user added or removed"
+    assert content["with_alphabet"] is None
+    assert (content["plan"]["epsilon_to_find"], content["plan"]["epsilon_to_count"]) == (2, 6)
+    assert (content["plan"]["epsilon"], content["plan"]["delta"]) == (8, 1e-6)
+    assert content["plan"]["alphabet_size"] == 3
+    account = voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]
+    assert account["used"]["gaussian"]["epsilon"] is None
+    (entry,) = account["entries"]
+    assert (entry["guarantee"]["epsilon"], entry["guarantee"]["delta"], entry["finished"]) == (8, 1e-6, True)
+    model = vp.SequenceModel.load(tmp_path / "model")
+    assert model.alphabet == ("a", "b", "c")
+    assert model.plan.to_dict() == content["plan"]
+    shown = voxpop("show", "model").out
+    assert "(8, 1e-06)-DP" in shown
+    assert "epsilon to find: 2" in shown
+    page = (tmp_path / "model" / "report.html").read_text(encoding="utf-8")
+    assert "3 symbols was found in the same data: epsilon 2 and all of delta paid for it" in page
+    assert "The alphabet is public" not in page
+    asked = voxpop("ask", "model", "starts", "--json").json["answer"]
+    assert {row["symbol"] for row in asked} == {"a", "b", "c"}
+
+
+def test_the_plan_of_an_alphabet_to_be_found(voxpop):
+    """Both steps are planned without any data."""
+    planned = voxpop("plan", "sequences", "--alphabet", "find", "--epsilon", 2, "--delta", "1e-7").out
+    assert "(2, 1e-07)-DP" in planned
+    assert "finding the alphabet: epsilon 0.5, delta 1e-07" in planned
+    assert "counting over it: epsilon 1.5" in planned
+
+
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
     """The same seed gives the same files, and output and file say that they are not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
@@ -71,6 +107,9 @@ def test_a_seed_is_marked(voxpop, visits, tmp_path):
     [
         ([*CALL, *BUDGET], ["alphabet", "public"]),
         ([*CALL, *LETTERS], ["--epsilon is missing", "no delta"]),
+        ([*CALL, *BUDGET, "--alphabet", "find"], ["--delta is missing", "--alphabet find"]),
+        ([*CALL, *BUDGET, *LETTERS, "--delta", "1e-6"], ["--delta is for --alphabet find only"]),
+        ([*CALL, *BUDGET, "--alphabet", "find", "--delta", "1e-6", "--tree", "contexts"], ["more symbols"]),
         ([*CALL[:3], *BUDGET, *LETTERS], ["--sequence, --text, --tokens"]),
         ([*CALL, *BUDGET, *LETTERS, "--combine", "first"], ["combine"]),
         ([*CALL, *BUDGET, "--alphabet", "a,a"], ["each symbol once"]),

@@ -30,6 +30,24 @@ def test_grams_come_in_order_with_the_guarantee(voxpop, words):
     assert "Together with the release itself, if from the same users: (4, 2e-08)-DP" in out
 
 
+def test_saved_beside_the_release_and_shown(voxpop, words):
+    """With both guarantees; not replaced unasked, and not at all with `--no-save`."""
+    out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
+    assert f"Saved to {words}" in out
+    ranking = vp.Ranking.load(words)
+    assert ranking.to_list() == ["tea", "milk"]
+    shown = voxpop("show", words).out
+    assert "The 2 that most users hold, in order\n     1  tea\n     2  milk\n" in shown
+    assert "together with the release: (4, 2e-08)-DP" in shown
+    assert "     2  milk" not in voxpop("show", words, "--first", 1).out
+    assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
+    assert "already holds rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint
+    assert "Saved" not in voxpop("top", words, *READ, *SPEND, "--k", 1, "--no-save").out
+    assert vp.Ranking.load(words).to_list() == ["tea", "milk"]
+    assert voxpop("top", words, *READ, *SPEND, "--k", 1, "--overwrite").code == 0
+    assert vp.Ranking.load(words).to_list() == ["tea"]
+
+
 def test_as_json(voxpop, words):
     """Everything that was printed, and the plan."""
     code, out, _ = voxpop("top", words, *READ, *SPEND, "--k", 2, "--json")
@@ -37,6 +55,7 @@ def test_as_json(voxpop, words):
     assert code == 0
     assert shown["grams"] == [["tea"], ["milk"]]
     assert shown["plan"]["picks"] == 2
+    assert shown["folder"] == str(words)
     assert shown["with_release"]["guarantee"]["epsilon"] == 4
 
 
@@ -44,7 +63,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     """And what it has no budget for is refused before anything is read."""
     vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(2.5, 1e-7))
     call = ["top", words, *READ, *SPEND, "--ledger", "team.json", "--dataset", "posts"]
-    assert voxpop(*call)[0] == 0
+    assert voxpop(*call, "--no-save")[0] == 0
     assert len(vp.Ledger(tmp_path / "team.json").account("posts").entries) == 1
     code, _, err = voxpop(*call)
     assert code == 2

@@ -1,7 +1,7 @@
 """What releases of every mechanism show of one user: never more than the claim, and close to it in the worst cases.
 
 Each case errs with probability at most 2e-12: 1e-12 that one of its bounds is wrong, 1e-12 that right probabilities
-seem to stray. There are 67 cases, so a false alarm of this file has a probability below 2e-10, plus what
+seem to stray. There are 80 cases, so a false alarm of this file has a probability below 2e-10, plus what
 `ngrams_cases.py` and `votes_cases.py` state.
 """
 
@@ -10,15 +10,22 @@ import pytest
 import voxpop as vp
 from voxpop.testing.audit import MECHANISMS, audit
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
-from voxpop.testing.audit.union_cases import UNIONS
+from voxpop.testing.audit.promise_cases import PROMISING
+from voxpop.testing.audit.several_cases import DATA_SETS, several_cases
+from voxpop.testing.audit.union_cases import BUDGET, UNIONS
 from voxpop.testing.audit.votes_cases import votes_cases
 
 ERROR = 1e-12
 CLOSE = {
     # mechanism: the most that its cases can show, of epsilon 1 and of the delta claimed, by exact probabilities
-    "set union, adaptive rounds, limit 1": (0.76, 0.07),
-    "set union, adaptive rounds, limit 4": (0.75, 0.14),
-    "set union, adaptive rounds, limit 4, within a limit": (0.75, 0.14),
+    "set union, adaptive rounds, limit 1": (0.76, 0.08),
+    "set union, adaptive rounds, limit 4": (0.71, 0.02),
+    "set union, adaptive rounds, limit 4, within a limit": (0.71, 0.00),
+    "set union, adaptive rounds, limit 4, at least 6 users": (0.77, 0.41),
+    "set union, l2-descent, gaussian, joint, at least 6 users": (0.99, 1.00),
+    "set union, weighted, laplace, 2 rounds, joint, at least 6 users": (0.73, 0.67),
+    "set union, optimal selection, at least 6 users": (1.00, 1.00),
+    "set union, 3 data sets, limit 4": (0.62, 0.015),
     "set union, optimal selection": (1.00, 1.00),
     "set union, l2-descent, gaussian, joint": (1.00, 1.00),
     "set union, l2-descent, gaussian, published": (0.83, 0.50),
@@ -33,6 +40,8 @@ CLOSE = {
     "set union, weighted, set-only": (0.40, 1.00),
     "set union, weighted, 2 rounds, set-only": (0.78, 0.40),
     "set union, count, set-only": (0.89, 1.00),
+    "ranking, first 1": (0.78, 0.00),
+    "ranking, first 3": (0.84, 0.17),
     "n-grams, weighted, published": (0.81, 0.00),
     "n-grams, l2-descent, joint": (0.97, 0.92),
     "n-grams, guided": (0.96, 0.88),
@@ -59,8 +68,8 @@ FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
 @pytest.mark.jit
 @pytest.mark.parametrize(
     ("mechanism", "trials"),
-    [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 100_000)],
-    ids=["items", "hitters", "ngrams", "memory"],
+    [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 100_000), ("top", 40_000)],
+    ids=["items", "hitters", "ngrams", "memory", "top"],
 )
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
     """On the real release path, with fresh secrets."""
@@ -108,7 +117,23 @@ def test_every_sound_cell_and_accounting_is_audited():
     assert {union.noise for union in UNIONS} == {"gaussian", "laplace"}
     assert {union.accounting for union in UNIONS} == {"joint", "published", "set-only"}
     assert {union.rounds > 1 for union in UNIONS} == {True, False}
-    assert set(MECHANISMS) == {"items", "ngrams", "hitters", "sequences", "memory"}
+    assert set(MECHANISMS) == {"items", "ngrams", "hitters", "sequences", "memory", "top"}
+
+
+def test_promises_are_audited_of_every_kind_of_mechanism():
+    """Adaptive rounds, thresholds of either noise, several rounds, optimal selection."""
+    plans = [union.plan(BUDGET) for union in PROMISING]
+    assert all(plan.mechanism.promise is not None for plan in plans)
+    assert [plan.rounds[0].noise for plan in plans[1:]] == ["gaussian", "laplace", "optimal"]
+    assert plans[0].mechanism.adaptive
+    assert len(plans[2].rounds) > 1
+
+
+def test_several_data_sets_are_audited_together():
+    """Each case releases from all of them by one plan."""
+    for case in several_cases():
+        assert case.joined.func.__self__.plan.data_sets == DATA_SETS
+        assert len(DATA_SETS) > 2
 
 
 def test_the_guided_case_measures_and_prunes():

@@ -1,5 +1,6 @@
 """CSV as people export it, and what else face to face goes wrong with files and tokenisers."""
 
+import codecs
 import csv
 import io
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.corpus.reading.csv_text import FollowedQuotes, delimiter_of
+from voxpop.corpus.reading.encodings import Transcoded
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.quotes import MODE, QUOTED, follow_quotes
 
@@ -125,3 +127,104 @@ def test_a_tokenizer_for_one_text(tokenizer):
     with pytest.raises(InputError, match=r"lambda texts: \[cut\(text\)") as caught:
         vp.read({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift_jis", "utf-8", "UTF-8-SIG"])
+@pytest.mark.parametrize("memory", [None, "1GiB"])
+def test_the_encoding_is_given(tmp_path, encoding, memory):
+    """Letters come out as they were written, with a bound, too."""
+    words = ["東京", "テスト"] if encoding == "shift_jis" else ["café", "größe"]
+    rows = 'who,text\r\n1,"{}, x"\r\n2,{}\r\n'.format(*words)
+    (tmp_path / "t.csv").write_bytes(rows.encode(encoding))
+    corpus = vp.read(tmp_path / "t.csv", user="who", text="text", encoding=encoding, memory=memory)
+    assert corpus.vocabulary.to_pylist() == sorted([*words, "x"], key=str.encode)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
+    """As spreadsheets write "Unicode text"."""
+    (tmp_path / "t.tsv").write_bytes("who\ttext\r\n1\tcafé\r\n".encode(encoding))
+    assert vp.read(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]
+
+
+def test_what_is_given_beats_what_is_found(tmp_path):
+    """A header that two delimiters could cut, and one that none of the usual does."""
+    path = write(tmp_path, "who;text,who,text\nann;tea,bob,milk\n")
+    assert vp.read(path, user="who", text="text").vocabulary.to_pylist() == ["milk"]
+    with pytest.raises(ColumnError, match='no column "text"'):
+        vp.read(path, user="who", text="text", delimiter=";")
+    path = write(tmp_path, "who~text\nann~tea\n")
+    assert vp.read(path, user="who", text="text", delimiter="~").vocabulary.to_pylist() == ["tea"]
+
+
+@pytest.mark.parametrize(("place", "words"), [(0, "the first row"), (7, "row 7 "), (5000, "row 5,000 ")])
+@pytest.mark.parametrize("encoding", ["utf-16", "shift_jis", "ascii", None])
+def test_what_is_not_of_the_encoding_is_named_by_its_row(tmp_path, place, words, encoding):
+    """And by nothing else; the rows before are fine."""
+    rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(6000)]
+    data = [f"{row}\n".encode(encoding or "utf-8") for row in rows]
+    if encoding == "utf-16":
+        data = [data[0], *(row[2:] for row in data[1:])]
+    # Half a surrogate pair, half a character of Shift JIS, a letter of another encoding.
+    data[place] = data[place][:8] + (b"\x00\xd8" if encoding == "utf-16" else b"\xff") + data[place][8:]
+    (tmp_path / "t.csv").write_bytes(b"".join(data))
+    with pytest.raises(SourceError, match=f"{words}.*encoding=") as caught:
+        vp.read(tmp_path / "t.csv", user="who", text="text", encoding=encoding)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@given(
+    text=st.text(st.sampled_from(["a", "é", "東", "\n", '"', "\U0001f44d"]), max_size=40),
+    encoding=st.sampled_from(["utf-16", "utf-32-be", "utf-8", "cp1252", "utf-7"]),
+    sizes=st.lists(st.integers(1, 9), min_size=1),
+    cut=st.integers(0, 9),
+)
+def test_a_stream_is_transcoded_as_its_whole(text, encoding, sizes, cut):
+    """However it is read, all that comes before a fault comes out, and then the fault."""
+    data = text.encode(encoding, "ignore")
+    data = data[: len(data) - cut]
+    stream = Transcoded(io.BytesIO(data), encoding)
+    got, failed = b"", False
+    try:
+        while part := stream.read(sizes[len(got) % len(sizes)]):
+            got += part
+    except UnicodeError:
+        failed = True
+    fault = None
+    try:
+        wanted = codecs.getincrementaldecoder(encoding)().decode(data, final=True)
+    except UnicodeDecodeError as error:
+        fault = error.start
+    assert failed == (fault is not None)
+    if fault is None:
+        assert got.decode() == wanted
+    else:
+        assert data[:fault].decode(encoding, "ignore").startswith(got.decode())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delimiter": ";;"}, "one character"),
+        ({"delimiter": '"'}, "no quote"),
+        ({"encoding": "base64"}, "Python knows"),
+        ({"encoding": "klingon"}, "Python knows"),
+        ({"encoding": 8}, "Python knows"),
+    ],
+)
+def test_what_is_no_delimiter_or_encoding(tmp_path, options, words):
+    """Is refused before a file is opened."""
+    with pytest.raises(InputError, match=words):
+        vp.read(tmp_path / "nowhere.csv", user="who", text="text", **options)
+
+
+@pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
+def test_tables_and_other_files_have_neither(tmp_path, options):
+    """They would be passed over in silence."""
+    table = {"who": [1], "text": ["tea"]}
+    for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
+        with pytest.raises(InputError, match="leave them out"):
+            vp.read(source, user="who", text="text", **options)
+    with pytest.raises(InputError, match="download the file"):
+        vp.read("https://localhost/t.csv", user="who", text="text", encoding="cp1252")

@@ -1,5 +1,7 @@
 """Rankings: the right grams but for the noise, everybody counted once and in full, and what is spent stated."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +15,7 @@ from support.strategies import written_users
 from voxpop.counts.listed import sizes_of
 from voxpop.counts.releasing import measured_holders
 from voxpop.counts.shares import UNIT
-from voxpop.errors import BudgetError, InputError
+from voxpop.errors import BudgetError, InputError, ReleaseError
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
 
@@ -160,6 +162,53 @@ def test_a_ledger_is_charged(release_of, tmp_path):
     account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6))
     release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
     assert [entry.label for entry in account.entries] == ["top"]
+
+
+def test_saved_beside_the_release(release_of, tmp_path):
+    """Loaded as it was; kept when the same release is saved again; never beside another, nor replaced unasked."""
+    corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
+    ranking = release.top(2, corpus, BUDGET)
+    release.save(tmp_path / "words")
+    ranking.save(tmp_path / "words")
+    release.count(corpus, BUDGET).save(tmp_path / "words")
+    release.save(tmp_path / "words")
+    again = vp.Ranking.load(tmp_path / "words")
+    assert again.grams == release
+    assert again.to_list() == ranking.to_list()
+    assert (again.guarantee, again.with_release) == (ranking.guarantee, ranking.with_release)
+    assert again.plan.to_dict() == ranking.plan.to_dict()
+    release_of([("c",)]).save(tmp_path / "other")
+    with pytest.raises(ReleaseError, match="another release"):
+        ranking.save(tmp_path / "other")
+    with pytest.raises(ReleaseError, match="holds no rankings"):
+        vp.Ranking.load(tmp_path / "other")
+    with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
+        ranking.save(tmp_path / "words")
+    with pytest.raises(ReleaseError, match="a release and noisy counts and a ranking, which"):
+        release_of([("c",)]).save(tmp_path / "words")
+
+
+@pytest.mark.parametrize("name", ["top.parquet", "top.json"])
+def test_damaged_rankings_are_refused(release_of, tmp_path, name):
+    """A changed byte is found."""
+    release = release_of([("a",), ("b",)])
+    release.save(tmp_path / "words")
+    release.top(2, corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
+    content = (tmp_path / "words" / name).read_bytes()
+    (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
+    with pytest.raises(ReleaseError):
+        vp.Ranking.load(tmp_path / "words")
+
+
+@pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
+def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
+    """Rows that are not there, or twice, even where checksums agree."""
+    release = release_of([("a",), ("b",)])
+    release.save(tmp_path / "words")
+    ranking = release.top(2, corpus_of([[["a"]]] * 9), BUDGET)
+    replace(ranking, places=np.array(places)).save(tmp_path / "words")
+    with pytest.raises(ReleaseError, match="changed"):
+        vp.Ranking.load(tmp_path / "words")
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])

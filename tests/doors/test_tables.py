@@ -3,11 +3,14 @@
 import http.server
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from functools import partial
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -196,6 +199,57 @@ def test_https(served, reads_alike, table):
         assert corpus.tokens.size == wanted.tokens.size
     with pytest.raises(SourceError, match="polars failed"):
         vp.read(f"{served}/nowhere.parquet", user="who", text="body")
+    with pytest.raises(ColumnError, match='no column "author"'):
+        vp.read(f"{served}/t.parquet", user="author", text="body")
+
+
+@pytest.mark.parametrize("memory", [None, "1GiB"])
+def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, monkeypatch):
+    """With a bound and without, several at once, beside files, and with a delimiter that is given."""
+    monkeypatch.setattr("polars.LazyFrame.collect", None)
+    reads_alike(lambda: f"{served}/t.parquet", memory=memory)
+    table[:2].select("who", "body").write_csv(tmp_path / "a.csv", separator="|")
+    table[2:].select("who", "body").write_csv(tmp_path / "b.csv", separator="|")
+    wanted = vp.read(table, user="who", text="body")
+    for sources in ([f"{served}/a.csv", tmp_path / "b.csv"], [str(tmp_path / "a.csv"), f"{served}/b.csv"]):
+        corpus = vp.read(sources, user="who", text="body", delimiter="|", memory=memory)
+        assert corpus.vocabulary.equals(wanted.vocabulary)
+        assert corpus.tokens.tolist() == wanted.tokens.tolist()
+
+
+def test_an_older_polars_keeps_to_no_bound(served, reads_alike, monkeypatch):
+    """It collects what is behind an address, and is refused where that must not be."""
+    monkeypatch.delattr("polars.LazyFrame.collect_batches")
+    reads_alike(lambda: f"{served}/t.parquet")
+    with pytest.raises(InputError, match="pip install -U polars"):
+        vp.read(f"{served}/t.parquet", user="who", text="body", memory="1GiB")
+
+
+MEASURED = """
+import resource, sys
+import voxpop as vp
+corpus = vp.read(sys.argv[1], user="who", text="body", memory="896MiB", progress=False)
+print(corpus.tokens.size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_more_behind_an_address_than_memory(served, tmp_path, ending):
+    """A file of 0.7 GB in rows of 2 KB: held at once, it would be beyond what was allowed."""
+    rows = 64
+    table = pl.DataFrame({"who": range(rows), "body": ["tea " * 550] * rows})
+    path = tmp_path / f"large.{ending}"
+    parts = pl.concat([table.lazy()] * 5000)
+    if ending == "csv":
+        parts.sink_csv(path)
+    else:
+        parts.sink_parquet(path, compression="uncompressed", row_group_size=1000, statistics=False)
+    call = [sys.executable, "-c", MEASURED, f"{served}/{path.name}"]
+    done = subprocess.run(call, check=True, capture_output=True, text=True)
+    tokens, peak = map(int, done.stdout.split())
+    assert tokens == rows * 5000 * 551
+    assert peak < 896 << 20
 
 
 def test_s3(table, reads_alike, tmp_path, monkeypatch):
@@ -214,7 +268,8 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
         store = boto3.client("s3", endpoint_url=settings["AWS_ENDPOINT_URL"], region_name="us-east-1")
         store.create_bucket(Bucket="private")
         store.upload_file(str(tmp_path / "t.parquet"), "private", "t.parquet")
-        reads_alike(lambda: "s3://private/t.parquet")
+        for memory in (None, "1GiB"):
+            reads_alike(lambda: "s3://private/t.parquet", memory=memory)
         with pytest.raises(SourceError, match="polars failed"):
             vp.read("s3://private/nowhere.parquet", user="who", text="body")
     finally:

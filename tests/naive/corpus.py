@@ -7,15 +7,22 @@ URL = re.compile(r"(?:https?://|www\.)\S+")
 
 
 def words(text: str) -> list[str]:
-    """Cut NFC, lower-cased text without URLs into runs of letters, marks, numbers and apostrophes."""
+    """Cut NFC, lower-cased text without URLs into runs of letters, marks and numbers, and join what one "'" parts."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     found: list[str] = [""]
-    for character in URL.sub(" ", text):
-        if unicodedata.category(character)[0] in "LMN" or character == "'":
+    letters = URL.sub(" ", text)
+    for place, character in enumerate(letters):
+        between = 0 < place < len(letters) - 1 and is_letter(letters[place - 1]) and is_letter(letters[place + 1])
+        if is_letter(character) or (character == "'" and between):
             found[-1] += character
         else:
             found.append("")
     return [word for word in found if word]
+
+
+def is_letter(character: str) -> bool:
+    """Say whether words hold it."""
+    return unicodedata.category(character)[0] in "LMN"
 
 
 def documents(rows: list[tuple[object, list[str]]]) -> dict[object, list[list[str]]]:

@@ -138,7 +138,7 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
     vp.SetUnion().release(posts, BUDGET)
     vp.NGrams(max_length=2).release(posts, BUDGET)
     said = sink.getvalue().split("\r")
-    assert any(re.fullmatch(r"releasing: 14 rounds, [\d.]+ s\n", line) for line in said)
+    assert any(re.fullmatch(r"releasing: 20 rounds, [\d.]+ s\n", line) for line in said)
     assert any(re.fullmatch(r"releasing: 2 lengths, [\d.]+ s\n", line) for line in said)
 
 

@@ -1,5 +1,7 @@
 """Questions to a model: what they mean, and that their intervals hold as often as they say."""
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
@@ -47,6 +49,20 @@ def test_paths_count_sessions_once():
     sessions = Sessions(*laid([[0, 1, 0, 1], [1, 0], [0, 1]]))
     assert _commonest(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
     assert _containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_frequent_paths_are_those_of_a_naive_twin(seed):
+    """The commonest runs, ties in the order of their symbols, and the share of sessions that contain each."""
+    rng = np.random.default_rng(seed)
+    size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    lists = [rng.integers(size, size=rng.integers(1, 7)).tolist() for _ in range(rng.integers(1, 30))]
+    held = Counter(run for each in lists for run in {tuple(each[at : at + length]) for at in range(len(each))})
+    held = Counter({run: count for run, count in held.items() if len(run) == length})
+    expected = sorted(held, key=lambda run: (-held[run], run))[:5]
+    sessions = Sessions(*laid(lists))
+    assert _commonest(sessions, length, 5, size) == expected
+    assert _containing(sessions, expected, size) == pytest.approx([held[run] / len(lists) for run in expected])
 
 
 @pytest.fixture(scope="module")

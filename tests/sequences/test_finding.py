@@ -17,6 +17,11 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
     assert list(model.alphabet) == PAGES
     assert model.guarantee == vp.Guarantee(4, 1e-6)
     assert model.sequences == pytest.approx(6000, rel=0.1)
+    numbers = model.plan.to_dict()
+    assert (numbers["epsilon"], numbers["delta"], numbers["alphabet_size"]) == (4, 1e-6, 4)
+    assert (numbers["epsilon_to_find"], numbers["epsilon_to_count"], numbers["counts"]) == (1, 3, "contexts")
+    assert "finding the alphabet" in str(model.plan)
+    assert "of 4 symbols" in str(model.plan)
     assert not vp.Sequences(alphabet="find").release(visits, vp.Budget(4, 1e-6), seed=1).guarantee.private
 
 

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.errors import ColumnError
+from voxpop.errors import ColumnError, InputError
+from voxpop.spark.session import open_frame
 
 START = dt.datetime(2026, 11, 22, 6, 0)
 BUDGET = vp.Budget(8, 1e-3)
@@ -59,3 +60,21 @@ def test_keys_keep_their_types(spark, items):
     name = items if isinstance(items, str) else items[0]
     assert swapped.columns == frame.columns
     assert swapped.filter(swapped[name].isNull()).count() == 600 - one.filter(KEYED).height
+
+
+def test_files_are_read_as_they_are_written(spark, tmp_path):
+    """CSV with a delimiter and an encoding that are given, and texts of HTML, as on one machine."""
+    rows = [f"{number}|<p>caf\xe9</p><p>d{number % 2}</p>" for number in range(1200)]
+    path = tmp_path / "posts.csv"
+    path.write_bytes("\n".join(["who|what", *rows]).encode("cp1252"))
+    union = vp.SetUnion(limit=4, weighting="weighted")
+    how = {"user": "who", "text": "what", "html": True}
+    frame = open_frame(spark, [str(path)], "|", "ISO-8859-1")
+    one = union.release(vp.read(path, delimiter="|", encoding="cp1252", **how), BUDGET, seed=3)
+    other = union.release(vp.read(frame, **how), BUDGET, seed=3)
+    assert one.to_list() == other.to_list() == ["café", "d0", "d1"]
+    with pytest.raises(InputError, match="leave them out"):
+        vp.read(frame, delimiter="|", **how)
+    EVENTS.write_parquet(tmp_path / "events.parquet")
+    with pytest.raises(InputError, match="leave them out"):
+        open_frame(spark, [str(tmp_path / "events.parquet")], "|")

@@ -25,6 +25,7 @@
 | `bundles.py` | options that commands share |
 | `ask.py` | `voxpop ask` |
 | `top.py` | `voxpop top` |
+| `together.py`, `data_sets.py` | `voxpop together` |
 """
 
 from voxpop.cli.entry import console, main

@@ -12,6 +12,7 @@ from voxpop.cli.export import export
 from voxpop.cli.ledger import commands as ledger
 from voxpop.cli.plan import commands as plan
 from voxpop.cli.show import show
+from voxpop.cli.together import together
 from voxpop.mechanisms import MECHANISMS, load
 
 app = typer.Typer(
@@ -43,6 +44,6 @@ def voxpop(
 for mechanism in MECHANISMS:
     app.command(mechanism.command)(load(f"{mechanism.cli}:{mechanism.command}"))
 app.add_typer(plan, name="plan")
-for command in (ask, show, complete, export, audit, demo):
+for command in (together, ask, show, complete, export, audit, demo):
     app.command()(command)
 app.add_typer(ledger, name="ledger")

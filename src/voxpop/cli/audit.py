@@ -10,7 +10,9 @@ from voxpop.cli.options import Json
 if TYPE_CHECKING:
     from voxpop.testing.audit import Finding
 
-Mechanism = Annotated[str, typer.Argument(metavar="MECHANISM", help="items, ngrams, hitters, sequences, memory, all.")]
+Mechanism = Annotated[
+    str, typer.Argument(metavar="MECHANISM", help="items, ngrams, hitters, sequences, top, memory or all.")
+]
 Trials = Annotated[int, typer.Option(help="Trials of each side of each case; ten times as many show a little more.")]
 Error = Annotated[float, typer.Option(help="Chance that a bound of a case is wrong.")]
 Sensitivity = Annotated[

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from voxpop.cli.engines import Engine, Master, Partitions
 from voxpop.cli.options import (
     Dataset,
+    Delimiter,
     Delta,
+    Encoding,
     Epsilon,
+    Html,
     Items,
     Json,
     LedgerFile,
@@ -31,6 +34,7 @@ from voxpop.cli.options import (
     WorkFolder,
     budget_of,
     paused,
+    separated,
 )
 from voxpop.errors import InputError
 
@@ -41,23 +45,41 @@ if TYPE_CHECKING:
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
     """Spell out a command's dataclasses, field by field, and put them together when it is called."""
     spelled: dict[str, inspect.Parameter] = {}
-    bundles: dict[str, tuple[type, list[str]]] = {}
+    bundles: dict[str, Any] = {}
     for name, each in inspect.signature(command).parameters.items():
         if is_dataclass(each.annotation):
-            kind: Any = each.annotation
-            bundles[name] = kind, [field.name for field in fields(kind)]
-            spelled |= {field.name: _parameter(field.name, field.type, field.default) for field in fields(kind)}
+            bundles[name] = each.annotation
+            spelled |= _spelled(each.annotation)
         else:
             spelled[name] = each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
 
     def run(**given: Any) -> None:
-        built = {name: kind(**{part: given.pop(part) for part in parts}) for name, (kind, parts) in bundles.items()}
+        built = {name: _built(kind, given) for name, kind in bundles.items()}
         command(**given, **built)
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__annotations__ = {name: each.annotation for name, each in spelled.items()}
     run.__signature__ = inspect.Signature(list(spelled.values()))  # type: ignore[attr-defined]
     return run
+
+
+def _spelled(bundle: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters that a bundle stands for, those of bundles in it included."""
+    spelled: dict[str, inspect.Parameter] = {}
+    for each in fields(bundle):
+        inner = is_dataclass(each.type)
+        spelled |= _spelled(each.type) if inner else {each.name: _parameter(each.name, each.type, each.default)}
+    return spelled
+
+
+def _built(bundle: Any, given: dict[str, Any]) -> Any:
+    """Return a bundle of what was given, which is taken out of it."""
+    return bundle(
+        **{
+            each.name: _built(each.type, given) if is_dataclass(each.type) else given.pop(each.name)
+            for each in fields(bundle)
+        }
+    )
 
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
@@ -74,14 +96,24 @@ class Where:
     order: Order = None
     session: Session = None
     tokenizer: Tokenizer = "words"
+    html: Html = False
+    delimiter: Delimiter = None
+    encoding: Encoding = None
     memory: Memory = None
     work_folder: WorkFolder = None
 
     @property
     def reading(self) -> dict[str, Any]:
         """Further arguments of `voxpop.read`."""
-        pause = paused(self.session)
-        return {"order": self.order, "session": pause, "memory": self.memory, "work_folder": self.work_folder}
+        return {
+            "order": self.order,
+            "session": paused(self.session),
+            "html": self.html,
+            "delimiter": separated(self.delimiter),
+            "encoding": self.encoding,
+            "memory": self.memory,
+            "work_folder": self.work_folder,
+        }
 
 
 @dataclass(frozen=True)
@@ -126,10 +158,11 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class PureSpend:
-    """What may be spent where there is no delta."""
+class SequenceSpend:
+    """What may be spent where only an alphabet that is to be found costs delta."""
 
     epsilon: Epsilon = None
+    delta: Delta = None
 
     @property
     def budget(self) -> "Budget":
@@ -143,9 +176,9 @@ class PureSpend:
         if self.epsilon is None:
             raise InputError(
                 "--epsilon is missing: give the privacy budget, such as --epsilon 1 (1 is strong, 4 is common). "
-                "Sequences need no delta."
+                "Sequences need no delta, but for --alphabet find."
             )
-        return Budget(self.epsilon)
+        return Budget(self.epsilon, 0.0 if self.delta is None else self.delta)
 
 
 @dataclass(frozen=True)
@@ -164,6 +197,17 @@ class Place:
     engine: Engine = "local"
     master: Master = None
     partitions: Partitions = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a question about a saved release takes: who is asked, who pays how much, and where it runs."""
+
+    where: Where
+    columns: Columns
+    spend: Spend
+    charge: Charge
+    place: Place
 
 
 @dataclass(frozen=True)

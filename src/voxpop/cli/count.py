@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voxpop.cli.bundles import Charge, Columns, Place, Spend, Where, bundled
+from voxpop.cli.bundles import Question, Spend, bundled
 from voxpop.cli.options import Json, Overwrite, Saved, numbers_of
-from voxpop.cli.releasing import released
+from voxpop.cli.releasing import release_beside
 
 if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
@@ -47,11 +47,7 @@ class Options:
 @bundled
 def count(
     options: Options,
-    where: Where,
-    columns: Columns,
-    spend: Spend,
-    charge: Charge,
-    place: Place,
+    question: Question,
     first: First = 20,
     save: Save = True,
     overwrite: Overwrite = False,
@@ -63,21 +59,9 @@ def count(
 
     voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8
     """
-    from voxpop.release.tally_files import check_counts_target
+    from voxpop.release.beside import TALLIES
 
-    budget = spend.budget
-    folder = options.folder if save else None
-    _, tally = released(
-        lambda: check_counts_target(options.folder, overwrite=overwrite) if save else None,
-        lambda: options.planned(budget),
-        where,
-        columns,
-        charge,
-        place,
-        "Counting",
-    )
-    if folder is not None:
-        tally.save(folder, overwrite=overwrite)
+    folder, tally = release_beside(TALLIES, options, question, "Counting", save=save, overwrite=overwrite)
     _report(tally, folder, first, as_json=json)
 
 

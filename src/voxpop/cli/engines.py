@@ -45,4 +45,5 @@ def read_with(engine: str, master: str | None, source: list[str], columns: dict[
 
         session = start_session(master or "local[*]")
     with stage("Opening"):
-        return read(open_frame(session, source), **columns, **reading)
+        frame = open_frame(session, source, reading.pop("delimiter", None), reading.pop("encoding", None))
+        return read(frame, **columns, **reading)

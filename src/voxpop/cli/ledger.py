@@ -1,6 +1,8 @@
 """`voxpop ledger`: open data sets, see what was spent; and how commands that release charge them."""
 
+from math import isfinite
 from pathlib import Path
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -83,12 +85,16 @@ def run(plan: Any, corpus: Any, seed: int | None, account: "LedgerAccount | None
 
 
 def _described(account: "LedgerAccount") -> dict[str, Any]:
+    """Return all there is to say, ready for JSON: where a cap is 0 and something was charged, its part is none."""
     budget, spent = account.budget, account.spent
     return {
         "dataset": account.name,
         "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
         "spent": None if spent is None else {"epsilon": spent.epsilon, "delta": spent.delta},
-        "used": account.used(),
+        "used": {
+            way: {cap: part if isfinite(part) else None for cap, part in parts.items()}
+            for way, parts in account.used().items()
+        },
         "entries": [entry.to_dict() for entry in account.entries],
     }
 
@@ -111,7 +117,10 @@ def _text(account: dict[str, Any]) -> str:
     lines.append(
         f"  together ({spent['epsilon']:.4g}, {spent['delta']:.4g})-DP, if no budget was chosen by an earlier release"
     )
-    fullest = {name: max(parts.values()) for name, parts in account["used"].items()}
+    # A part is None where its cap is 0 and something was charged: nothing is left of it.
+    fullest = {
+        name: max(inf if part is None else part for part in parts.values()) for name, parts in account["used"].items()
+    }
     name, part = min(fullest.items(), key=lambda pair: pair[1])
     if part > 1:
         lines.append("  nothing is left")

@@ -113,6 +113,15 @@ Session = Annotated[
 Tokenizer = Annotated[
     str, typer.Option(help="How to cut text: words, unicode, whitespace, characters or regex:PATTERN.")
 ]
+Html = Annotated[bool, typer.Option("--html", help="Texts are HTML: read what is seen of them.")]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(metavar="CHARACTER", help="What separates the columns of CSV, or tab; found.", show_default=False),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="How letters of CSV are written, such as cp1252; UTF-8.", show_default=False),
+]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -180,6 +189,11 @@ def numbers_of(option: str, text: str, kind: type) -> list[Any]:
     except ValueError:
         also = "auto, equal, " if kind is float else ""
         raise InputError(f"{option} must be {also}a number, or numbers with commas between them; got {text}.") from None
+
+
+def separated(delimiter: str | None) -> str | None:
+    """Return a delimiter as it stands in files: a tab is hard to type."""
+    return "\t" if delimiter in ("tab", "\\t") else delimiter
 
 
 def paused(session: str | None) -> str | float | None:

@@ -1,9 +1,13 @@
 """What every command that releases does, in the one order that spends nothing on a wrong call."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from voxpop.cli.bundles import Charge, Place, Result, Where
+from voxpop.cli.bundles import Charge, Place, Question, Result, Where
+
+if TYPE_CHECKING:
+    from voxpop.release.beside import Beside
 
 Target = TypeVar("Target")
 
@@ -55,6 +59,43 @@ def released(
     corpus = read_with(place.engine, place.master, where.source, chosen, **how)
     with stage(stage_name):
         return target, run(plan, corpus, charge.seed, account)
+
+
+def release_beside(
+    kind: "Beside",
+    options: Any,
+    question: Question,
+    stage_name: str,
+    *,
+    save: bool,
+    overwrite: bool,
+) -> tuple[Path | None, Any]:
+    """Release what says more about the grams of a saved release, and save it beside them; see `released`.
+
+    Args:
+        kind: of what is saved there.
+        options: which release, and how to plan.
+        question: what is read, the budget, the ledger to charge, and where to run.
+        stage_name: what the work is called meanwhile.
+        save: whether it is saved at all.
+        overwrite: whether it may replace what is there.
+
+    Returns:
+        The folder that it was saved to, if any, and what was released.
+    """
+    budget = question.spend.budget
+    folder, found = released(
+        lambda: kind.check_target(options.folder, overwrite=overwrite) if save else None,
+        lambda: options.planned(budget),
+        question.where,
+        question.columns,
+        question.charge,
+        question.place,
+        stage_name,
+    )
+    if folder is not None:
+        found.save(folder, overwrite=overwrite)
+    return (options.folder if save else None), found
 
 
 def release_and_report(

@@ -34,18 +34,22 @@ def report(release: "Release", folder: Path, *, as_json: bool, user: str = "user
         content = summary(release, folder)
         typer.echo(json_line(content if data is None else {"data": data, **content}))
         return
-    typer.echo(f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}")
-    if not len(release):
-        typer.echo(nothing(release.plan))
-    if len(release):
-        typer.echo(indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)))
+    typer.echo(listed(release))
     typer.echo(promise(release.guarantee, user))
     typer.echo(saved(folder, release.about))
 
 
-def saved(folder: Path, about: "About | None" = None) -> str:
+def listed(release: "Release") -> str:
+    """Say how many grams there are, and some of them, or what it would have taken to release any."""
+    if not len(release):
+        return f"{count(release)}\n{nothing(release.plan)}"
+    grams = indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False))
+    return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
+
+
+def saved(folder: Path, about: "About | None" = None, page: str = "report.html there") -> str:
     """Say where something was saved, and which ledger paid where a data set was named."""
-    where = f"\nSaved to {folder}; report.html there is for whoever signs it off."
+    where = f"\nSaved to {folder}; {page} is for whoever signs it off."
     if about is None or not about.dataset:
         return where
     return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
@@ -53,12 +57,18 @@ def saved(folder: Path, about: "About | None" = None) -> str:
 
 def summary(release: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
     """Return what a machine wants to know about a saved release or model."""
+    found_there = found(release, folder)
     return {
-        "released": len(release),
+        "released": found_there["released"],
         **promised(release.guarantee),
         "plan": release.plan.to_dict(),
-        "folder": str(folder.resolve()),
+        "folder": found_there["folder"],
     }
+
+
+def found(release: "Release | SequenceModel", folder: Path) -> dict[str, Any]:
+    """Return how much was released and where it is."""
+    return {"released": len(release), "folder": str(folder.resolve())}
 
 
 def promised(guarantee: "Guarantee") -> dict[str, Any]:
@@ -104,9 +114,10 @@ def _needed_at(plan: Any, times: int) -> str:
     from voxpop.errors import BudgetError
     from voxpop.privacy.budget import Budget
 
-    epsilon = plan.budget.epsilon * times
+    epsilon, names = plan.budget.epsilon * times, getattr(plan, "data_sets", ())
+    shared = (names,) if names else ()
     try:
-        users = _users_needed(plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta)))
+        users = _users_needed(plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta), *shared))
     except BudgetError:
         return ""
     return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"

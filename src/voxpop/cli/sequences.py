@@ -3,25 +3,26 @@
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from voxpop.cli.bundles import Charge, Place, PureSpend, Result, SequenceColumns, Where, bundled
+from voxpop.cli.bundles import Charge, Place, Result, SequenceColumns, SequenceSpend, Where, bundled
 from voxpop.cli.releasing import released
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
     from voxpop.privacy.budget import Budget
+    from voxpop.sequences.finding import FindingPlan
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.plan import SequencePlan
 
 Alphabet = Annotated[
     str | None,
     typer.Option(
-        metavar="LIST|FILE|DIR",
+        metavar="LIST|FILE|DIR|find",
         help="All symbols that may occur, which must be public: separated by commas, a file with one per line, or a "
-        "folder that `voxpop items` saved.",
+        "folder that `voxpop items` saved. Or find: a quarter of epsilon and all of delta find them.",
         show_default=False,
     ),
 ]
@@ -31,7 +32,7 @@ Combine = Annotated[str, typer.Option(help="sample one of a user's sequences, or
 Consistency = Annotated[str, typer.Option(help="balanced, or published (the paper's).")]
 Tree = Annotated[str, typer.Option(help="What is counted: contexts (small alphabets), grams, or auto.")]
 Synthesize = Annotated[int, typer.Option(min=0, help="Also save this many synthetic sequences.")]
-Spend = PureSpend
+Spend = SequenceSpend
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,21 @@ class Options:
         """The alphabet, and the release it comes from, if any."""
         return alphabet_of(self.alphabet)
 
-    def planned(self, budget: "Budget") -> "SequencePlan":
-        """Return the plan."""
-        from voxpop.sequences.sequences import Sequences
+    def planned(self, budget: "Budget") -> "SequencePlan | FindingPlan":
+        """Return the plan.
 
+        Raises:
+            InputError: where delta is given without an alphabet to find, or missing for it.
+        """
+        from voxpop.sequences.sequences import FIND, Sequences
+
+        finds = self.symbols[0] == FIND
+        if finds and not budget.delta:
+            raise InputError("--delta is missing: --alphabet find costs one, such as --delta 1e-7.")
+        if budget.delta and not finds:
+            raise InputError("--delta is for --alphabet find only: with a public alphabet sequences cost none.")
         fields: dict[str, Any] = {**asdict(self), "alphabet": self.symbols[0]}
-        return cast("SequencePlan", Sequences(**fields).plan(budget))  # symbols are always named here
+        return Sequences(**fields).plan(budget)
 
 
 @bundled
@@ -63,7 +73,7 @@ def sequences(
     where: Where,
     columns: SequenceColumns,
     options: Options,
-    spend: PureSpend,
+    spend: SequenceSpend,
     charge: Charge,
     place: Place,
     result: Result,
@@ -73,6 +83,8 @@ def sequences(
 
     voxpop sequences visits.parquet --user user --sequence pages --epsilon 1 --alphabet home,news,sport --synthesize
     1000 -o model
+
+    voxpop sequences visits.parquet --user user --sequence pages --epsilon 2 --delta 1e-7 --alphabet find -o model
     """
     from voxpop.cli.stages import stage
     from voxpop.sequences.saving import check_model_target, save_model
@@ -98,13 +110,15 @@ def sequences(
 
 
 def alphabet_of(given: str | None) -> tuple[Any, Any]:
-    """Return the symbols that a call names, and the release they come from, if any.
+    """Return the symbols that a call names, and the release they come from, if any; "find" stays that word.
 
     Raises:
         InputError: where a file cannot be read.
     """
-    if given is None:
-        return None, None
+    from voxpop.sequences.sequences import FIND
+
+    if given is None or given == FIND:
+        return given, None
     path = Path(given)
     if path.is_dir():
         from voxpop.release.loading import load_release

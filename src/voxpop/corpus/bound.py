@@ -49,6 +49,7 @@ def bounded_sets(
     else's. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the number
     of threads that prepare them ahead.
     """
+    # Positions bound distinct items: where no user has more of them than the limit nothing is drawn.
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
     # Names cost a draw for each item: only where somebody is cut.
     names = holdings.draw_names(secret) if crowded else None
@@ -92,6 +93,7 @@ def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch)
     """Return the distinct items of users; of one user with a great many positions a part at a time."""
     ids, user_start = holdings.ids, holdings.user_start
     begin, end = int(user_start[users[0]]), int(user_start[users[-1] + 1])
+    # One pass, unless a single user holds more than four batches.
     if users.size > 1 or end - begin <= 4 * TOKENS_AT_ONCE:
         items, starts = gather_distinct(ids, user_start, users, mask, scratch.seen, scratch.stamp)
     else:

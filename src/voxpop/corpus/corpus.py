@@ -119,6 +119,7 @@ class Corpus:
             MemoryLimitError: saying which limit would do.
         """
         if self.limit is not None:
+            # Bytes at the peak, from above.
             size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
             self.limit.require(size, what)
 

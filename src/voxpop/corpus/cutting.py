@@ -37,7 +37,7 @@ def one_sequence_each(
         several = np.flatnonzero(documents > 1)
         draws = secret.draws("sequences/sample", corpus.user_key[several], 0)[:, 0] >> np.uint64(32)
         chosen[:] = 0
-        # floor(draw * documents / 2^32), from 32 bits: uniform but for 2^-32 of a document, and any choice is private.
+        # floor(draw * documents / 2^32): uniform but for 2^-32, and the proof asks only that it follow from the user.
         chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
     # (users,), and one for the end mark.
     sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1

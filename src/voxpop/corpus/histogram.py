@@ -76,6 +76,7 @@ class Histogram:
         """Return the words of ids that passed, at length 1."""
         if self.words is None:
             raise InternalError("texts were asked of weights whose ids are numbers of grams.")
+        # At length 1 ids rise, so places are found by bisection.
         return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
 
     def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:

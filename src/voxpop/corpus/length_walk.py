@@ -224,6 +224,7 @@ class MemoryLengthWalk:
             self._start_ids(ranks)
         elif self._limit is None:
             ids = self._ids
+            # In place: one int32 a position from length to length.
             self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
         else:
             rename_all(self._ids, ranks)
@@ -292,6 +293,7 @@ class MemoryLengthWalk:
         names, table = parts[0]
         for (own, _), (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)
+            # In the order of ranges, so numbers do not depend on which thread was first.
             names, table = merge_names(own, names, names.size, renamed)
             check_width(names.size, PHRASES)
             rename_range(self._kept(), begin, end, renamed)
@@ -335,6 +337,7 @@ class Work(Protocol):
 def _ranges(user_start: Int64s) -> list[tuple[int, int]]:
     """Cut the positions into one range per thread, at users."""
     total = int(user_start[-1])
+    # Even parts of positions, each moved on to where the next user begins.
     wanted = [total * number // THREADS for number in range(1, THREADS)]
     cuts = [int(user_start[np.searchsorted(user_start, cut)]) for cut in wanted]
     edges = [0, *cuts, total]

@@ -46,6 +46,7 @@ class NearMisses:
             items.append(numbers[mine])
             counts.append(np.diff(starts))
         self._items.append(self._stored(items))
+        # (users + 1,), of this length.
         self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
         self.size += places.size
 

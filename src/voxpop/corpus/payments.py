@@ -63,6 +63,7 @@ class UserBudgets:
 def runs_of(holdings: "Holdings", wanted: Bytes | None, *, whole: bool) -> Int64s:
     """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
     starts = holdings.user_start
+    # uint8 (ids); empty stands for all.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
     # Cut at users, so that no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), POSITIONS_AT_ONCE))

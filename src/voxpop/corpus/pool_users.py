@@ -56,6 +56,7 @@ class PoolUsers:
         """Take up users that `joined` gave, which are used up."""
         batches, starts, first = Batches(None), users.starts, 0
         while first < users.keys.size:
+            # Whole users of about so many items; at least one.
             stop = int(np.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right")) - 1
             stop = max(stop, first + 1)
             begin, end = int(starts[first]), int(starts[stop])
@@ -67,6 +68,7 @@ class PoolUsers:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         pooled = np.zeros_like(self.undecided)
         for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
+            # uint8 (items): in somebody's pool.
             pooled[batch.items] = 1
             self._batches.write(number, batch)
         # An item in nobody's pool is never weighed again.
@@ -74,6 +76,7 @@ class PoolUsers:
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
         """Return the weight of every item, each user sharing over at most `limit` undecided ones, drawn afresh."""
+        # int64 (items), from nothing in each round: evidence remembers, weights do not.
         histogram = np.zeros(self.undecided.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, BoundedSets]:

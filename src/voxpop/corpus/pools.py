@@ -38,7 +38,7 @@ class Pools:
         size = len(self._vocabulary)
         if corpus.limit is not None:
             corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the evidence of all distinct tokens")
-        # uint64 (items, 2): 128 bits of each item's bytes, so noise is the same wherever an item is held.
+        # uint64 (items, 2): 128 bits that follow from an item's bytes, so noise is the same wherever an item is held.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
         self._evidence = np.zeros(size)
@@ -66,8 +66,10 @@ class Pools:
         def work(part: Int64s) -> Outcome:
             return step(histogram[part], self._names[part], self._evidence[part])
 
+        # Parts of one size, whoever computes them: draws are by item, so the split changes nothing.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
         for part, (evidence, released, dropped) in zip(parts, in_order(work, parts), strict=True):
+            # S_r of every item of the part; decided ones are not looked at again.
             self._evidence[part] = evidence
             self._decide(part[released], released=True)
             self._decide(part[dropped], released=False)

@@ -27,6 +27,7 @@ class MemoryTreeWalk:
         """
         self._symbols = sequences
         self._width = alphabet + 1
+        # int32 by position: the node whose gram (or context) stands there.
         self._places = np.empty(sequences.size, np.int32)
         self._keys = np.empty(0, np.int64)
         open_root(sequences, alphabet, self._places)
@@ -50,6 +51,7 @@ class MemoryTreeWalk:
 
     def count(self, depth: int) -> tuple[Int64s, Int64s]:
         """Return the keys that occur below nodes of this depth, and how often."""
+        # keys: node * width + symbol, by first appearance.
         self._keys, counts = count_children(self._symbols, self._places, depth, self._width)
         return self._keys, counts
 

@@ -34,6 +34,7 @@ def weights_of_holders(
             levels.extend(_Everything.of(listed.before))
             levels.keep(listed.names)
         shares = HolderShares(limit, listed.counted)
+        # The limit is all there is, so nobody is sampled and no draw is made.
         yield listed, levels.weigh(shares, max(1, listed.size), secret, f"count {listed.length}")
 
 

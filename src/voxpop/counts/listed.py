@@ -62,6 +62,7 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
     rank: dict[Gram, int] = {}
     for number, walked in enumerate(with_parts(wanted)):
         if number:
+            # left * 2^32 + partner, as the walk names a gram by its two parts.
             named = {gram: (rank[gram[:-1]] << 32) | rank[gram[1:]] for gram in walked}
             kept, words = sorted(named, key=named.__getitem__), string_array([])
             names = np.array([named[gram] for gram in kept], np.int64)

@@ -36,11 +36,14 @@ class CountsPlan(Planned["Counts"]):
     @property
     def sensitivity(self) -> float:
         """How far one user moves all counts together, in l2."""
+        # A user adds at most 1 to each of `limit` grams a length, or sqrt(limit / n) to each of n: in l2 the root of
+        # the sum of limits (docs/privacy/counts.md).
         return root_above(sum(self.limits))
 
     @property
     def error(self) -> float:
         """Standard deviation of a count, rounding to whole users included."""
+        # Rounding to whole users is about uniform on a length of 1: variance 1 / 12.
         return hypot(self.sigma, sqrt(1 / 12))
 
     @property
@@ -94,6 +97,7 @@ def plan_counts(counts: "Counts", budget: Budget, release: "Release") -> CountsP
             "below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
         )
     limits = tuple(counts.limits(sizes))
+    # The exact Gaussian mechanism (Balle and Wang, 2018), for all lengths together.
     noise = sigma(budget.epsilon, budget.delta - slack, root_above(max(1, sum(limits))))
     return CountsPlan(counts, budget, release, limits, noise)
 
@@ -101,5 +105,6 @@ def plan_counts(counts: "Counts", budget: Budget, release: "Release") -> CountsP
 def root_above(number: int) -> float:
     """Return the square root of a whole number, never rounded down."""
     root = sqrt(number)
+    # Only of squares is a root exact; of others the next larger double is above it.
     exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
     return root if exact else nextafter(root, float("inf"))

@@ -42,6 +42,8 @@ def release_top(plan: "TopPlan", corpus: Engine, seed: int | None) -> Ranking:
         return GumbelNoise(plan.rate, UNIT, secret, f"noise/top {length}")
 
     noisy = measured_holders(corpus, plan.grams, sizes_of(plan.grams), secret, noise)
+    # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other (docs/privacy/top.md,
+    # "Proof").
     first = np.argsort(-noisy, kind="stable")[: plan.picks]
     return Ranking(plan.grams, first, plan, replace(plan.guarantee, private=secret.private))
 
@@ -64,6 +66,7 @@ def measured_holders(
     parts = [np.empty(0, np.int64)]
     for listed, weights in weights_of_holders(corpus, release, limits, secret):
         placed = _placed(noise(listed.length), listed)
+        # By rank among what the walk kept, then by place on the list: parts that are not on it are dropped.
         parts.append(weights.measured(placed, listed.size)[listed.ranks])
     return np.concatenate(parts)
 

@@ -35,6 +35,7 @@ class HolderShares:
             raise InternalError("counts have no proof for users of unequal reach; please report the call.")
         if self.counted is not None:
             chosen = self.counted[items]
+            # Parts of longer grams that are not on the list neither count nor use up anything.
             before = np.concatenate([[0], np.cumsum(chosen)])
             items, starts = items[chosen], before[starts].astype(np.int64)
         most = int(np.diff(starts).max(initial=0))
@@ -55,6 +56,7 @@ def share_table(limit: int, most: int) -> Int64s:
         >>> [round(share / UNIT, 3) for share in share_table(2, 4).tolist()]
         [1.0, 1.0, 1.0, 0.816, 0.707]
     """
+    # (most + 1,), units by number of grams held: 1 up to the limit, sqrt(limit / n) beyond.
     shares = np.full(most + 1, UNIT, np.int64)
     beyond = np.arange(limit + 1, most + 1)
     # A double is right to less than a unit, so one less is never too much.

@@ -94,6 +94,7 @@ class TopPlan(Planned["Top"]):
 def plan_top(top: "Top", budget: Budget, release: "Release") -> TopPlan:
     """Fill in the noise; see `Top.plan`."""
     picks, candidates = min(top.k, len(release)), max(1, len(release))
+    # Among all released grams, which are public, held by anybody or not.
     rate = largest_rate(budget, max(1, picks), candidates)
     delta = spent(budget, max(1, picks), candidates, rate)
     if not delta <= budget.delta:

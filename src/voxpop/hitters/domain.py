@@ -111,6 +111,7 @@ def _count(trie: Trie, rules: Rules, symbols: int) -> int:
 
 def _children(trie: Trie, rules: Rules, symbols: tuple[Symbol, ...]) -> Iterator[Prefix]:
     known, after = _sizes(trie, rules)
+    # An order that all nodes share, or their sums would be added up in different places.
     for prefix in sorted(trie.live, key=lambda each: tuple(map(str, each.symbols))):
         for size in range(known, min(after, rules.longest) + 1):
             if size:

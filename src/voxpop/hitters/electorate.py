@@ -44,6 +44,7 @@ class Electorate:
             rules: the public rules.
         """
         held, held_start = np.empty(spelling.said.size, np.int32), np.empty(keys.size + 1, np.int64)
+        # int32, each user's words in order of their symbols; `held` has room for every position.
         count = hold_all(spelling.said, spelling.user_start, spelling.fits(rules), held, held_start)
         if rules.words == "one":
             count = keep_most_frequent(held, held_start)
@@ -75,6 +76,7 @@ class Electorate:
             secret: of the run.
         """
         begin = self.held_start[users]
+        # (users,), how many entries each has: words as often as they are held.
         total = self.held_start[users + 1] - begin
         having = total > 0
         users, begin, total = users[having], begin[having], total[having]

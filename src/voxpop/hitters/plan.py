@@ -91,6 +91,7 @@ class HittersPlan(Planned["HeavyHitters"]):
         Raises:
             InputError: where it is out of range.
         """
+        # P(X_1 + ... + X_W >= theta)^L for a word that takes every round (TrieHH, Proposition 1).
         return holders_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def discovery(self, holders: int) -> float:

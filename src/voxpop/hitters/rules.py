@@ -61,4 +61,5 @@ class Rules:
 
     def size(self, rounds: int) -> int:
         """Return how many symbols so many rounds spell."""
+        # first + (rounds - 1) unit; nothing before the first round.
         return (self.first or self.unit) + (rounds - 1) * self.unit if rounds else 0

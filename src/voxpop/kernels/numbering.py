@@ -48,7 +48,7 @@ def stretched(values: Int64s, size: int) -> Int64s:
 @jit
 def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
     """Return a full table with room for four times as many keys and their counts, or the first one."""
-    # As many slots as twice the keys: at most half are taken, so runs of full ones stay short.
+    # Twice as many slots as keys: at most half are taken, so runs of full ones stay short.
     size = max(FIRST_SLOTS // 2, 4 * keys.size)
     return stretched(keys, size), stretched(counts, size), slots_for(keys, keys.size, 2 * size)
 

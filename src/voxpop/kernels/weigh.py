@@ -53,7 +53,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             if ordered[rank] > level:
                 break
             left -= ordered[rank]
-            # All full: every gap is at most the cutoff, so the minimum below closes it.
+            # If this was the last one all are full: no gap is above the cutoff, so the minimum below closes it.
             level = cutoff
         for offset in range(size):
             # min(cutoff, H + level): preserves order, so the l1 distance of two histograms never grows

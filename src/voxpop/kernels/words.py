@@ -27,6 +27,7 @@ CODE_POINT = (1 << 21) - 1
 HASH_SEED = np.uint64(0x9E3779B97F4A7C15)
 HASH_STEP = np.uint64(0x100000001B3)
 LONG = np.uint64(1 << 63)
+APOSTROPHE = np.uint64(0x27)
 ID = np.uint64(0x00000000FFFFFFFF)
 MIX_1 = np.uint64(0xFF51AFD7ED558CCD)
 MIX_2 = np.uint64(0xC4CEB9FE1A85EC53)
@@ -205,6 +206,41 @@ def _url_width(
 
 
 @jit
+def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> np.uint64:
+    """Return the last byte of the word that is being put together, 0 where it has none."""
+    if shift != NONE:
+        return key >> (shift - EIGHT)
+    return arena[tail - 1] >> (FULL - EIGHT) if tail > head else NONE
+
+
+@jit
+def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: np.uint64) -> Any:
+    """Put one more byte behind a word, and return where its eights end, the eight begun and its bits."""
+    # Eight bytes to a number, the first byte lowest.
+    key |= byte << shift
+    shift += EIGHT
+    if shift < FULL:
+        return tail, key, shift
+    arena[tail] = key
+    return tail + 1, NONE, NONE
+
+
+@jit
+def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> Whole:
+    """Write the rest of a word, without an apostrophe at its end, and return where it ends."""
+    if _last(arena, head, tail, key, shift) == APOSTROPHE:
+        if shift == NONE:
+            tail -= 1
+            key, shift = np.uint64(arena[tail]), FULL
+        shift -= EIGHT
+        key &= (ONE << shift) - ONE
+    if shift != NONE:
+        arena[tail] = key
+        tail += 1
+    return tail
+
+
+@jit
 def cut_words(
     data: Bytes,
     starts: Int64s,
@@ -226,7 +262,7 @@ def cut_words(
         data: valid UTF-8 of all documents.
         starts: int64 (documents + 1), where each begins in `data`.
         first: the document to begin with; `ends[first]` says where its ids go.
-        letters: uint8 by byte: the lower case of an ASCII letter, digit or apostrophe, 0 for all else.
+        letters: uint8 by byte: the lower case of an ASCII letter or digit, 0 for all else.
         table: uint32 by code point: lower case, and what it is (see `voxpop.corpus.reading.code_points`).
         heads: the beginnings of a URL, lower case.
         normal: whether the documents are in NFC and lower case already, so that nothing is slow.
@@ -268,13 +304,7 @@ def cut_words(
                         if page >= 0:
                             return MISSING_PAGE, document, page
                 if width == 1:
-                    # Eight bytes to a number, the first byte lowest.
-                    key |= np.uint64(lower) << shift
-                    shift += EIGHT
-                    if shift == FULL:
-                        arena[tail] = key
-                        tail += 1
-                        key = shift = NONE
+                    tail, key, shift = _pushed(arena, tail, key, shift, lower)
                     position += 1
                     continue
                 slow |= width < 0
@@ -283,6 +313,11 @@ def cut_words(
                     break
             elif byte < 0x80:
                 position += 1
+                if byte == APOSTROPHE:
+                    last = _last(arena, head, tail, key, shift)
+                    if last != NONE and last != APOSTROPHE:  # kept where the word goes on
+                        tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
+                        continue
             else:
                 code, width = _decode(data, position)
                 info = np.int64(table[code])
@@ -295,25 +330,16 @@ def cut_words(
                 if info & WORD:
                     left, count = _packed(info & CODE_POINT)
                     for _ in range(count):
-                        key |= (left & np.uint64(0xFF)) << shift
+                        tail, key, shift = _pushed(arena, tail, key, shift, left & np.uint64(0xFF))
                         left >>= EIGHT
-                        shift += EIGHT
-                        if shift == FULL:
-                            arena[tail] = key
-                            tail += 1
-                            key = shift = NONE
                     continue
-            if shift != NONE:
-                arena[tail] = key
-                tail += 1
-                key = shift = NONE
+            tail = _finished(arena, head, tail, key, shift)
+            key = shift = NONE
             if tail > head:
                 ids[out] = _intern(arena, tail, slots, word_start, counts)
                 out += 1
                 head = tail = word_start[counts[0]]
-        if shift != NONE:
-            arena[tail] = key
-            tail += 1
+        tail = _finished(arena, head, tail, key, shift)
         if tail > head and (normal or not slow):
             ids[out] = _intern(arena, tail, slots, word_start, counts)
             out += 1

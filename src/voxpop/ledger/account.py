@@ -1,5 +1,6 @@
 """The account of one data set: charged first, then the release runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -53,8 +54,10 @@ class LedgerAccount:
         number = self.charge(plan.guarantee, str(plan.to_dict().get("mechanism", type(plan).__name__)))
         result = plan.release(corpus)
         self._finish(number)
-        named = getattr(result, "charged", None)
-        return result if named is None else named(f'entry {number} of "{self.name}"')
+        entry = f'entry {number} of "{self.name}"'
+        if isinstance(result, Mapping):  # of several data sets
+            return {name: _naming(each, entry) for name, each in result.items()}
+        return _naming(result, entry)
 
     def charge(self, guarantee: Guarantee, label: str) -> int:
         """Charge a release that runs outside voxpop, or by hand. Call it before anything touches the data.
@@ -158,6 +161,12 @@ class LedgerAccount:
         ]
         said = "; ".join(parts)
         return f"{head}, and with what was spent before it is too much, however it is added up ({said}). {tail}"
+
+
+def _naming(result: Any, entry: str) -> Any:
+    """Return a release that names the entry which paid for it, where it can."""
+    named = getattr(result, "charged", None)
+    return result if named is None else named(entry)
 
 
 def _check(guarantee: Guarantee) -> None:

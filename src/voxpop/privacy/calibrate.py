@@ -13,7 +13,7 @@ import numpy as np
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import joint
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.round_composition import either, gaussian_rounds, laplace_rounds
 from voxpop.privacy.search import around, crossing, lowest
@@ -286,6 +286,8 @@ def _target(budget: Budget) -> float:
             "Choose a small delta such as 1e-7."
         )
     slack = numerical_slack(budget.epsilon)
+    if 2 * slack >= 1.0:
+        raise too_large(budget.epsilon)
     if slack >= budget.delta / 2:
         raise BudgetError(
             f"`delta` must be at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "

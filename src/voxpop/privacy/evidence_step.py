@@ -42,7 +42,7 @@ class EvidenceStep:
             evidence: float64 (items), before this round.
         """
         draws = self.secret.draws(self.purpose, names[:, 0], names[:, 1])
-        # (items,), whole cells: z_r sigma, noise on everything undecided, also where the weight is 0
+        # (items,), z_r sigma_r in whole cells: noise on everything undecided, also where the weight is 0
         # (docs/privacy/adaptive.md, "Shared items").
         cells = noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
         # S_r = S_(r-1) + c_r z_r, with z_r in units of sigma_r.

@@ -44,8 +44,8 @@ def least_accused(epsilon: float, delta: float, found: float) -> float:
     The hypothesis-testing reading of (epsilon, delta)-differential privacy, exact in both directions.
     """
     grown = exp(min(epsilon, LARGEST_EXPONENT))
-    # The trade-off function of (epsilon, delta): beta >= max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))
-    # (Dong, Roth and Su, 2022).
+    # The trade-off function of (epsilon, delta), with beta = 1 - found: max(0, e^-eps (1 - delta - beta), 1 - delta -
+    # e^eps beta) (Dong, Roth and Su, 2022).
     return min(1.0, max(0.0, (found - delta) / grown, 1.0 - delta - (1.0 - found) * grown))
 
 

@@ -103,7 +103,7 @@ class Price:
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
         # r = S sqrt(c / price) - kappa, (users,), in weight; then r + kappa <= S sqrt(c / price).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
-        # Rounded down: a smaller reach is charged for too.
+        # Rounded down: whoever moves less than it paid for is covered.
         steps = np.floor(np.clip(radius, 0.0, MOST_REACH) * REACH_STEPS)
         return np.asarray(steps, np.int64)
 

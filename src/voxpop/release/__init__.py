@@ -15,7 +15,7 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | `saving.py` | save a release |
 | `stored_plan.py` | the plan of a release that was loaded |
 | `tally.py` | about how many users hold each gram of a release |
-| `tally_files.py` | counts on disk |
+| `beside.py` | counts and rankings on disk, beside their release |
 | `trie.py` | the grams of a release as a tree of beginnings, in arrays |
 | `about.py` | what the operator says of a release |
 | `boxes.py` | releases and counts as a notebook shows them |

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
@@ -58,6 +59,37 @@ class Ranking:
         import polars as pl
 
         return cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Save beside the release, into the folder where that was saved.
+
+        The folder gets `top.parquet`, which has the row of the release at each place, and `top.json`.
+
+        Args:
+            folder: where the release was saved.
+            overwrite: whether to replace a ranking that is there already.
+
+        Raises:
+            ReleaseError: if the folder holds another release or a ranking, or cannot be written.
+        """
+        from voxpop.release.beside import RANKINGS
+
+        RANKINGS.save(self, self.places, folder, overwrite=overwrite)
+
+    @staticmethod
+    def load(folder: str | PathLike[str]) -> "Ranking":
+        """Load the ranking that `save` saved, and its release, from the folder that holds both.
+
+        Raises:
+            ReleaseError: if there is no ranking, or a file is damaged.
+        """
+        from voxpop.release.beside import RANKINGS
+
+        release, places, plan, guarantee = RANKINGS.load(folder)
+        rows = np.unique(places)
+        if rows.size < places.size or (rows.size and (rows[0] < 0 or rows[-1] >= len(release))):
+            raise RANKINGS.damaged(folder)
+        return Ranking(release, places, plan, guarantee)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""

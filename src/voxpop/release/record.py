@@ -20,6 +20,9 @@ MODEL_RECORD = "model.json"
 ABOUT = "about"
 COUNTS = "counts.parquet"
 COUNTS_RECORD = "counts.json"
+RANKING = "top.parquet"
+RANKING_RECORD = "top.json"
+BESIDE = (COUNTS, COUNTS_RECORD, RANKING, RANKING_RECORD)
 DAMAGED = "The folder is damaged: copy it again from where it came, or make the release again."
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, fresh_prefix, replace_folder
 from voxpop.release.record import (
+    BESIDE,
     COUNTS,
-    COUNTS_RECORD,
+    RANKING,
     RECORD,
     TABLE,
     checksum,
@@ -25,7 +26,7 @@ from voxpop.release.stored_plan import StoredPlan
 if TYPE_CHECKING:
     from voxpop.release.release import Release
 
-REPLACEABLE = frozenset({TABLE, RECORD, COUNTS, COUNTS_RECORD, "report.html"})
+REPLACEABLE = frozenset({TABLE, RECORD, *BESIDE, "report.html"})
 
 
 def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -40,7 +41,7 @@ def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: 
     again = holds(folder, RECORD, record)
     target = check_target(folder, overwrite=overwrite or again)
     page = report_of(release, {TABLE: checksum(table), RECORD: checksum(record)})
-    files = {TABLE: table, RECORD: record, REPORT: page} | (counts_in(target) if again else {})
+    files = {TABLE: table, RECORD: record, REPORT: page} | (beside_in(target) if again else {})
     write_whole(target, files, folder, "release", replace=overwrite or again)
 
 
@@ -78,10 +79,10 @@ def holds(folder: str | PathLike[str], name: str, record: bytes) -> bool:
         return False
 
 
-def counts_in(target: Path) -> dict[str, bytes]:
-    """Return the files of counts in a folder, which saving the same release again keeps."""
+def beside_in(target: Path) -> dict[str, bytes]:
+    """Return the files of counts and of a ranking in a folder, which saving the same release again keeps."""
     source = folder_to_read(target)
-    return {name: (source / name).read_bytes() for name in (COUNTS, COUNTS_RECORD) if (source / name).is_file()}
+    return {name: (source / name).read_bytes() for name in BESIDE if (source / name).is_file()}
 
 
 def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
@@ -104,7 +105,9 @@ def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Pat
     if source.exists():
         _check_replaceable(source, folder)
         if not overwrite and (source / RECORD).is_file():
-            raise already_there(folder, "a release", counted=(source / COUNTS).is_file())
+            more = {"noisy counts": COUNTS, "a ranking": RANKING}
+            held = [name for name, file in more.items() if (source / file).is_file()]
+            raise already_there(folder, " and ".join(["a release", *held]))
     _check_writable(target.parent, folder)
     return target
 
@@ -123,11 +126,10 @@ def target_folder(folder: str | PathLike[str], what: str) -> Path:
     return target
 
 
-def already_there(folder: str | PathLike[str], what: str, *, counted: bool = False) -> ReleaseError:
+def already_there(folder: str | PathLike[str], what: str) -> ReleaseError:
     """Return the refusal to replace what somebody has spent budget on."""
-    lost = f"{what} and noisy counts" if counted else what
     return ReleaseError(
-        f"{folder} already holds {lost}, which budget was spent on: nothing is replaced unasked. Give a new folder, or "
+        f"{folder} already holds {what}, which budget was spent on: nothing is replaced unasked. Give a new folder, or "
         "say overwrite=True (--overwrite)."
     )
 

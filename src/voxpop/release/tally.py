@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
+from voxpop.choices import Subwords
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.release import Plan, Release
 
 if TYPE_CHECKING:
     import polars as pl
+    from tokenizers import Tokenizer
 
 
 @final
@@ -96,6 +98,44 @@ class Tally:
         """Hand the table of `to_arrow` to whatever speaks Arrow."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def to_tokenizer(self, model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]") -> "Tokenizer":
+        """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts; needs tokenizers.
+
+        Nothing else is looked at, so it has the guarantee of `with_release`, and costs nothing more. Texts are folded
+        to NFC and lower case where the release's were.
+
+        Args:
+            model: "bpe" (bytes merged: any text is encoded, and decoded to the letter), "wordpiece" (as BERT's) or
+                "unigram" (as SentencePiece's).
+            size: the most subwords, at least 512; fewer come out where the words give no more.
+            unknown: stands for letters that no released word holds; "bpe" has none.
+
+        Raises:
+            InputError: where the model is none of these, `unknown` is a released word, or the library is not installed.
+        """
+        from voxpop.release.exports.subwords import subwords
+
+        return subwords(self, model, size, unknown)
+
+    def write(
+        self, path: str | PathLike[str], format: Subwords = "bpe", size: int = 8000, *, overwrite: bool = False
+    ) -> None:
+        """Write the tokenizer of `to_tokenizer` to a file that `tokenizers.Tokenizer.from_file` reads.
+
+        Args:
+            path: where to.
+            format: the model.
+            size: the most subwords.
+            overwrite: whether to replace a file that is there.
+
+        Raises:
+            InputError: as for `to_tokenizer`.
+            ReleaseError: where the file is there already, or cannot be written.
+        """
+        from voxpop.release.exports.files import write
+
+        write(path, lambda: self.to_tokenizer(format, size).to_str(pretty=True).encode(), overwrite=overwrite)
+
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Save beside the release, into the folder where that was saved.
 
@@ -108,9 +148,9 @@ class Tally:
         Raises:
             ReleaseError: if the folder holds another release or counts, or cannot be written.
         """
-        from voxpop.release.tally_files import save_tally
+        from voxpop.release.beside import TALLIES
 
-        save_tally(self, folder, overwrite=overwrite)
+        TALLIES.save(self, self.users, folder, overwrite=overwrite)
 
     @staticmethod
     def load(folder: str | PathLike[str]) -> "Tally":
@@ -119,9 +159,15 @@ class Tally:
         Raises:
             ReleaseError: if there are no counts, or a file is damaged.
         """
-        from voxpop.release.tally_files import load_tally
+        from voxpop.errors import InternalError
+        from voxpop.release.beside import TALLIES
 
-        return load_tally(folder, Tally)
+        loaded = TALLIES.load(folder)
+        try:
+            error = float(loaded.plan.to_dict()["error"])
+            return Tally.of(loaded.release, loaded.numbers, error, loaded.plan, loaded.guarantee)
+        except (KeyError, TypeError, ValueError, InternalError) as wrong:
+            raise TALLIES.damaged(folder) from wrong
 
     def __len__(self) -> int:
         return len(self.grams)

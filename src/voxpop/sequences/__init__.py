@@ -13,7 +13,7 @@
 | `finding.py` | an alphabet found with part of the budget |
 | `asking.py`, `redrawing.py` | questions to a model of contexts, each answer with an interval |
 | `releasing.py` | from a plan and a corpus to a model |
-| `reporting.py` | the report of a model |
+| `reporting.py`, `picturing.py` | the report of a model, and what it draws |
 | `likelihood.py` | how likely a draw is one whole sequence |
 """
 

@@ -7,7 +7,7 @@ is that people remember more than the longest context that is counted: no releas
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,21 +101,27 @@ class Asking:
         import polars as pl
 
         width = len(self._alphabet) + 1
-
-        def shares(_: ContextSampler, sessions: Sessions) -> Floats:
-            after = np.append(sessions.symbols[1:], width - 1)
-            # Behind each session stands its end, not the next session.
-            after[sessions.starts[1:] - 1] = width - 1
-            cut = np.zeros(sessions.symbols.size, np.bool_)
-            # What follows the last symbol of a session of the greatest length is not known: no end was counted.
-            cut[sessions.starts[1:] - 1] = np.diff(sessions.starts) == self._longest
-            pairs = sessions.symbols[~cut].astype(np.int64) * width + after[~cut]
-            table = np.bincount(pairs, minlength=(width - 1) * width).reshape(-1, width)
-            found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
-            return found
-
-        found = self._frame(shares, level, [*self._alphabet, None] * (width - 1))
+        answer = partial(_followers, longest=self._longest, number=np.arange(width), rows=width - 1)
+        found = self._frame(answer, level, [*self._alphabet, None] * (width - 1))
         return found.select(pl.Series("from", np.repeat(self._alphabet, width), pl.String), pl.all())
+
+    def transitions_among(self, symbols: list[int], level: float) -> tuple[Floats, Floats, Floats]:
+        """Return what follows some symbols: share, low and high, float64 (symbols, symbols + 2).
+
+        The last columns are all other symbols together, and the end.
+        """
+        rows = len(symbols)
+        number = np.full(len(self._alphabet) + 1, rows)
+        number[symbols], number[-1] = np.arange(rows), rows + 1
+        answer = partial(_followers, longest=self._longest, number=number, rows=rows)
+        found = self._frame(answer, level, [None] * (rows * (rows + 2)))
+        share, low, high = (found[name].to_numpy().reshape(rows, rows + 2) for name in ("share", "low", "high"))
+        return share, low, high
+
+    def commonest(self, number: int) -> list[int]:
+        """Return the symbols that stand in sessions most often."""
+        counts = np.bincount(self._sessions.symbols, minlength=len(self._alphabet))
+        return [int(symbol) for symbol in np.argsort(-counts, kind="stable")[:number]]
 
     def paths(self, length: int, number: int, level: float) -> "pl.DataFrame":
         """Return the runs that most sessions contain; see `SequenceModel.paths`."""
@@ -158,6 +164,28 @@ class Asking:
         return pl.DataFrame({"symbol": pl.Series(symbols, dtype=pl.String), **columns})
 
 
+def _followers(_: ContextSampler, sessions: Sessions, *, longest: int, number: Int64s, rows: int) -> Floats:
+    """Return what share of each symbol's followers each is, row by row; what cuts a session off is no follower.
+
+    Args:
+        sessions: drawn.
+        longest: most symbols of one.
+        number: int64 by symbol and, last, the end: its column, which is its row as well where it has one.
+        rows: of the table.
+    """
+    width = int(number.max()) + 1
+    after = np.append(sessions.symbols[1:], number.size - 1)
+    # Behind each session stands its end, not the next session.
+    after[sessions.starts[1:] - 1] = number.size - 1
+    counted = number[sessions.symbols] < rows
+    # What follows the last symbol of a session of the greatest length is not known: no end was counted.
+    counted[sessions.starts[1:] - 1] &= np.diff(sessions.starts) < longest
+    pairs = number[sessions.symbols[counted]] * width + number[after[counted]]
+    table = np.bincount(pairs, minlength=rows * width).reshape(-1, width)
+    found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
+    return found
+
+
 def _is_symbol() -> "pl.Expr":
     import polars as pl
 
@@ -173,9 +201,8 @@ def _reach(level: float) -> float:
 
 
 def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
-    """Return every run of a length as one number, with the number of its session, each pair once."""
-    kinds = size**length
-    if kinds * max(sessions.size, 1) > 2**62:
+    """Return every run of a length as one number, with the number of its session, in their order."""
+    if size**length * max(sessions.size, 1) > 2**62:
         raise InputError("so many symbols have too many runs of this length; ask for shorter ones.")
     owner = np.repeat(np.arange(sessions.size), np.diff(sessions.starts))
     symbols = sessions.symbols.astype(np.int64)
@@ -184,13 +211,22 @@ def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
     codes = np.zeros(first.size, np.int64)
     for place in range(length):
         codes = codes * size + symbols[first + place]
-    owners, found = np.divmod(np.unique(owner[first] * kinds + codes), kinds)
-    return found, owners
+    return codes, owner[first]
+
+
+def _sorted_once(numbers: Int64s) -> Int64s:
+    """Return distinct numbers, rising; sorting takes a fraction of the time of a hash table here."""
+    rising = np.sort(numbers)
+    once: Int64s = rising[np.append(True, rising[1:] != rising[:-1])[: rising.size]]
+    return once
 
 
 def _commonest(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
-    codes, _ = _runs(sessions, length, size)
-    distinct, counts = np.unique(codes, return_counts=True)
+    codes, owners = _runs(sessions, length, size)
+    kinds = size**length
+    held = np.sort(_sorted_once(owners * kinds + codes) % kinds)  # each run once for each session that contains it
+    distinct = _sorted_once(held)
+    counts = np.diff(np.append(np.searchsorted(held, distinct), held.size))
     top = distinct[np.argsort(-counts, kind="stable")[:number]]
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]
     return [tuple(int(symbol) for symbol in run) for run in zip(*columns, strict=True)]
@@ -200,13 +236,14 @@ def _containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> F
     """Return the share of sessions that contain each run."""
     if not runs:
         return np.empty(0)
-    codes, _ = _runs(sessions, len(runs[0]), size)
+    codes, owners = _runs(sessions, len(runs[0]), size)
     wanted = np.array(
         [sum(symbol * size ** (len(run) - 1 - place) for place, symbol in enumerate(run)) for run in runs]
     )
     order = np.argsort(wanted)
     at = np.minimum(np.searchsorted(wanted[order], codes), wanted.size - 1)
     hits = wanted[order][at] == codes
+    found = _sorted_once(owners[hits] * wanted.size + at[hits]) % wanted.size
     shares = np.empty(wanted.size)
-    shares[order] = np.bincount(at[hits], minlength=wanted.size) / sessions.size
+    shares[order] = np.bincount(found, minlength=wanted.size) / sessions.size
     return shares

@@ -10,12 +10,13 @@ from voxpop.mechanisms import MECHANISMS, load
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned
-from voxpop.sequences.plan import check_epsilon
+from voxpop.sequences.plan import check_epsilon, plan_sequences
 from voxpop.sequences.schedule import FIND_SHARE
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.plan import SequencePlan
     from voxpop.sequences.sequences import Sequences
 
 FINDER = "items"
@@ -27,6 +28,9 @@ FINDER = "items"
 class FindingPlan(Planned["Sequences"]):
     """What `Sequences(alphabet="find").plan` returns: two steps and what they guarantee together.
 
+    Attributes:
+        counted: the plan of the second step, known once the alphabet is found: that of a model, none before.
+
     Example:
         >>> import voxpop as vp
         >>> plan = vp.Sequences(alphabet="find").plan(vp.Budget(2, 1e-7))
@@ -35,6 +39,8 @@ class FindingPlan(Planned["Sequences"]):
         >>> plan.finding, plan.counting
         (Budget(epsilon=0.5, delta=1e-07), Budget(epsilon=1.5, delta=0.0))
     """
+
+    counted: "SequencePlan | None" = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -70,13 +76,15 @@ class FindingPlan(Planned["Sequences"]):
                 "no token was held by enough users to be released, so there is no alphabet; the part of the budget for "
                 "finding it is spent. It takes more users or a larger epsilon."
             )
-        model = replace(self.mechanism, alphabet=words).plan(self.counting).release(corpus, seed)
-        return replace(model, guarantee=replace(model.guarantee, epsilon=self.budget.epsilon, delta=self.budget.delta))
+        counted = plan_sequences(replace(self.mechanism, alphabet=words), self.counting)
+        model = counted.release(corpus, seed)
+        both = replace(model.guarantee, epsilon=self.budget.epsilon, delta=self.budget.delta)
+        return replace(model, guarantee=both, plan=replace(self, counted=counted))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         return {
-            **self.mechanism.to_dict(),
+            **(self.mechanism if self.counted is None else self.counted).to_dict(),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "epsilon_to_find": self.finding.epsilon,
@@ -91,6 +99,7 @@ class FindingPlan(Planned["Sequences"]):
                 f"{self.guarantee}",
                 f"finding the alphabet: epsilon {self.finding.epsilon:.6g}, delta {self.finding.delta:.6g} (set union)",
                 f"counting over it: epsilon {self.counting.epsilon:.6g}",
+                *([] if self.counted is None else ["", str(self.counted)]),
             ]
         )
 

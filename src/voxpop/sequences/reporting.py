@@ -7,6 +7,7 @@ import numpy as np
 
 from voxpop.release.grams import table_of_lists
 from voxpop.sequences.context_tree import OTHERS
+from voxpop.sequences.picturing import pictures_of
 
 if TYPE_CHECKING:
     from voxpop.sequences.context_tree import ContextTree
@@ -41,7 +42,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     shape, packed = payload_of(trie, counts)
     shape |= {"reading": "sequence", "shown": len(shown)}
     plan = model.plan.to_dict()
-    story = about_sequences(plan, sizes, scales, end)
+    story = about_sequences(plan, sizes, scales, end, pictures_of(model, end))
     return page_of(story, model.guarantee, plan, sizes, (shape, packed), checksums, model.about)
 
 

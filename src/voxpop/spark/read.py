@@ -35,6 +35,7 @@ def read_spark(
     columns: list[str],
     tokenizer: Any,
     sentences: bool,
+    html: bool = False,
     order: str | None = None,
     session: Any = None,
     partitions: int | None = None,
@@ -53,6 +54,7 @@ def read_spark(
         columns: that column; of items there may be several.
         tokenizer: as in `voxpop.read`.
         sentences: as in `voxpop.read`.
+        html: as in `voxpop.read`.
         order: as in `voxpop.read`.
         session: as in `voxpop.read`.
         partitions: as in `voxpop.read`.
@@ -81,7 +83,7 @@ def read_spark(
     # By what rows hold and not by where they lie: places follow the sizes of files, which are everybody's.
     sortable = [alias for alias, name in zip(contents, columns, strict=True) if _has_order(frame, name)]
     ordered = placed.sortWithinPartitions(*owners, *sortable)
-    cut = {"tokenizer": tokenizer, "sentences": sentences, "order": order, "session": session}
+    cut = {"tokenizer": tokenizer, "sentences": sentences, "html": html, "order": order, "session": session}
     work = partial(encode, users=users, kind=kind, columns=columns, cut=cut, version=installed_version())
     reading = tokeniser_name(tokenizer) if kind == "text" else kind
     keys = _keys(frame, columns) if kind == "items" else WORDS

@@ -12,7 +12,10 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from voxpop.corpus.reading.csv_text import Dialect
+from voxpop.corpus.reading.encodings import UTF8
 from voxpop.corpus.reading.files import SUFFIXES
+from voxpop.corpus.reading.sources import check_undescribed
 from voxpop.errors import InputError, SourceError
 
 if TYPE_CHECKING:
@@ -148,20 +151,25 @@ def cores_of(master: str) -> int | None:
     return (os.cpu_count() or 1) if wanted == "*" else int(wanted)
 
 
-def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
+def open_frame(
+    session: "SparkSession", sources: list[str], delimiter: str | None = None, encoding: str | None = None
+) -> "DataFrame":
     """Return files as a DataFrame: Parquet, CSV, TSV or JSON lines, by the ending of their names.
 
     Args:
         session: where to read.
         sources: paths, folders or patterns, all of one kind, as the cluster sees them.
+        delimiter: of CSV; a comma, or a tab in .tsv, where None.
+        encoding: of CSV, one that Spark reads; UTF-8 where None.
 
     Raises:
+        InputError: where it is said how CSV is written, and the files are none.
         SourceError: where the kind is unknown, or the files cannot be read.
     """
     from pyspark.errors import PySparkException
 
     try:
-        frame: DataFrame = _reader(session, _kind_of(sources))(sources)
+        frame: DataFrame = _reader(session, _kind_of(sources), delimiter, encoding)(sources)
         frame.columns  # noqa: B018  # Spark Connect looks at the files only now
     except PySparkException as error:
         raise SourceError(
@@ -171,13 +179,15 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
     return frame
 
 
-def _reader(session: "SparkSession", kind: str) -> Any:
-    if kind == ".parquet":
-        return lambda sources: session.read.parquet(*sources)
+def _reader(session: "SparkSession", kind: str, delimiter: str | None, encoding: str | None) -> Any:
+    dialect = Dialect(delimiter, encoding)
     if kind in (".csv", ".tsv"):
-        separator = "," if kind == ".csv" else "\t"
-        return session.read.options(header=True, quote='"', escape='"', multiLine=True, sep=separator).csv
-    return session.read.json
+        separator = delimiter or ("," if kind == ".csv" else "\t")
+        # Java knows encodings by other names than Python, so this one goes on as it was given.
+        options = {"quote": '"', "escape": '"', "sep": separator, "encoding": encoding or UTF8}
+        return session.read.options(header=True, multiLine=True, **options).csv
+    check_undescribed(dialect)
+    return (lambda sources: session.read.parquet(*sources)) if kind == ".parquet" else session.read.json
 
 
 def _kind_of(sources: list[str]) -> str:

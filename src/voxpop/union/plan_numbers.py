@@ -61,6 +61,10 @@ class PlanNumbers(Planned["SetUnion"], ABC):
         """Return what the plan has chosen beside noise: nothing, where the configuration says it all."""
         return {}
 
+    def _names(self) -> tuple[str, ...]:
+        """Return the names of the data sets that share the budget, where there are several."""
+        return ()
+
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         return {
@@ -74,5 +78,5 @@ class PlanNumbers(Planned["SetUnion"], ABC):
             "round_plans": self._round_rows(),
             "users_needed": users_needed_rows(self.holders),
             "missing": self.missing(),
-            **promised_numbers(self.mechanism, self.budget, self.released_with_few()),
+            **promised_numbers(self.mechanism, self.budget, self.released_with_few(), self._names()),
         }

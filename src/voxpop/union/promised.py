@@ -1,5 +1,6 @@
 """What a promise about items of few users comes to, and what it costs: numbers and words of a plan."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,20 @@ if TYPE_CHECKING:
     from voxpop.union.set_union import SetUnion
 
 
-def promised_numbers(union: "SetUnion", budget: "Budget", chance: float) -> dict[str, Any]:
+def promised_numbers(
+    union: "SetUnion", budget: "Budget", chance: float, data_sets: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return how likely an item of too few users is released, and how many users items need without the promise.
 
     Args:
         union: the mechanism; nothing is returned where it promises nothing.
         budget: what it spends.
         chance: a bound by the numbers that run.
+        data_sets: where several share the budget, their names.
     """
     if union.promise is None:
         return {}
-    without = replace(union, at_least=None, beta=None).plan(budget)
+    without = replace(union, at_least=None, beta=None).plan(budget, data_sets)
     return {"released_with_few": chance, "users_needed_without_promise": users_needed_rows(without.holders)}
 
 

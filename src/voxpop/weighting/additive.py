@@ -24,13 +24,10 @@ class Count(WeightingRule):
 
     __slots__ = ()
     name = "count"
+    sound_norms = (1, 2)
     refused_for_grams = (
         "one weight for all items wastes what a user with few of them may give, and every length pays for it"
     )
-
-    def refusal(self, norm: int) -> str | None:
-        """Sound with both noises."""
-        return None
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items weigh what all items weigh."""
@@ -60,10 +57,7 @@ class Weighted(WeightingRule):
 
     __slots__ = ()
     name = "weighted"
-
-    def refusal(self, norm: int) -> str | None:
-        """Sound with both noises."""
-        return None
+    sound_norms = (1, 2)
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items weigh an even share, rounded down."""

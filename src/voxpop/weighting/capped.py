@@ -15,6 +15,8 @@ class CappedRule(WeightingRule):
     """Even l2 shares of at most a cap: of the user's own number of items, or of the limit for everybody."""
 
     __slots__ = ("cap", "own")
+    sound_norms = (2,)
+    unsound = "set-only accounting is proved in l2 alone"
 
     def __init__(self, cap: float, *, own: bool) -> None:
         self.cap = cap
@@ -24,10 +26,6 @@ class CappedRule(WeightingRule):
     def name(self) -> str:
         """The word for it."""
         return "weighted" if self.own else "count"
-
-    def refusal(self, norm: int) -> str | None:
-        """Sound in l2, under set-only accounting."""
-        return None if norm == 2 else "set-only accounting is proved in l2 alone"
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items weigh what all items of the user weigh."""

@@ -20,17 +20,13 @@ class L1Descent(WeightingRule):
 
     __slots__ = ()
     name = "l1-descent"
+    sound_norms = (1,)
+    unsound = (
+        "it is not private at the epsilon that its paper claims (DPSU, Algorithm 8): two users already move the "
+        "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
+    )
     sequential = True
     refused_for_grams = "its proof is for Laplace noise, and the lengths share a Gaussian budget"
-
-    def refusal(self, norm: int) -> str | None:
-        """Sound with Laplace noise only."""
-        if norm == 1:
-            return None
-        return (
-            "it is not private at the epsilon that its paper claims (DPSU, Algorithm 8): two users already move the "
-            "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
-        )
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items of a user all weigh the level poured, at least an even share of `limit`."""
@@ -59,16 +55,12 @@ class L2Descent(WeightingRule):
 
     __slots__ = ()
     name = "l2-descent"
+    sound_norms = (2,)
+    unsound = (
+        "nothing bounds how far one user moves its histogram in l1, the distance that Laplace noise hides; its "
+        "proof is about l2"
+    )
     sequential = True
-
-    def refusal(self, norm: int) -> str | None:
-        """Sound with Gaussian noise only."""
-        if norm == 2:
-            return None
-        return (
-            "nothing bounds how far one user moves its histogram in l1, the distance that Laplace noise hides; its "
-            "proof is about l2"
-        )
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Novel items have the widest gap of the user's items, so at least an even share of `limit`."""

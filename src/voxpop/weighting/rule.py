@@ -54,6 +54,10 @@ class WeightingRule(ABC):
     __slots__ = ()
     sequential: bool = False
     """Whether a user's shares depend on the weights that earlier users left."""
+    sound_norms: tuple[int, ...]
+    """Under noise of which norms there is a proof: 1 for Laplace, 2 for Gaussian. No default: every class must say."""
+    unsound: str = "nobody has proved it"
+    """Why not under others."""
     refused_for_grams: str | None = None
     """Why n-grams cannot use it; None where they can."""
 
@@ -62,9 +66,9 @@ class WeightingRule(ABC):
     def name(self) -> str:
         """The word for it, as in `SetUnion(weighting=...)`."""
 
-    @abstractmethod
     def refusal(self, norm: int) -> str | None:
         """Say why there is no guarantee under noise of this norm, or None where there is a proof."""
+        return None if norm in self.sound_norms else self.unsound
 
     @abstractmethod
     def novelty(self, setting: RuleSetting) -> UniqueItems:

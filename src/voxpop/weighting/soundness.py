@@ -25,7 +25,7 @@ def sound_rule(weighting: str | Weighting, noise: str) -> WeightingRule:
         raise InputError(f"`noise` must be one of {_quoted(NORMS)}, got {noise!r}.")
     weighting_rule = _sharing(weighting)
     reason = weighting_rule.refusal(NORMS[noise])
-    if reason:
+    if reason is not None:
         raise UnsoundError(
             f"{weighting_rule.name} weighting with {noise} noise is refused: {reason}. Use {_sound_choices()}."
         )

@@ -51,6 +51,7 @@ def number_within(
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
+    # Pairs, not bytes.
     most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
     for begin, end in _spans(ids.size):
         # Partners may lie beyond the span: the last gram of one part goes on in the next.

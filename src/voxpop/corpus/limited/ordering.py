@@ -22,6 +22,7 @@ def in_weighing_order(
     pass_name: str,
 ) -> Mapped:
     """Return the same users in the order that `weighing_order` gives, mapped."""
+    # Bytes; a sixteenth of it at a time goes in.
     most = limit.room // SHARE_OF_SORTER
     sorter = Sorter(limit, most, tokens.nbytes + HEAD.itemsize * user_key.size)
     for first, last, begin, end in user_blocks(user_start, most // 16):
@@ -50,6 +51,7 @@ def user_blocks(user_start: Int64s, most: int) -> Iterator[tuple[int, int, int, 
     first = 0
     while first < users:
         begin = int(user_start[first])
+        # The last user who ends within `most` positions.
         last = int(np.searchsorted(user_start, begin + most, side="right")) - 1
         last = min(last, first + most, users)
         if last > first:

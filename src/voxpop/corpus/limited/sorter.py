@@ -83,8 +83,10 @@ class Sorter:
             highest: no key is above it.
             by: which number records are dealt out by; "other" where all keys are the same.
         """
+        # Ranges of about half of what may be held, if keys are spread evenly; hashes are.
         count = min(MOST_RANGES, max(1, -(-2 * expected // most)), highest - lowest + 1)
         self._limit, self._most, self._lowest, self._by = limit, most, lowest, by
+        # Rounded up, so that the last range reaches the highest key.
         self._width = min((highest - lowest) // count + 1, HIGHEST)
         self._ranges = [_Range() for _ in range(count)]
         self._file: WorkFile | None = None
@@ -99,11 +101,13 @@ class Sorter:
         dealt = (keys - np.uint64(self._lowest)) // np.uint64(self._width)
         dealt = np.minimum(dealt, np.uint64(len(self._ranges) - 1)).astype(np.uint16)
         starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
+        # Stable here and below: records that agree in both numbers stay as they came.
         order = np.argsort(dealt, kind="stable")
         moved = np.empty_like(slices)
         gather_slices(slices, starts, order, moved)
         heads = heads[order]
         ends = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
+        # (ranges + 1,), where each range's records begin.
         cuts = np.concatenate([[0], np.cumsum(np.bincount(dealt, minlength=len(self._ranges)))])
         for each, (begin, end) in zip(self._ranges, pairwise(cuts.tolist()), strict=True):
             if begin < end:
@@ -171,6 +175,7 @@ def _sorted(heads: Heads, slices: Int32s) -> Block:
     order = np.argsort(keys, kind="stable")
     # A second number is sorted by only where keys agree, which hashes hardly do.
     same = np.diff(keys[order]) == 0
+    # Ties of the key that the other number tells apart.
     if (same & (np.diff(others[order]) != 0)).any():
         order = np.lexsort((others, keys))
     starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)

@@ -56,9 +56,11 @@ class WordRuns:
             block, names = merge_words(*self._next(unmerged))
             check_width(count + len(block), "distinct words or items")
             letters, own = text_buffers(block)
+            # From places within the block to places in the whole.
             starts.append(own[1:] - own[0] + data.size)
             data.append(letters[own[0] : own[-1]])
             for run, mine in zip(unmerged, names, strict=True):
+                # int32: four bytes a name, in the order of the run's words.
                 self._names.write(_names_of(run) + 4 * run.done, mine + np.int32(count))
                 run.done += len(mine)
             count += len(block)
@@ -100,8 +102,10 @@ class WordRuns:
 
     def _block(self, run: _Run, at: int, most: int) -> pa.Array:
         """Read the next words of a run: about so many bytes with their starts, and at least one word."""
+        # A beginning takes eight bytes, so more words than that never fit.
         count = max(1, min(most // 8, run.words - at))
         starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
+        # Bytes of the first so many words with their beginnings.
         sizes = starts - starts[0] + 8 * np.arange(count + 1)
         count = max(1, int(np.searchsorted(sizes, most, side="right")) - 1)
         own = starts[: count + 1] - starts[0]

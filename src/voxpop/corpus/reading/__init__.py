@@ -19,4 +19,6 @@
 | `events.py` | rows of events to sequences |
 | `keyed.py` | users and items of any type, and of several columns, on their way to what the engine reads |
 | `remote.py` | files behind an address, such as `s3://...` and `https://...` |
+| `encodings.py` | text in whatever encoding, as UTF-8 |
+| `markup.py` | HTML as the text that readers see, by Python's own parser |
 """

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from voxpop.corpus.reading.columns import Batches, check_columns
-from voxpop.corpus.reading.failures import quieten
+from voxpop.corpus.reading.failures import quieten, without_quotes
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.objects import array_of_objects
 
@@ -58,19 +58,10 @@ def table_batches(source: Any, columns: list[str], rows: int) -> Batches:
 
 def _collected(lazy: Any, columns: list[str]) -> Any:
     """Return the wanted columns of a lazy table of polars."""
-    import polars as pl
-
-    try:
+    with without_quotes("the table", "Check the address, and collect it by itself first."):
         names = lazy.collect_schema().names()
         check_columns(columns, names, "the table")
         return lazy.select(list(dict.fromkeys(columns))).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = type(error).__name__
-        quieten(error)
-        raise SourceError(
-            f"the table cannot be read: polars failed with {kind}, and what it said may quote rows. Check the address, "
-            "and collect it by itself first."
-        ) from None
 
 
 def _arrow_batches(table: pa.Table, rows: int) -> Batches:

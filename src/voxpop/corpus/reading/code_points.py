@@ -9,7 +9,6 @@ from voxpop.arrays import Bytes, Uint32s
 from voxpop.kernels.words import BUILT, SLOW, SPACE, WORD
 
 PAGE = 256
-APOSTROPHE = "'"
 HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)
 KIRAT_RAI_VOWELS = range(0x16D63, 0x16D6B)
 SURROGATES = range(0xD800, 0xE000)
@@ -27,10 +26,10 @@ def shared_table() -> Uint32s:
 
 
 def ascii_letters() -> Bytes:
-    """Return the lower case of each byte that is an ASCII letter, digit or apostrophe, and 0 for the others."""
+    """Return the lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
     letters = np.zeros(256, np.uint8)
     for code in range(128):
-        if chr(code).isalnum() or chr(code) == APOSTROPHE:
+        if chr(code).isalnum():
             letters[code] = ord(chr(code).lower())
     return letters
 
@@ -52,7 +51,7 @@ def _describe(code: int) -> int:
     character = chr(code)
     category = unicodedata.category(character)
     lower = character.lower()
-    word = WORD if category[0] in "LMN" or character == APOSTROPHE else 0
+    word = WORD if category[0] in "LMN" else 0
     space = SPACE if character.isspace() else 0
     slow = SLOW if _is_slow(code, character, category, lower) else 0
     return ord(lower[0]) | word | space | slow | BUILT

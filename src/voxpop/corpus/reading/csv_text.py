@@ -1,17 +1,64 @@
-"""CSV as people export it: which delimiter, which columns, and quotes that are closed."""
+"""CSV as people export it: which delimiter and encoding, which columns, and quotes that are closed."""
 
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any, Final, final
 
 import numpy as np
 
-from voxpop.errors import ColumnError, SourceError
+from voxpop.corpus.reading.encodings import known_encoding
+from voxpop.corpus.reading.failures import quieten
+from voxpop.errors import ColumnError, InputError, SourceError
 
 DELIMITERS = (",", ";", "\t", "|")
 NEAR = 0.75
 """How alike a name must be to be suggested; others are not shown, for the first row may be data."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How files of CSV are written, as far as a caller says; what is None is found.
+
+    Attributes:
+        delimiter: what separates the columns, one character of ASCII.
+        encoding: how letters are written, by Python's name.
+
+    Raises:
+        InputError: where either is none.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        mark = self.delimiter
+        if mark is not None and not (
+            isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in '"\r\n'
+        ):
+            raise InputError(
+                f'`delimiter` must be one character of ASCII, such as ";" or a tab, and no quote or line break; got '
+                f"{mark!r}."
+            )
+        if self.encoding is not None:
+            known = known_encoding(self.encoding) if isinstance(self.encoding, str) else None
+            if known is None:
+                raise InputError(
+                    f'`encoding` must be one that Python knows, such as "cp1252", "utf-16" or "shift_jis"; got '
+                    f"{self.encoding!r}."
+                )
+            object.__setattr__(self, "encoding", known)
+
+    @property
+    def given(self) -> bool:
+        """Whether a caller said anything."""
+        return self.delimiter is not None or self.encoding is not None
+
+
+FOUND: Final = Dialect()
+"""Everything is found."""
 
 
 def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
@@ -59,7 +106,7 @@ class FollowedQuotes(io.RawIOBase):
     """
 
     def __init__(self, stream: Any, delimiter: str, where: str) -> None:
-        self._stream, self._where = stream, where
+        self._stream, self._where = stream, where  # of UTF-8
         self._delimiter = np.uint8(ord(delimiter))
         self._state = np.zeros(3, np.int64)
 
@@ -76,26 +123,44 @@ class FollowedQuotes(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; none at the end."""
-        data: bytes = self._stream.read() if size < 0 else self._stream.read(size)
+        from voxpop.kernels.quotes import ROW
+
+        try:
+            data: bytes = self._stream.read() if size < 0 else self._stream.read(size)
+        except UnicodeError as error:
+            quieten(error)
+            raise SourceError(f"{self._where}: {not_of_encoding(self._row(ROW))}") from None
         self._follow(data)
         return data
 
     def _follow(self, data: bytes) -> None:
         from voxpop.kernels.quotes import MODE, OPENED, PLAIN, QUOTED, ROW, START, follow_quotes
 
-        row = None
+        fine = True
         if data and self._state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
             # Most files have no quotes, and need no more than their rows counted.
             self._state[ROW] += data.count(b"\n")
             self._state[MODE] = START if data[-1] in (ord("\n"), int(self._delimiter)) else PLAIN
         elif data:
-            fine = follow_quotes(np.frombuffer(data, np.uint8), self._delimiter, self._state)
-            row = None if fine else self._state[OPENED]
-        elif self._state[MODE] == QUOTED:
-            row = self._state[OPENED]
-        if row is not None:
-            place = f"row {int(row):,}" if row else "the first row"
+            fine = bool(follow_quotes(np.frombuffer(data, np.uint8), self._delimiter, self._state))
+        else:
+            fine = bool(self._state[MODE] != QUOTED)
+        if not fine:
             raise SourceError(
-                f"{self._where}: a quote is opened in {place} and not closed before the next cell, so rows behind it "
-                "would be swallowed. Mend the row: cells with quotes in them are quoted, and their own quotes doubled."
+                f"{self._where}: a quote is opened in {self._row(OPENED)} and not closed before the next cell, so rows "
+                "behind it would be swallowed. Mend the row: cells with quotes in them are quoted, and their own "
+                "quotes doubled."
             )
+
+    def _row(self, which: int) -> str:
+        """Name the row in which reading is, or in which a quote was opened."""
+        row = int(self._state[which])
+        return f"row {row:,}" if row else "the first row"
+
+
+def not_of_encoding(row: str) -> str:
+    """Say that a row is written in another encoding, and what to do."""
+    return (
+        f'{row} holds bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
+        "cp1252), or save the file as UTF-8."
+    )

@@ -12,14 +12,22 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 import pyarrow as pa
 
 from voxpop.corpus.reading.columns import check_columns
-from voxpop.corpus.reading.csv_text import FollowedQuotes, check_header, delimiter_of
+from voxpop.corpus.reading.csv_text import (
+    FOUND,
+    Dialect,
+    FollowedQuotes,
+    check_header,
+    delimiter_of,
+    not_of_encoding,
+)
+from voxpop.corpus.reading.encodings import LONGEST_MARK, UTF8, Transcoded, marked_encoding
 from voxpop.corpus.reading.failures import quieten
-from voxpop.errors import SourceError
+from voxpop.errors import InputError, SourceError
 
 SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
@@ -36,7 +44,13 @@ def is_readable(path: Path) -> bool:
 
 
 def file_batches(
-    path: Path, columns: list[str], rows: int, dictionary: str | None, *, small: bool = False
+    path: Path,
+    columns: list[str],
+    rows: int,
+    dictionary: str | None,
+    *,
+    small: bool = False,
+    dialect: Dialect = FOUND,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the wanted columns of one file.
 
@@ -46,16 +60,20 @@ def file_batches(
         rows: most rows of a batch of Parquet.
         dictionary: a column to keep dictionary-encoded where the file has it so.
         small: hold little of the file, at some cost in speed.
+        dialect: how CSV is written, as far as the caller says.
 
     Raises:
+        InputError: where the caller says how CSV is written, and this is none.
         SourceError: where the file cannot be read; the message quotes nothing of it.
         ColumnError: where a column is missing.
     """
     suffix, block = _suffix(path), SMALL_BLOCK if small else BLOCK
+    if dialect.given and suffix not in (".csv", ".tsv"):
+        raise InputError(f"delimiter= and encoding= say how CSV is written, and {path.name} is none: leave them out.")
     if suffix == ".parquet":
         yield from _parquet(path, columns, rows, dictionary, small=small)
     elif suffix in (".csv", ".tsv"):
-        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",", block)
+        yield from _csv(path, columns, "\t" if suffix == ".tsv" else ",", dialect, block)
     elif suffix in (".jsonl", ".ndjson"):
         yield from _jsonl(path, columns, block)
     else:
@@ -111,10 +129,11 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator[pa.RecordBatch]:
+def _csv(path: Path, columns: list[str], usual: str, dialect: Dialect, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
-    names, delimiter = _header(path, columns, delimiter)
+    encoding = dialect.encoding or _marked(path)
+    names, delimiter = _header(path, columns, usual, dialect.delimiter, encoding)
     if names is None:
         return
     check_header(names, columns, path.name)
@@ -128,19 +147,39 @@ def _csv(path: Path, columns: list[str], delimiter: str, block: int) -> Iterator
     parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     _check_room()
     # A pass of its own: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
+    _follow_quotes(path, delimiter, encoding, block, checked=encoding != UTF8)
+    try:
+        with _open(path) as stream:
+            with _explained(path, "cannot be read as a table"):
+                reader = arrow_csv.open_csv(
+                    stream,
+                    arrow_csv.ReadOptions(block_size=block, encoding=encoding),
+                    parse_options=parse,
+                    convert_options=convert,
+                )
+            yield from _read_all(reader, path)
+    except _EncodingError:  # Arrow says that, and not where
+        _follow_quotes(path, delimiter, encoding, block, checked=True)
+        raise
+
+
+@final
+class _EncodingError(SourceError):
+    """Some cell is written in another encoding."""
+
+
+def _follow_quotes(path: Path, delimiter: str, encoding: str, block: int, *, checked: bool) -> None:
+    """See that all quotes are closed and, where `checked`, that all bytes are of the encoding."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        quotes = FollowedQuotes(stream, delimiter, path.name)
+        quotes = FollowedQuotes(Transcoded(stream, encoding) if checked else stream, delimiter, path.name)
         while quotes.read(block):
             pass
-    with _open(path) as stream:
-        with _explained(path, "cannot be read as a table"):
-            reader = arrow_csv.open_csv(
-                stream,
-                arrow_csv.ReadOptions(block_size=block),
-                parse_options=parse,
-                convert_options=convert,
-            )
-        yield from _read_all(reader, path)
+
+
+def _marked(path: Path) -> str:
+    """Return the encoding that a file's first bytes say."""
+    with _open(path) as stream, _explained(path, "cannot be read"):
+        return marked_encoding(stream.read(LONGEST_MARK))
 
 
 def _check_room() -> None:
@@ -155,17 +194,19 @@ def _check_room() -> None:
         raise MemoryError(f"reading text needs {READER_ROOM >> 20} MiB of address space.") from None
 
 
-def _header(path: Path, columns: list[str], usual: str) -> tuple[list[str] | None, str]:
+def _header(
+    path: Path, columns: list[str], usual: str, given: str | None, encoding: str
+) -> tuple[list[str] | None, str]:
     """Return the names in the first row, or None where the file is empty, and what separates them."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        text = io.TextIOWrapper(io.BufferedReader(_Raw(stream)), encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(io.BufferedReader(Transcoded(stream, encoding)), encoding=UTF8, newline="")
         try:
             first = _first_row(text)
-            delimiter = delimiter_of(first, columns, usual)
+            delimiter = given or delimiter_of(first, columns, usual)
             return next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None), delimiter
-        except (UnicodeDecodeError, csv.Error) as error:
+        except (UnicodeError, csv.Error) as error:
             quieten(error)
-            raise SourceError(f"the first row of {path.name} is not UTF-8 text; save the file as UTF-8.") from None
+            raise SourceError(f"{path.name}: {not_of_encoding('the first row')}") from None
 
 
 def _first_row(text: io.TextIOBase) -> str:
@@ -176,21 +217,6 @@ def _first_row(text: io.TextIOBase) -> str:
         if row.count('"') % 2 == 0 or len(row) > BLOCK:
             break
     return row
-
-
-class _Raw(io.RawIOBase):
-    """An Arrow stream as Python's own kind."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _jsonl(path: Path, columns: list[str], block: int) -> Iterator[pa.RecordBatch]:
@@ -270,8 +296,13 @@ def _explained(path: Path, what: str, done: int = 0) -> Iterator[None]:
         raise
     except FAILURES as error:
         reason = _reason(error, done)
+        refusal = _EncodingError if _is_of_encoding(error) else SourceError
         quieten(error)
-        raise SourceError(f"{path.name} {what}: {reason}") from None
+        raise refusal(f"{path.name} {what}: {reason}") from None
+
+
+def _is_of_encoding(error: BaseException) -> bool:
+    return "UTF8" in str(error) or "UTF-8" in str(error) or isinstance(error, UnicodeDecodeError)
 
 
 def _reason(error: BaseException, done: int) -> str:
@@ -282,8 +313,8 @@ def _reason(error: BaseException, done: int) -> str:
     widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
     if widths:
         return f"{place}has {widths[2]} values where {widths[1]} are wanted. Mend the row or quote its values."
-    if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
-        return f"{place}it holds bytes that are not UTF-8. Save the file as UTF-8."
+    if _is_of_encoding(error):
+        return not_of_encoding(place.strip() or "it")
     if "JSON" in text:
         return f"{place}is not a JSON object with the types of the rows before. Mend the row."
     if "ompress" in text or "zlib" in text or "ZSTD" in text or "truncated" in text.lower():

@@ -12,10 +12,11 @@ from voxpop.choices import TextTokenizer
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.reading.columns import Batches, Rows, checked_users
+from voxpop.corpus.reading.csv_text import Dialect
 from voxpop.corpus.reading.events import Events, events_of
 from voxpop.corpus.reading.keyed import KeyedRows, column_names
 from voxpop.corpus.reading.layout import build_corpus
-from voxpop.corpus.reading.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, is_spark, open_source
+from voxpop.corpus.reading.sources import ITEMS_AT_ONCE, ROWS_AT_ONCE, check_undescribed, is_spark, open_source
 from voxpop.corpus.reading.spilling import Encode, read_within
 from voxpop.corpus.reading.stretches import Stretch
 from voxpop.corpus.reading.tokenisers import list_tokeniser, tokeniser_name
@@ -35,6 +36,7 @@ def read(
     sequence: str | None = None,
     tokenizer: TextTokenizer = "words",
     sentences: bool = False,
+    html: bool = False,
     progress: bool | None = None,
     memory: str | int | None = None,
     work_folder: str | os.PathLike[str] | None = None,
@@ -42,6 +44,8 @@ def read(
     order: str | None = None,
     session: Any = None,
     partitions: int | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> Corpus:
     """Read a table with a column of users and one of what they hold.
 
@@ -61,11 +65,13 @@ def read(
             item. Releases give columns and types back.
         sequence: name of a column of lists, such as pages visited; whole numbers become their decimal strings. With
             `order`, of single events.
-        tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks, digits and apostrophes), "unicode"
-            (words, numbers and emoji as ICU cuts them, Chinese, Japanese and Thai by dictionaries; needs `pip install
-            voxpop[unicode]`), "whitespace", "characters", a compiled regular expression, or a callable from a list of
-            texts to a list of lists of strings. For `text` only.
+        tokenizer: "words" (NFC, lower case, URLs removed, runs of letters, marks and digits with apostrophes inside),
+            "unicode" (words, numbers and emoji as ICU cuts them, Chinese, Japanese and Thai by dictionaries; needs `pip
+            install voxpop[unicode]`), "whitespace", "characters", a compiled regular expression, or a callable from a
+            list of texts to a list of lists of strings. For `text` only.
         sentences: cut each text into sentences first, so that phrases do not run across them. For `text` only.
+        html: texts are HTML: tags, comments, scripts and styles are dropped before anything is cut, and entities become
+            what they stand for. For `text` only.
         progress: whether to show progress on standard error; by default only on a terminal. What was left out is told
             there, unless False.
         memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
@@ -80,13 +86,18 @@ def read(
             once. More make each smaller; order-dependent weightings release fewer items then.
         connection: where `source` is SQL, the database: an address (postgresql://, sqlite:///, duckdb:///) or an open
             connection.
+        delimiter: of CSV, what separates the columns; by default a comma (a tab in .tsv), or whichever of semicolon,
+            tab and bar alone gives the named columns.
+        encoding: of CSV, how letters are written, by Python's name ("cp1252", "shift_jis"); by default UTF-8, or what
+            the file's first bytes say.
 
     Returns:
         The corpus: private, held in memory or in work files; `Corpus.save` keeps it. Of a Spark DataFrame a
             `SparkCorpus`, which set union, n-grams, counts and sequences take alike.
 
     Raises:
-        InputError: where not exactly one of text, tokens, items and sequence is given, or `memory` is too little.
+        InputError: where not exactly one of text, tokens, items and sequence is given, `memory` is too little, or
+            `delimiter` or `encoding` is given and the source is no CSV.
         SourceError: where the source is missing or broken, or a row has no user. A table without rows is no error.
         ColumnError: where a column is missing or of a type that does not fit.
 
@@ -102,16 +113,20 @@ def read(
     events = events_of(kind, order, session)
     keyed = KeyedRows(column_names("user", user), several, typed=kind == "items", order=order)
     as_lists = list_tokeniser(tokenizer)
+    dialect = Dialect(delimiter, encoding)
     if sentences and kind != "text":
         raise InputError(f"sentences=True cuts texts; with {kind}= there are none.")
+    if html and kind != "text":
+        raise InputError(f"html=True strips texts; with {kind}= there are none.")
     if is_spark(source):
         spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
         columns: dict[str, Any] = {"users": column_names("user", user), "kind": kind, "columns": several}
         columns["partitions"] = partitions
         if memory is not None:
             raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
+        check_undescribed(dialect)
         corpus: Corpus = spark.read_spark(
-            source, tokenizer=tokenizer, sentences=sentences, order=order, session=session, **columns
+            source, tokenizer=tokenizer, sentences=sentences, html=html, order=order, session=session, **columns
         )
         return corpus
     if partitions is not None:
@@ -123,14 +138,22 @@ def read(
     column = keyed.content
     dictionary = column if kind == "items" else None
     batches = keyed.rows(
-        open_source(source, keyed.wanted, wide, dictionary=dictionary, small=limit is not None, connection=connection)
+        open_source(
+            source,
+            keyed.wanted,
+            wide,
+            dictionary=dictionary,
+            small=limit is not None,
+            connection=connection,
+            dialect=dialect,
+        )
     )
     batches = track(batches, "reading", lambda each: each[1].num_rows, progress)
     rows = _with_users(batches, keyed.user, column, events)
 
     def encode(stretch: Stretch) -> Encoded:
         if kind == "text":
-            return encode_by_text(stretch, as_lists, column, sentences=sentences)
+            return encode_by_text(stretch, as_lists, column, sentences=sentences, html=html)
         return encode_lists(stretch, stretch, column, kind)
 
     read_corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)

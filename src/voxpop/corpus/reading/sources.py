@@ -7,8 +7,9 @@ from typing import Any
 
 from voxpop.corpus.reading.arrow_sources import table_batches
 from voxpop.corpus.reading.columns import Batches
+from voxpop.corpus.reading.csv_text import FOUND, Dialect
 from voxpop.corpus.reading.files import SUFFIXES, file_batches, is_readable
-from voxpop.corpus.reading.remote import check_is_path, is_remote, scan
+from voxpop.corpus.reading.remote import check_is_path, is_remote, remote_batches
 from voxpop.errors import InputError, SourceError
 
 ROWS_AT_ONCE = 1 << 15
@@ -23,6 +24,7 @@ def open_source(
     dictionary: str | None = None,
     small: bool = False,
     connection: Any = None,
+    dialect: Dialect = FOUND,
 ) -> Batches:
     """Yield the wanted columns of a source, some rows at a time.
 
@@ -33,21 +35,23 @@ def open_source(
         dictionary: a column to keep dictionary-encoded where the file has it so.
         small: read files in batches of few bytes as well as few rows, holding little of them.
         connection: the database that `source` is a query of.
+        dialect: how CSV is written, as far as the caller says.
 
     Raises:
+        InputError: where it says how CSV is written, and the source is no file.
         SourceError: where there is nothing to read, or it cannot be read.
         ColumnError: where a column is missing.
     """
     if connection is not None:
+        check_undescribed(dialect)
         from voxpop.corpus.reading.databases import query_batches
 
         return query_batches(str(source), connection, columns, rows)
-    if is_remote(source):
-        source = scan(source)
     if isinstance(source, str | os.PathLike):
-        return _paths_batches([source], columns, rows, dictionary, small=small)
+        source = [source]
     if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
-        return _paths_batches(list(source), columns, rows, dictionary, small=small)
+        return _paths_batches(list(source), columns, rows, dictionary, small=small, dialect=dialect)
+    check_undescribed(dialect)
     if small and type(source).__module__.startswith("polars") and type(source).__name__ == "LazyFrame":
         raise InputError(
             "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet and "
@@ -56,23 +60,38 @@ def open_source(
     return table_batches(source, columns, rows)
 
 
+def check_undescribed(dialect: Dialect) -> None:
+    """Refuse to be told how CSV is written where the source is a table.
+
+    Raises:
+        InputError: where a caller says anything.
+    """
+    if dialect.given:
+        raise InputError("delimiter= and encoding= say how files of CSV are written; this is a table: leave them out.")
+
+
 def is_spark(source: Any) -> bool:
     """Tell whether a source is a DataFrame of Spark, without importing pyspark."""
     kind = type(source)
     return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
 
 
-def _paths_batches(paths: list[Any], columns: list[str], rows: int, dictionary: str | None, *, small: bool) -> Batches:
-    files = _files(paths)
-    before = [_state(path) for path in files]
-    for path, state in zip(files, before, strict=True):
-        for batch in file_batches(path, columns, rows, dictionary, small=small):
-            yield path.name, batch
-        if _state(path) != state:
-            raise SourceError(
-                f"{path.name} was changed while it was read, so what was read may be half of one table and half of "
-                "another. Wait until whoever writes it is done, or read a copy."
-            )
+def _paths_batches(
+    paths: list[Any], columns: list[str], rows: int, dictionary: str | None, *, small: bool, dialect: Dialect
+) -> Batches:
+    """Yield the rows of files and of what is behind addresses, in their order, having seen first that files exist."""
+    places = [[] if is_remote(path) else [(file, _state(file)) for file in _files([path])] for path in paths]
+    for path, files in zip(paths, places, strict=True):
+        if is_remote(path):
+            yield from remote_batches(path, columns, rows, small=small, dialect=dialect)
+        for file, state in files:
+            for batch in file_batches(file, columns, rows, dictionary, small=small, dialect=dialect):
+                yield file.name, batch
+            if _state(file) != state:
+                raise SourceError(
+                    f"{file.name} was changed while it was read, so what was read may be half of one table and half of "
+                    "another. Wait until whoever writes it is done, or read a copy."
+                )
 
 
 def _state(path: Path) -> tuple[int, ...] | None:

@@ -24,11 +24,11 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     """Return how to turn texts into lists of strings, or None for "words", which has a kernel of its own.
 
     Args:
-        tokenizer: "words" (NFC, lower case, URLs removed; letters, marks, digits and apostrophes), "unicode" (words,
-            numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (what stands between white space, as it is),
-            "characters" (code points of the text in NFC and lower case, white space left out), a compiled regular
-            expression (its matches in the text as it is), or a callable from a list of texts to a list of lists of
-            strings.
+        tokenizer: "words" (NFC, lower case, URLs removed; runs of letters, marks and digits, with apostrophes inside),
+            "unicode" (words, numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (what stands between white
+            space, as it is), "characters" (code points of the text in NFC and lower case, white space left out), a
+            compiled regular expression (its matches in the text as it is), or a callable from a list of texts to a list
+            of lists of strings.
 
     Raises:
         InputError: for anything else.

@@ -10,6 +10,7 @@ from voxpop.arrow import int_codes, numbers_of, plain
 from voxpop.corpus.reading.columns import is_string, text_column, valid_text
 from voxpop.corpus.reading.interner import WordInterner
 from voxpop.corpus.reading.layout import Piece
+from voxpop.corpus.reading.markup import without_markup
 from voxpop.corpus.reading.sentences import each_sentence
 from voxpop.corpus.reading.stretches import Stretch
 from voxpop.corpus.reading.tokenisers import Tokenise
@@ -21,10 +22,12 @@ Texts = Iterable[tuple[str, pa.Array]]
 Encoded = tuple[list[Piece], list[pa.Array]]
 
 
-def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool) -> Encoded:
+def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool, html: bool) -> Encoded:
     """Cut texts into words, or into sentences and those into words; a text's sentences stay one user's."""
     starts: list[np.ndarray] = []
     rows: Texts = stretch
+    if html:
+        rows = ((where, without_markup(text_column(texts, where))) for where, texts in rows)
     if sentences:
         rows = each_sentence(((where, text_column(texts, where)) for where, texts in rows), starts)
     pieces, words = _encode_words(rows, stretch) if as_lists is None else _encode_texts(rows, stretch, as_lists, column)

@@ -35,6 +35,7 @@ def main(grid: Grid, context: Context) -> None:
     _wait_for_nodes(grid, settings)
     plan, trie = settings.plan, Trie()
     one_round = _secure_round if settings.secure else _open_round
+    # A function of the public trie: how many rounds there were says nothing more.
     while not is_over(trie, plan.rules):
         trie, complaints = one_round(grid, trie, settings, context.run_id)
         for complaint in complaints:
@@ -103,6 +104,7 @@ def _asked(
     answers: dict[int, dict[str, Any]] = {}
     for reply in grid.send_and_receive(messages, timeout=settings.patience):
         node = reply.metadata.src_node_id
+        # The first answer counts: a second one does not replace it.
         if node in told and node not in answers:
             record = None if reply.has_error() else reply.content.get("votes")
             answers[node] = dict(record) if isinstance(record, ConfigRecord) else {}

@@ -56,6 +56,7 @@ class Settings:
         Raises:
             BudgetError: if it does not.
         """
+        # Cached by ballot: a run asks in every round.
         return _certified(self.mechanism, self.budget, ballot)
 
     def secret(self) -> Secret:

@@ -13,4 +13,5 @@
 | `other.py` | everything else in one group |
 | `spark_keys.py` | released keys in Spark |
 | `sql.py` | released keys as SQL, in the dialect of whoever runs it |
+| `subwords.py` | Hugging Face tokenizers of subwords |
 """

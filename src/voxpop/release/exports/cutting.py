@@ -29,6 +29,7 @@ class _Letters(dict[int, str]):
 
 
 _LETTERS = _Letters()
+_WORD = re.compile(r"[^ ']+(?:'[^ ']+)*")
 
 
 @final
@@ -76,7 +77,7 @@ class Cutter:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _URL.sub(" ", normal_form(text)).translate(_LETTERS).split(" ") if word]
+    return _WORD.findall(_URL.sub(" ", normal_form(text)).translate(_LETTERS))
 
 
 def _characters(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpop.arguments import check_choice
+from voxpop.choices import SUBWORDS
 from voxpop.errors import InputError
 from voxpop.release.exports import files
 
@@ -50,6 +51,8 @@ def contents(release: "Release", name: str, tokenizer: Any = "words", dialect: s
     Raises:
         InputError: for another format, or where the release does not fit it.
     """
+    if name in SUBWORDS:
+        raise InputError(f'"{name}" is trained on counts: count the release first, and write the counts (Tally.write).')
     check_choice("format", name, tuple(FORMATS))
     if name == "sql":
         columns = None if release.keys is None or release.keys.columns else "word"

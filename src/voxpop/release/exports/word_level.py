@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from voxpop.release.release import Release
 
-NOT_IN_WORDS = r"[^\p{L}\p{M}\p{N}']+"
+WORD = r"[\p{L}\p{M}\p{N}]+(?:'[\p{L}\p{M}\p{N}]+)*"
 FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
 
 
@@ -49,7 +49,7 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
         return None, None
     if tokenizer == "words":
         urls = normalizers.Replace(Regex(URL), " ")
-        return normalizers.Sequence([*lower, urls]), split(Regex(NOT_IN_WORDS), "removed")
+        return normalizers.Sequence([*lower, urls]), split(Regex(WORD), "removed", invert=True)
     if tokenizer == "whitespace":
         return None, pre_tokenizers.WhitespaceSplit()
     if tokenizer == "characters":

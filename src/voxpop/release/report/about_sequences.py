@@ -10,7 +10,9 @@ Scales = Mapping[int, tuple[float, float]]
 """The least and greatest scale of the noise on counts, by length of gram."""
 
 
-def about_sequences(plan: Mapping[str, Any], sizes: Mapping[int, int], scales: Scales, end: str) -> Story:
+def about_sequences(
+    plan: Mapping[str, Any], sizes: Mapping[int, int], scales: Scales, end: str, sessions: Mapping[str, Any]
+) -> Story:
     """Return the story of a model from its plan's numbers.
 
     Args:
@@ -18,6 +20,7 @@ def about_sequences(plan: Mapping[str, Any], sizes: Mapping[int, int], scales: S
         sizes: how many grams of each length were released.
         scales: of the noise on their counts.
         end: how the page writes the end of a sequence.
+        sessions: how they go, or nothing.
     """
     return Story(
         words="sequences.html",
@@ -32,7 +35,9 @@ def about_sequences(plan: Mapping[str, Any], sizes: Mapping[int, int], scales: S
             "scale": plain(plan.get("scale")),
             "end": end,
             "contexts": plan.get("counts") == "contexts",
+            "found": plain(plan["epsilon_to_find"]) if "epsilon_to_find" in plan else "",
         },
+        sessions=sessions,
         grids=[_noise(sizes, scales)],
         completes=False,
     )

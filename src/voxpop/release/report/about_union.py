@@ -77,7 +77,8 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
         "Each row is for holders of so many items each, none of them held by more people."
         + (" In the last round alone: earlier rounds can only help." if len(plan["round_plans"]) > 1 else "")
-        + _promise(plan),
+        + _promise(plan)
+        + _together(plan),
     )
 
 
@@ -87,6 +88,14 @@ def _promise(plan: Mapping[str, Any]) -> str:
         return ""
     chance = at_most(plan["released_with_few"])
     return f" An item of fewer than {whole(plan['at_least'])} users is released with probability at most {chance}."
+
+
+def _together(plan: Mapping[str, Any]) -> str:
+    """Return which data sets the guarantee covers, where there are several."""
+    names = plan.get("data_sets", [])
+    if not names:
+        return ""
+    return f" One guarantee covers {', '.join(names)} together: everything that one user holds in any of them."
 
 
 def _rounds(plan: Mapping[str, Any]) -> Grid:

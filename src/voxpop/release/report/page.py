@@ -47,6 +47,7 @@ SCRIPTS = (
     "explorer",
     "completions",
     "charts",
+    "sessions",
     "theme",
     "printing",
     "start",
@@ -104,6 +105,7 @@ def page_of(
         "lengths": [{"length": length, "released": count} for length, count in sorted(sizes.items())],
         "curves": story.curves,
         "costs": story.costs,
+        "sessions": {name: story.sessions[name] for name in ("starts", "lengths", "paths") if name in story.sessions},
     }
     page: str = (
         _environment()

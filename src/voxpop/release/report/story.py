@@ -40,6 +40,7 @@ class Story:
         curves: probability of release by holders: name and points.
         curves_note: what the curves suppose.
         costs: parts of the budget: `length`, `part` and `share`, adding up to 1.
+        sessions: how sessions go, as `voxpop.sequences.picturing` tells it, or nothing.
         grids: the numbers that ran.
         completes: whether the page completes phrases.
     """
@@ -55,5 +56,6 @@ class Story:
     curves: Sequence[Mapping[str, Any]] = ()
     curves_note: str = ""
     costs: Sequence[Mapping[str, Any]] = ()
+    sessions: Mapping[str, Any] = field(default_factory=dict)
     grids: Sequence[Grid] = ()
     completes: bool = True

@@ -11,6 +11,10 @@
 | `contexts_cases.py` | sequences by contexts |
 | `tails.py` | exact tails of integer Laplace noise |
 | `adaptive_cases.py` | the worst cases of adaptive rounds, the default set union |
+| `promise_cases.py` | what is promised about items of few users |
+| `several_cases.py` | several data sets that share one budget |
+| `all_union_cases.py` | all of set union together |
+| `top_cases.py` | rankings |
 | `lower_bounds.py` | from counts to certain lower bounds of epsilon and delta |
 """
 

@@ -15,7 +15,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.engines import Engine, in_memory
 from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
-from voxpop.testing.audit.union_cases import BUDGET, COPIES, LIMIT, MOST_HOLDERS, TELLING, Event, union_cases
+from voxpop.testing.audit.union_cases import BUDGET, COPIES, LIMIT, MOST_HOLDERS, TELLING, Event
 from voxpop.union.adaptive.holders import released
 from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.set_union import SetUnion
@@ -34,12 +34,6 @@ def adaptive_cases(limits: tuple[int, ...] = (1, LIMIT), budget: Budget = BUDGET
             raise InternalError("the default set union is not adaptive; please report.")
         yield near_adaptive(plan)
         yield alone_adaptive(plan)
-
-
-def all_union_cases() -> Iterator[Case]:
-    """Yield the cases of set union: as it runs by default, and the classic mechanisms."""
-    yield from adaptive_cases()
-    yield from union_cases()
 
 
 def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:

@@ -24,8 +24,8 @@ def audit(mechanism: str, trials: int = TRIALS, error: float = ERROR) -> Iterato
     in 10^5. The code and the formulas that run are the same at any budget.
 
     Args:
-        mechanism: "items", "ngrams", "hitters" or "sequences", as the commands are called, or "memory": set union and
-            n-grams within a memory limit.
+        mechanism: "items", "ngrams", "hitters", "sequences" or "top", as the commands are called, or "memory": set
+            union and n-grams within a memory limit.
         trials: of each side of each case.
         error: chance that a bound of a case is wrong, and chance that right probabilities seem to stray.
 

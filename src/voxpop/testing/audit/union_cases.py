@@ -84,7 +84,7 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
     """Yield what many trials would show, the probabilities, how many others, and how many items make the event."""
     from scipy.stats import binom
 
-    chances = [_released(plan, others, items) for others in range(MOST_HOLDERS)]
+    chances = [released_by(plan, others, items) for others in range(MOST_HOLDERS)]
     for others, (without, joined) in enumerate(pairwise(chances)):
         for most in range(1, items + 1):
             one, other = (float(binom.sf(most - 1, items, chance)) for chance in (joined, without))
@@ -95,13 +95,13 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
 def alone(plan: UnionPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary who holds items that nobody else does."""
     counted = min(held, plan.mechanism.limit_used)
-    chance = -expm1(counted * log1p(-_released(plan, 1, counted)))
+    chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
     event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
     case = event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
     return replace(case, share=OVER_SHARE) if held > counted else case
 
 
-def _released(plan: UnionPlan, holders: int, items: int) -> float:
+def released_by(plan: UnionPlan, holders: int, items: int) -> float:
     """Return the probability that an item of so many users is released in any round, by textbook formulas.
 
     Each of the users holds `items` items that all of them hold. What one gives an item is an even share, until it is at
@@ -119,7 +119,8 @@ def _in_one_round(plan: UnionPlan, number: int, holders: int, items: int) -> flo
 
     one, budget = plan.rounds[number], plan.budget
     if one.noise == "optimal":
-        return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), holders))
+        counted = max(0, holders - round(one.threshold))
+        return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), counted))
     if not holders:
         return 0.0
     if isinstance(one.shares.weighting_rule, CappedRule):
@@ -172,10 +173,11 @@ class Event:
 
 def title(union: SetUnion) -> str:
     """Name a configuration."""
+    promise = f", at least {union.at_least} users" if union.at_least else ""
     if union.adaptive:
-        return f"set union, adaptive rounds, limit {union.limit_used}"
-    if union.limit_used == 1 and union.rounds == 1 and union.accounting == "joint":
-        return "set union, optimal selection"
+        return f"set union, adaptive rounds, limit {union.limit_used}{promise}"
+    if union.one_item_each:
+        return f"set union, optimal selection{promise}"
     rounds = f", {union.rounds} rounds" if union.rounds > 1 else ""
     noise = "" if union.accounting == "set-only" else f", {union.noise}"
-    return f"set union, {union.weighting}{noise}{rounds}, {union.accounting}"
+    return f"set union, {union.weighting}{noise}{rounds}, {union.accounting}{promise}"

@@ -55,7 +55,7 @@ class AdaptivePlan(PlanNumbers):
         >>> import voxpop as vp
         >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
-        (14, True, True)
+        (20, True, True)
     """
 
     limit: int
@@ -153,6 +153,9 @@ class AdaptivePlan(PlanNumbers):
     def _sizes(self) -> dict[str, Any]:
         named = {"data_sets": list(self.data_sets)} if self.data_sets else {}
         return {**named, "limit": self.limit, "pool": self.pool}
+
+    def _names(self) -> tuple[str, ...]:
+        return self.data_sets
 
     def _round_rows(self) -> list[dict[str, Any]]:
         return [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))]

@@ -1,5 +1,6 @@
 // Cut what is typed as the texts of the release were cut: the same rules as cutting.py.
 const URLS = /(?:https?:\/\/|www\.)\S+/gu;
+const WORDS = /[\p{L}\p{M}\p{N}]+(?:'[\p{L}\p{M}\p{N}]+)*/gu;
 const folded = (text) => text.normalize("NFC").toLowerCase().normalize("NFC");
 
 function cutPrompt(text, reading, numbers) {
@@ -11,7 +12,7 @@ function cutPrompt(text, reading, numbers) {
 }
 
 function cutText(text, reading, numbers) {
-  if (reading === "words") return folded(text).replace(URLS, " ").match(/[\p{L}\p{M}\p{N}']+/gu) || [];
+  if (reading === "words") return folded(text).replace(URLS, " ").match(WORDS) || [];
   if (reading === "unicode") return segmented(folded(text).replace(URLS, " "));
   if (reading === "characters") return Array.from(folded(text)).filter((letter) => !/\s/u.test(letter));
   const pattern = reading.startsWith("regex:") ? patternOf(reading.slice(6)) : null;

@@ -1,6 +1,7 @@
 startTheme();
 startPrinting();
 drawCharts();
+drawSessions();
 unpack().then((tree) => {
   const rows = new Rows(tree);
   const explorer = new Explorer(rows);

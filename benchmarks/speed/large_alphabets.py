@@ -1,0 +1,91 @@
+"""Sequences over words: alphabets of up to 300,000 symbols, given or found, and what comes out.
+
+    python -m benchmarks.speed.large_alphabets
+
+Each row is a process of its own, so that its peak memory is its own. Reads private truth; for research on public data.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import voxpop as vp
+from benchmarks.support.common import posts, table
+
+BUDGET = vp.Budget(4, 1e-7)
+SIZES = (1_000, 10_000, 100_000, 300_000)
+FIND = "find"
+DRAWN = 10_000
+
+
+def alphabet_of(corpus: vp.Corpus, size: int) -> list[str]:
+    """Return the words that stand most often in the posts, and made-up ones where there are not so many."""
+    words = corpus.vocabulary.to_pylist()
+    counts = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=len(words))[: len(words)]
+    most = [words[place] for place in np.argsort(-counts, kind="stable")[:size]]
+    return most + [f"made-up {number}" for number in range(size - len(most))]
+
+
+def one(what: str) -> dict[str, object]:
+    """Release, sample and save with one alphabet, and return the figures."""
+    corpus = posts()
+    alphabet = FIND if what == FIND else alphabet_of(corpus, int(what))
+    mechanism = vp.Sequences(max_length=20, max_gram=5, alphabet=alphabet)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    begun = time.perf_counter()
+    model = mechanism.release(corpus, BUDGET, seed=1)
+    released = time.perf_counter() - begun
+    begun = time.perf_counter()
+    drawn = model.sample(DRAWN, seed=1)
+    sampled = time.perf_counter() - begun
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        model.save(f"{folder}/model")
+        saved = time.perf_counter() - begun
+        size = sum(each.stat().st_size for each in Path(folder, "model").iterdir()) / 2**20
+    grams = model.to_polars()
+    sizes = Counter((grams["gram"].list.len() + grams["ends"].cast(int)).to_list())
+    return {
+        "symbols": len(model.alphabet),
+        "counts": model.plan.to_dict()["counts"],
+        "release, s": f"{released:.1f}",
+        f"draw {DRAWN:,}, s": f"{sampled:.1f}",
+        "save, s": f"{saved:.1f}",
+        "peak, GiB": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} (corpus {before:.1f})",
+        "folder, MiB": f"{size:.1f}",
+        **{f"length {length}": f"{sizes.get(length, 0):,}" for length in range(1, 6)},
+        "mean length drawn": f"{drawn['sequence'].list.len().mean():.1f}",
+        "users, estimated": f"{model.sequences:,.0f}",
+    }
+
+
+def main() -> None:
+    """Measure each alphabet in a process of its own, print, write."""
+    if len(sys.argv) > 1:
+        print(json.dumps(one(sys.argv[1])))
+        return
+    posts()
+    rows: list[list[object]] = []
+    for what in (*map(str, SIZES), FIND):
+        call = [sys.executable, "-m", "benchmarks.speed.large_alphabets", what]
+        found = json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        rows = rows or [["alphabet", *found]]
+        rows.append(["found" if what == FIND else "given", *found.values()])
+    note = f"First 20 words of a post of each user of reddit_posts; epsilon {BUDGET.epsilon:g}, delta "
+    note += f"{BUDGET.delta:g} where found. "
+    note += "Alphabets that are given hold the words that are most common in the posts, and made-up ones where "
+    note += "these have fewer. "
+    note += "Peak memory holds the corpus, whose own peak while it is loaded is in brackets. Grams by length, "
+    note += "the end mark counted."
+    table("Sequences with large alphabets", rows, "large_alphabets", note)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Broken twins of adaptive rounds, promises, several data sets and rankings: the audit must catch each.
+
+With probability above 0.999, computed from the twin's own probabilities, and then seen. False alarms: at most 1e-9 for
+a bound and 1e-9 for a stray, each time a case is run.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import voxpop as vp
+from voxpop.counts import holders as holders_module
+from voxpop.counts import releasing as ranking
+from voxpop.counts import top_plan
+from voxpop.counts.shares import UNIT, HolderShares
+from voxpop.privacy import evidence_step
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.secret import Secret
+from voxpop.rounds.at_least import AtLeast
+from voxpop.testing.audit import examine, surely_refuted
+from voxpop.testing.audit.adaptive_cases import alone_adaptive, near_adaptive
+from voxpop.testing.audit.lower_bounds import surely_strays
+from voxpop.testing.audit.promise_cases import PROMISING, USERS, few
+from voxpop.testing.audit.several_cases import DATA_SETS, alone_several, near_several
+from voxpop.testing.audit.top_cases import telling
+from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event
+from voxpop.union.adaptive import releasing
+from voxpop.union.adaptive.holders import released
+
+pytestmark = pytest.mark.jit
+TRIALS, FEW = 60_000, 15_000
+UNION = vp.SetUnion(limit=LIMIT)
+
+
+def caught(case, joined, without, trials=TRIALS):
+    """Return the finding of a twin that is refuted with probability above 0.999, by its own probabilities."""
+    n = -(-trials // case.copies) * case.copies
+    assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
+    finding = examine(case, trials)
+    assert finding.refuted, finding
+    return finding
+
+
+def quieter(plan, factor):
+    """Return what runs where later rounds have less noise: levels stay, and lie so many more of its deviations out."""
+    levels = {
+        name: tuple(factor * level for level in getattr(plan.evidence, name)) for name in ("thresholds", "floors")
+    }
+    rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
+    return replace(plan, rounds=rounds, evidence=replace(plan.evidence, **levels))
+
+
+def with_steps(monkeypatch, change):
+    """Let every round of evidence run with something changed."""
+    real = releasing.evidence_step
+    monkeypatch.setattr(releasing, "evidence_step", lambda *given: change(real(*given)))
+
+
+def test_rounds_of_a_third_of_the_noise(monkeypatch):
+    """The default: one user more then matters three times as much, where so many hold an item as now decide."""
+    plan = UNION.plan(BUDGET)
+    twin = quieter(plan, 3.0)
+    others = int(near_adaptive(twin).name.split()[1])
+    exact, wrong = ([released(each, users, 1) for users in (others + 1, others)] for each in (plan, twin))
+    case = Event(plan, 1, 1).case("near", [(0,)] * (others + 1), [(0,)] * others, exact)
+    assert examine(case, TRIALS).passed
+    real = evidence_step.noisy_cells
+    monkeypatch.setattr(evidence_step, "noisy_cells", lambda weights, sigma, *rest: real(weights, sigma / 3, *rest))
+    assert caught(case, *wrong).off_plan
+
+
+def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
+    """The default: what nobody else holds then comes out far more often than was charged."""
+    plan = UNION.plan(BUDGET)
+    case = alone_adaptive(plan)
+    with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
+    halved = tuple(level / 2 for level in plan.evidence.thresholds)
+    twin = replace(plan, evidence=replace(plan.evidence, thresholds=halved))
+    assert caught(case, released(twin, 1, 1), 0.0).off_plan
+
+
+@pytest.mark.parametrize("union", PROMISING, ids=lambda union: f"{union.weighting} {union.noise}")
+def test_a_promise_that_takes_holders_for_one_fewer(union, monkeypatch):
+    """Thresholds are made for four users: an item of five comes out more often than beta.
+
+    At a small beta, for one user fewer than are too few matters less where the noise is wide.
+    """
+    claim, budget = replace(union, beta=0.005), Budget(2.0, 0.02)
+    assert examine(few(claim.plan(budget)), TRIALS).passed
+    monkeypatch.setattr(AtLeast, "few", property(lambda self: self.users - 2))
+    case = few(claim.plan(budget), users=USERS - 1)
+    caught(case, *case.exact)
+
+
+def test_rounds_that_forget_the_promise(monkeypatch):
+    """Adaptive rounds, planned with a promise, that run with the thresholds and floors of a plan without it."""
+    plan, plain = PROMISING[0].plan(BUDGET), UNION.plan(BUDGET)
+    case, twin = few(plan), replace(plan, evidence=plain.evidence)
+    real = releasing.evidence_step
+    monkeypatch.setattr(releasing, "evidence_step", lambda _, *rest: real(twin, *rest))
+    assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
+
+
+def test_data_sets_that_spend_the_whole_budget_each():
+    """Six data sets, each with the rounds of one alone: found without a look at what was planned."""
+    names = (*DATA_SETS, "friends", "songs", "books")
+    assert examine(near_several(UNION.plan(BUDGET, names)), TRIALS).passed
+    case = near_several(replace(UNION.plan(BUDGET), data_sets=names))
+    assert not caught(case, *case.exact).off_plan
+
+
+def test_data_sets_that_share_their_noise(monkeypatch):
+    """One secret for all: an item of the same users comes out everywhere or nowhere."""
+    plan = UNION.plan(BUDGET, DATA_SETS)
+    case, most = near_several(plan), 2
+    assert f"{most} released" in case.name
+    real, calls = Secret.of, []
+
+    def shared(seed):
+        calls.append(calls[-1] if len(calls) % len(DATA_SETS) else real(seed))
+        return calls[-1]
+
+    monkeypatch.setattr(releasing.Secret, "of", staticmethod(shared))
+    once = released(plan, int(case.name.split()[1]) + 1, 1)
+    assert surely_strays(case.exact[0], once, TRIALS)
+    assert examine(case, TRIALS).off_plan
+
+
+def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
+    """Thresholds of half their height: what nobody else holds comes out in one of three."""
+    plan = UNION.plan(BUDGET, DATA_SETS)
+    case = alone_several(plan)
+    assert examine(case, TRIALS).passed
+    with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
+    halved = tuple(level / 2 for level in plan.evidence.thresholds)
+    twin = released(replace(plan, evidence=replace(plan.evidence, thresholds=halved)), 1, 1)
+    assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
+
+
+def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
+    """Each of twelve picks spends the whole budget: found without a look at what was planned."""
+    monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
+    monkeypatch.setattr(top_plan, "spent", lambda budget, *_: budget.delta)
+    case = telling(12).case(BUDGET)
+    assert not caught(case, *case.exact, trials=FEW).off_plan
+
+
+def test_a_ranking_of_half_the_noise(monkeypatch):
+    """Twice the rate that was charged, where it runs."""
+    lists = telling(1)
+    case = lists.case(BUDGET)
+    assert examine(case, FEW).passed
+    real = ranking.GumbelNoise
+    monkeypatch.setattr(ranking, "GumbelNoise", lambda rate, *rest: real(2 * rate, *rest))
+    assert caught(case, *lists.chances(2 * lists.plan(BUDGET).rate), trials=FEW).off_plan
+
+
+def test_a_ranking_that_counts_how_often(monkeypatch):
+    """Who holds an item eight times counts eight times."""
+
+    class Occurrences(HolderShares):
+        """Eight for each item."""
+
+        def add(self, histogram, items, starts, reaches=None):
+            """Count what users hold eight times."""
+            np.add.at(histogram, items, EXCESS * UNIT)
+
+    lists = replace(telling(1), times=EXCESS)
+    case = lists.case(BUDGET)
+    assert examine(case, FEW).passed
+    monkeypatch.setattr(holders_module, "HolderShares", Occurrences)
+    rate = lists.plan(BUDGET).rate
+    assert caught(case, lists.chances(EXCESS * rate)[0], lists.chances(rate)[1], trials=FEW).off_plan

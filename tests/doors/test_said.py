@@ -1,0 +1,58 @@
+"""What is said of budgets that are too large, of ledgers that refuse, and of what there is to choose from."""
+
+import re
+
+import pytest
+
+import voxpop as vp
+from voxpop.cli import main
+from voxpop.errors import BudgetError
+
+PLANS = {
+    "adaptive": lambda budget: vp.SetUnion(limit=2).plan(budget),
+    "count, Laplace": lambda budget: vp.SetUnion(limit=2, weighting="count", noise="laplace").plan(budget),
+    "weighted": lambda budget: vp.SetUnion(limit=2, weighting="weighted").plan(budget),
+    "n-grams": lambda budget: vp.NGrams(max_length=2, limit=2).plan(budget),
+    "n-grams as published": lambda budget: vp.NGrams(max_length=2, limit=2, accounting="published").plan(budget),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_an_epsilon_beyond_all_deltas_is_called_too_large(plan):
+    """And nobody is asked for a delta of two."""
+    with pytest.raises(BudgetError, match="epsilon 200 is too large") as caught:
+        plan(vp.Budget(200, 1e-7))
+    asked = re.findall(r"at least ([\d.e-]+)", str(caught.value))
+    assert all(float(number) < 1 for number in asked)
+
+
+def test_a_full_ledger_is_explained_in_words(tmp_path):
+    """By what is added up, and how much of each there would be."""
+    ledger = vp.Ledger(tmp_path / "ledger.json")
+    account = ledger.open("posts", vp.Budget(3, 1e-6))
+    plan = vp.SetUnion(limit=2, weighting="count").plan(vp.Budget(1.5, 1e-8))
+    for number in range(20):
+        if not account.fits(plan.guarantee):
+            break
+        account.charge(plan.guarantee, f"release {number}")
+    with pytest.raises(BudgetError) as caught:
+        account.check(plan.guarantee)
+    said = str(caught.value)
+    assert "Gaussian noise added up exactly: noise at" in said
+    assert "epsilons and deltas added up: epsilon at" in said
+    assert "mu squared" not in said
+
+
+def test_the_audit_lists_all_that_it_takes(capsys):
+    """With the one that runs all of them."""
+    assert main(["audit", "foo"]) == 2
+    said = capsys.readouterr().err
+    assert all(f'"{name}"' in said for name in ("items", "ngrams", "hitters", "sequences", "memory", "all"))
+
+
+def test_where_no_number_of_users_is_enough_the_plan_says_so():
+    """Instead of a None that nobody can read."""
+    plan = vp.SetUnion(limit=2, weighting="l2-descent", alpha=0).plan(vp.Budget(1, 1e-8))
+    assert plan.holders(0.999) is None
+    assert "never" in str(plan)
+    assert vp.SetUnion(limit=2).plan(vp.Budget(1, 1e-8)).holders(0.999) > 10

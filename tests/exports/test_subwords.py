@@ -1,0 +1,119 @@
+"""Tokenizers of subwords are trained on released words and counts alone."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.choices import SUBWORDS
+from voxpop.cli import main
+from voxpop.errors import InputError, ReleaseError
+from voxpop.release.exports.subwords import MOST_REPEATED, _text
+from voxpop.release.stored_plan import StoredPlan
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
+
+COUNTS = {"low": 500, "lower": 200, "lowest": 300, "newest": 600, "été": 90, "wide": -3}
+
+
+def counted(counts=COUNTS, reading="words"):
+    """Return words and their counts."""
+    items = sorted(counts, key=str.encode)
+    release = vp.Release.from_items(pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), reading)
+    numbers = np.array([counts[item] for item in items])
+    return vp.Tally.of(release, numbers, 2.0, StoredPlan({"error": 2.0}), vp.Guarantee(1, 5e-8))
+
+
+def test_frequent_words_are_subwords_and_bytes_stay_bytes():
+    """Any text comes back to the letter; what people share takes few tokens."""
+    made = counted().to_tokenizer("bpe", 512)
+    assert made.encode("see the lowest newest").tokens[-2:] == ["Ġlowest", "Ġnewest"]
+    for text in ("low été 👍 <b>\n\t", "今天", "", "don't\x00"):
+        assert made.decode(made.encode(text).ids) == text
+    assert made.decode(made.encode("LOW").ids) == "low"
+    assert 256 < made.get_vocab_size() < 512
+
+
+@pytest.mark.parametrize("model", ["wordpiece", "unigram"])
+def test_what_nobody_shares_is_unknown(model):
+    """Visible ASCII is known whatever was released; other letters by released words alone."""
+    made = counted().to_tokenizer(model, 512)
+    assert "[UNK]" not in made.encode("low, (new) été #7!").tokens
+    unknown = made.token_to_id("[UNK]")
+    assert unknown in made.encode("今").ids
+    assert made.decode(made.encode("lowest newest").ids) == "lowest newest"
+
+
+def test_texts_are_folded_as_those_of_the_release():
+    """Items and words between white space are taken as they are."""
+    made = counted({"New": 700, "new": 5}, "whitespace").to_tokenizer("bpe", 512)
+    assert made.encode(" New").tokens == ["ĠNew"]
+    assert made.normalizer is None
+
+
+@settings(max_examples=40)
+@given(counts=st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(-5, 4 * MOST_REPEATED), max_size=6))
+def test_words_stand_in_the_text_by_their_counts(counts):
+    """In proportion, at least once, and never many more than wanted."""
+    found = {}
+    for line in _text(counted(counts)):
+        words = line.split(" ")[1:]
+        assert len(set(words)) == 1
+        found[words[0]] = len(words)
+    assert found.keys() == counts.keys()
+    total = sum(max(1, users) for users in counts.values())
+    scale = min(1, MOST_REPEATED / max(1, total))
+    assert all(abs(found[word] - scale * max(1, users)) <= 1 for word, users in counts.items())
+
+
+@pytest.mark.parametrize("model", SUBWORDS)
+def test_it_depends_on_what_is_public_alone(model):
+    """The same words and counts, the same subwords, which the library may number anew; without words there are some."""
+    first, second = (counted().to_tokenizer(model, 600).get_vocab() for _ in range(2))
+    assert set(first) == set(second)
+    assert counted({}).to_tokenizer(model, 600).encode("low").ids
+
+
+def test_phrases_are_left_out(released):
+    """Subwords are parts of words."""
+    release = released([("new",), ("york",), ("new", "york")])
+    tally = vp.Tally.of(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
+    assert "".join(_text(tally)).split() == ["new"] * 400 + ["york"] * 300
+
+
+@pytest.mark.parametrize("model", SUBWORDS)
+def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
+    """Beside a release that has counts; without counts it says what is missing."""
+    tally = counted()
+    tally.grams.save(tmp_path / "words")
+    monkeypatch.chdir(tmp_path)
+    call = ["export", "words", "--format", model, "--size", "600", "-o", "tokenizer.json"]
+    assert main(call) == 2
+    assert "holds no counts" in capsys.readouterr().err
+    tally.save(tmp_path / "words")
+    assert main(call) == 0
+    assert capsys.readouterr().out == "Wrote a tokenizer to tokenizer.json\n"
+    made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert made.encode("lowest newest").ids == tally.to_tokenizer(model, 600).encode("lowest newest").ids
+    assert main(call) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    """Another model, too small a vocabulary, a release without counts, a file that is there."""
+    tally = counted()
+    for wrong, words in (
+        ({"model": "words"}, '"bpe" or'),
+        ({"size": 100}, "from 512"),
+        ({"unknown": ""}, "[UNK]"),
+        ({"unknown": "low"}, "no released"),
+    ):
+        with pytest.raises(InputError, match=words.replace("[", r"\[")):
+            tally.to_tokenizer(**wrong)
+    with pytest.raises(InputError, match="count the release first"):
+        tally.grams.write(tmp_path / "t.json", "bpe")
+    (tmp_path / "t.json").write_text("mine")
+    with pytest.raises(ReleaseError, match="is there already"):
+        tally.write(tmp_path / "t.json", size=600)
