@@ -1,8 +1,7 @@
 """`voxpop ledger`: open data sets, see what was spent; and how commands that release charge them."""
 
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
-from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
