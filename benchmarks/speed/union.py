@@ -18,7 +18,7 @@ from statistics import median
 import voxpop as vp
 from benchmarks.support.common import BUDGET, DATA, posts, table
 
-RUNS = {"release step": 15, "whole job": 7}
+RUNS = {"release step": 9, "whole job": 5}
 CLASSIC, DEFAULT = "classic policy (l2-descent)", "default (adaptive rounds)"
 MECHANISMS: dict[str, dict[str, str]] = {CLASSIC: {"weighting": "l2-descent"}, DEFAULT: {}}
 COMMAND = "from voxpop.cli import console; console()"

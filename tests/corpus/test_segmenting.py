@@ -55,14 +55,15 @@ def test_readers_exports_and_completions_cut_alike(texts):
 
 
 def test_phrases_without_spaces(tmp_path, capsys):
-    """Chinese and Thai phrases come out, by the library and by the command, and go on as they were cut."""
-    rows = {"who": range(6000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "good day"] * 2000}
+    """Chinese, Japanese and Thai phrases come out, by the library and by the command, and go on as they were cut."""
+    rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"
     pl.DataFrame(rows).write_parquet(path)
     release = vp.NGrams(max_length=3, limit=10).release(
         vp.read(path, user="who", text="text", tokenizer="unicode"), vp.Budget(4, 1e-7)
     )
-    assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("good", "day"), ("👍",)} <= set(release)
+    assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("東京", "に", "住む"), ("很好", "👍")} <= set(release)
+    assert {("住む", "👍"), ("good", "day"), ("👍",)} <= set(release)
     assert "很好" in [each.token for each in release.complete("今天天气")]
     options = ["--text", "text", "--user", "who", "--tokenizer", "unicode", "--epsilon", "4", "--delta", "1e-7"]
     assert main(["items", str(path), *options, "--limit", "10", "-o", str(tmp_path / "words")]) == 0

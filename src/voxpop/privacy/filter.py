@@ -16,10 +16,10 @@ class GaussianFilter:
     """What may still be spent, in units of mu^2: (sensitivity / sigma)^2.
 
     Example:
-        >>> purse = GaussianFilter(0.5)
-        >>> purse.spend(0.25)
+        >>> budget = GaussianFilter(0.5)
+        >>> budget.spend(0.25)
         2.0
-        >>> purse.left
+        >>> budget.left
         0.25
     """
 
