@@ -54,8 +54,8 @@ notebook: $(VENV)/.installed-docs  ## run the notebook of the documentation agai
 	$(BIN)/python docs/notebooks/run.py
 
 lint: $(VENV)/.installed-test  ## ruff
-	$(BIN)/ruff check src tests benchmarks docs tools
-	$(BIN)/ruff format --check src tests benchmarks docs tools
+	$(BIN)/ruff check src tests benchmarks docs tools hatch_build.py
+	$(BIN)/ruff format --check src tests benchmarks docs tools hatch_build.py
 
 types: $(VENV)/.installed-test  ## mypy --strict
 	$(BIN)/mypy

@@ -4,8 +4,10 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+from tools.description import address_of, described, urls
 from tools.licences import FORBIDDEN, PAGE, required
 from tools.wheels_tried import relative_links
 
@@ -45,23 +47,32 @@ def test_licences_are_listed_and_fit():
         assert not FORBIDDEN.search(said)
 
 
-def test_the_long_description_needs_no_checkout():
-    """An index shows README.md with whole addresses: what the build puts in leaves no relative link or picture."""
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]["hooks"]
-    text = (ROOT / "README.md").read_text()
-    assert relative_links(text)
-    for each in build["fancy-pypi-readme"]["substitutions"]:
-        text = re.sub(each["pattern"], each["replacement"], text)
+@pytest.mark.parametrize("address", ["", "https://host.invalid/team/voxpop"])
+def test_the_long_description_needs_no_checkout(address):
+    """An index shows README.md with whole addresses, or with none where the project has none yet."""
+    readme = (ROOT / "README.md").read_text()
+    text = described(readme, address)
+    assert relative_links(readme)
     assert relative_links(text) == []
-    assert re.search(r"\(https://[^)]*/raw/main/docs/pictures/overview\.svg\)", text)
+    addresses = re.findall(r"\]\((https?://[^)]*)\)", text)
+    assert all(each.startswith("https://host.invalid/team/voxpop/") for each in addresses)
+    assert (f"{address}/raw/main/docs/pictures/overview.svg" in addresses) == bool(addresses) == bool(address)
+    assert "comparison" in text
+    assert "pip install voxpop" in text
 
 
-def test_links_of_the_project_have_one_address():
-    """Every place that names the repository names the same one."""
+def test_the_address_of_the_project_stands_once():
+    """One setting names the repository; all addresses follow from it, and none is shown before it is set."""
     text = (ROOT / "pyproject.toml").read_text()
-    addresses = set(re.findall(r"https://([\w.-]+)", text))
-    assert len(addresses) == 1
-    assert PROJECT["urls"].keys() >= {"Homepage", "Documentation", "Changelog"}
+    address = address_of(tomllib.loads(text))
+    assert set(re.findall(r'^[^#\n]*"(https://[^"]+)"', text, re.MULTILINE)) == ({address} if address else set())
+    assert set(PROJECT["dynamic"]) == {"readme", "urls"}
+    assert urls("") == {}
+    found = urls("https://host.invalid/voxpop")
+    assert found.keys() >= {"Homepage", "Documentation", "Changelog", "Security"}
+    for each in found.values():
+        page = each.removeprefix("https://host.invalid/voxpop").removeprefix("/blob/main/")
+        assert (ROOT / page).exists()
 
 
 def test_every_export_has_an_extra():

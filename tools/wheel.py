@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("src", "pyproject.toml", "README.md", "LICENSE")
+PARTS = ("src", "pyproject.toml", "hatch_build.py", "tools/description.py", "README.md", "LICENSE")
 EPOCH = "1767225600"  # 1 January 2026
 
 
@@ -22,6 +22,7 @@ def built(folder: Path) -> Path:
         if source.is_dir():
             shutil.copytree(source, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         else:
+            (copy / part).parent.mkdir(exist_ok=True)
             shutil.copyfile(source, copy / part)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH", EPOCH)}
     call = [sys.executable, "-m", "build", "--wheel", "--outdir", folder / "dist", copy]

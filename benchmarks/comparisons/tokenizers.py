@@ -34,6 +34,14 @@ def main() -> None:
     texts = training["text"].drop_nulls().to_list()
     trained = ("private", "words, no privacy", "texts, no privacy")
     rows: list[list[object]] = [["bytes per token", *trained, *(f"unknown %: {each}" for each in trained)]]
+    note = f"reddit_posts: {len(texts):,} posts to train on, {len(others):,} of other users to encode, in lower case. "
+    note += (
+        f"Private: released words and their counts, epsilon {WORDS.epsilon:g} and {COUNTS.epsilon:g}. Words: all words "
+    )
+    note += (
+        "and how many users hold each, the same training. Texts: the library's own training on the posts. Unknown: of "
+    )
+    note += "all tokens; with wordpiece one stands for a whole word. One run."
     for model in SUBWORDS:
         for size in SIZES:
             made = [each.to_tokenizer(model, size) for each in (private, exact)]
@@ -43,14 +51,7 @@ def main() -> None:
             rows.append(
                 [f"{model}, {size:,}", *(f"{each:.3f}" for each in lengths), *(f"{each:.3f}" for each in unknown)]
             )
-            print(rows[-1], flush=True)
-    note = f"reddit_posts: {len(texts):,} posts to train on, {len(others):,} of other users to encode, in lower case. "
-    note += f"Private: {len(released):,} released words and their counts, {private.with_release}. "
-    note += (
-        f"Words: all {len(exact):,} words and how many users hold them, the same training. Texts: the library's own "
-    )
-    note += "training on the posts. Unknown: of all tokens; with wordpiece one stands for a whole word. One run."
-    table("Tokenizers with and without privacy", rows, "tokenizers", note)
+        table("Tokenizers with and without privacy", rows, "tokenizers", note)  # what is there, if interrupted
 
 
 def exact_counts(corpus: vp.Corpus) -> vp.Tally:

@@ -2,7 +2,8 @@
 
     python -m benchmarks.papers.sequences_msnbc
 
-Reads private truth; for research on public data. Seeds make it repeatable.
+Variable models are trees of grams, as in the paper; the default of today is in `sequences_cells`. Reads private truth;
+for research on public data. Seeds make it repeatable.
 """
 
 from fractions import Fraction
@@ -38,7 +39,7 @@ def released(corpus: vp.Corpus, epsilon: float) -> dict[str, SequenceData]:
     """Return synthetic sequences of every model, as many as the model says there are."""
     found = {}
     for consistency in ("balanced", "published"):
-        sequences = vp.Sequences(MAX_LENGTH, MAX_GRAM, alphabet=ALPHABET, consistency=consistency)
+        sequences = vp.Sequences(MAX_LENGTH, MAX_GRAM, alphabet=ALPHABET, consistency=consistency, tree="grams")
         model = sequences.release(corpus, vp.Budget(epsilon), seed=1)
         found[f"variable, {consistency}"] = drawn(model._sampler, model.sequences)
     paper = model.synthesize()

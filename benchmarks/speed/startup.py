@@ -18,6 +18,7 @@ RUNS = 7
 ROWS = 2000
 NEEDED = ("numpy", "scipy.special", "pyarrow.compute", "numba", "typer", "jinja2")
 COMMAND = "from voxpop.cli import console; console()"
+OF_DEVELOPERS = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OPENBLAS_NUM_THREADS")
 OPTIONS = ["--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-7"]
 
 
@@ -44,9 +45,7 @@ def main() -> None:
 
 def seconds(call: list[str], folder: str, output: str | None = "first") -> float:
     """Run a command; return the processor seconds that it took."""
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "OPENBLAS_NUM_THREADS")
-    }
+    environment = {name: value for name, value in os.environ.items() if name not in OF_DEVELOPERS}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [*call, *([] if output is None else [output])],

@@ -242,6 +242,17 @@ def test_pages_fit_their_width(opened, name):
     assert page.eval_on_selector_all("input", "all => all.every(e => e.labels.length > 0)")
 
 
+@pytest.mark.parametrize("name", ["phrases", "items", "sequences", "signed"])
+def test_no_column_is_cut_off_on_paper(opened, name):
+    """Tables that scroll on a screen fit between the margins of A4: paper does not scroll."""
+    page = opened(name).page
+    page.set_viewport_size({"width": 680, "height": 960})  # A4 without its margins, in CSS pixels
+    page.emulate_media(media="print")
+    tables = page.eval_on_selector_all(".scroll", "all => all.map(e => [e.scrollWidth, e.clientWidth])")
+    assert tables
+    assert all(wide <= room for wide, room in tables)
+
+
 def test_words_come_before_punctuation(opened):
     """What begins with a letter stands first, then numbers, then the rest; blanks can be seen."""
     report = opened("items")

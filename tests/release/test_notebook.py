@@ -142,6 +142,36 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
     assert any(re.fullmatch(r"releasing: 2 lengths, [\d.]+ s\n", line) for line in said)
 
 
+def shown_of(release, monkeypatch):
+    """Return the last line that a release shows on a notebook."""
+    sink = Notebook()
+    with monkeypatch.context() as patch:
+        patch.setattr(progress, "PATIENCE", 0.0)
+        patch.setattr(progress, "OFTEN", 0.0)
+        patch.setattr(sys, "stderr", sink)
+        in_notebook(patch)
+        release()
+    return sink.getvalue().split("\r")[-1]
+
+
+def test_heavy_hitters_show_their_rounds(monkeypatch):
+    """The line of heavy hitters counts the rounds that ran, of which the plan names the most."""
+    held = vp.read(pl.DataFrame({"who": range(3000), "what": ["sun", "star", "moon"] * 1000}), user="who", items="what")
+    plan = vp.HeavyHitters(max_length=6).plan(BUDGET)
+    line = shown_of(lambda: plan.release(held), monkeypatch)
+    rounds = int(re.fullmatch(r"releasing: (\d) rounds, [\d.]+ s\n", line)[1])
+    assert 1 <= rounds <= plan.rules.rounds
+
+
+@pytest.mark.parametrize(("tree", "lengths"), [("contexts", 3), ("grams", 2)])
+def test_sequences_show_their_lengths(monkeypatch, tree, lengths):
+    """The line of sequences counts the lengths of grams, by either way to count them."""
+    visits = vp.read(pl.DataFrame({"who": range(3000), "what": [["a", "b", "a"]] * 3000}), user="who", sequence="what")
+    mechanism = vp.Sequences(alphabet=["a", "b"], max_length=4, max_gram=lengths, tree=tree)
+    line = shown_of(lambda: mechanism.release(visits, vp.Budget(4)), monkeypatch)
+    assert re.fullmatch(rf"releasing: {lengths} lengths, [\d.]+ s\n", line)
+
+
 def test_quick_work_shows_nothing(monkeypatch):
     """Below half a second nothing is written, so short cells stay clean."""
     sink = Notebook()

@@ -14,6 +14,7 @@ from voxpop.arrays import Bools, Int32s, Int64s
 from voxpop.hitters.alphabet import Spelling
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.rules import Rules
+from voxpop.progress import track
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
@@ -52,7 +53,8 @@ def simulate(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "
         Numbers of the words that grew up to their end mark, rising.
     """
     found = np.zeros(spelling.sizes.size, np.bool_)
-    for each in simulated_rounds(spelling, electorate, rules, secret):
+    rounds = simulated_rounds(spelling, electorate, rules, secret)
+    for each in track(rounds, "releasing", lambda _: 1, None, "rounds"):
         found |= each.grown & ~each.live
     return np.flatnonzero(found)
 

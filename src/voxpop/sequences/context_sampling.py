@@ -9,7 +9,7 @@ from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.contexts import draw_contexts
 from voxpop.sequences.context_tree import ContextTree
 from voxpop.sequences.likelihood import likelihood
-from voxpop.sequences.schedule import DRAWN_TO_COUNT, UNSURE_OF_CUT
+from voxpop.sequences.schedule import DRAWN_TO_COUNT, UNSURE_OF_CUT, UNSURE_OF_STEPS
 from voxpop.sequences.settling import Settled, settle
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ class ContextSampler:
         sampler = ContextSampler(tree, settled, sums, max_length, 0.0)
         _, sizes = sampler.draw(np.arange(DRAWN_TO_COUNT, dtype=np.uint64))
         # Sequences of max_length symbols have no end that was counted; drawn ones say how many there are.
-        found = number_of_sequences(tree, settled.ends, float((sizes == max_length).mean()))
+        cut = float((sizes == max_length).mean())
+        # A sequence that is not cut has a step more than symbols: its end.
+        steps = float(sizes.mean()) + 1.0 - cut
+        found = number_of_sequences(tree, settled, cut, steps)
         return ContextSampler(tree, settled, sums, max_length, found)
 
     def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
@@ -70,31 +73,37 @@ class ContextSampler:
         return likelihood(sequence, self.max_length, self.chances)
 
 
-def number_of_sequences(tree: ContextTree, ends: float, cut: float) -> float:
+def number_of_sequences(tree: ContextTree, settled: Settled, cut: float, steps: float) -> float:
     """Return how many sequences there are, from counts that leave out the ends of those that are cut.
 
-    The ends, divided by the share that the model does not cut, and all that follows beginnings, where these are counted
-    for themselves, are averaged by how sure they are.
+    Three estimates are averaged by precision: the ends, divided by the share that the model does not cut; all steps,
+    divided by those of a drawn sequence, the surest where nearly all are cut; and what follows beginnings,
+    where these are counted for themselves.
 
     Args:
         tree: public.
-        ends: how many sequences end before they are cut.
+        settled: what is believed of it.
         cut: the share of drawn sequences that are.
+        steps: mean number of a drawn sequence, its end among them.
 
     Returns:
         The number, at least 1.
     """
     # Divided by below, so kept away from 0.
     kept = max(1.0 - cut, 0.05)
-    by_ends = ends / kept
-    # Variance of ends / kept: Laplace noise has 2 b^2, and the model's share of cut sequences may be wrong.
-    doubt = 2.0 * tree.scales.min() ** 2 / kept**2 + (UNSURE_OF_CUT * cut * by_ends / kept) ** 2
+    by_ends = settled.ends / kept
+    by_steps = float(settled.totals[0]) / max(steps, 1.0)
+    # By node, the variance of the sum of `width` counts with Laplace noise, each of 2 b^2.
+    noise = 2.0 * tree.width * tree.scales**2
+    leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
+    estimates = [
+        # Variance of ends / kept; and the model's share of cut sequences may be wrong.
+        (by_ends, 2.0 * tree.scales.min() ** 2 / kept**2 + (UNSURE_OF_CUT * cut * by_ends / kept) ** 2),
+        # All steps are in the root's own counts, and once in the leaves; and the model's steps may be wrong.
+        (by_steps, min(noise[0], noise[leaves].sum()) / max(steps, 1.0) ** 2 + (UNSURE_OF_STEPS * by_steps) ** 2),
+    ]
     node = int(tree.child[tree.width - 1])
-    if node < 0:
-        return max(by_ends, 1.0)
-    # Of a sum of `width` counts with noise of one scale.
-    noise = 2.0 * tree.width * float(tree.scales[node]) ** 2
-    # Two estimates averaged by precision: each weighted with the variance of the other.
-    weight = noise / (noise + doubt)
-    by_starts = float(tree.counts[node].sum())
-    return float(max(weight * by_ends + (1.0 - weight) * by_starts, 1.0))
+    if node >= 0:
+        estimates.append((float(tree.counts[node].sum()), float(noise[node])))
+    found, doubts = np.array(estimates).T
+    return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))

@@ -1,9 +1,9 @@
 """The double line: the only place where sequences turn private counts into a public tree (CAC12, Algorithm 1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.corpus.engine import TreeWalk
 from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.errors import InternalError
+from voxpop.progress import track
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.tree import Rows, Tree, grow, plant
@@ -18,6 +19,7 @@ from voxpop.sequences.tree import Rows, Tree, grow, plant
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
+Growing = TypeVar("Growing")
 ReleaseRule = Callable[["Limits", Ledger, Candidates, Int64s, Int64s, "Source"], Rows]
 
 
@@ -109,6 +111,21 @@ def explore_counts(
     limits: Limits, counting: TreeWalk, secret: "Source", release: ReleaseRule = released_children
 ) -> Tree:
     """Explore sequences wherever they are; see `explore`."""
+    return last_of(_growing(limits, counting, secret, release))
+
+
+def last_of(levels: Iterator[Growing]) -> Growing:
+    """Return what is there after the last level, and show the operator how many lengths are done."""
+    grown = None
+    for each in track(levels, "releasing", lambda _: 1, None, "lengths"):
+        grown = each
+    if grown is None:
+        raise InternalError("no depth of a tree was explored.")
+    return grown
+
+
+def _growing(limits: Limits, counting: TreeWalk, secret: "Source", release: ReleaseRule) -> Iterator[Tree]:
+    """Yield the tree as far as it is, level by level."""
     # Symbols and the end mark.
     width = limits.alphabet + 1
     ledger = Ledger(limits.epsilon, limits.max_length, limits.alphabet)
@@ -123,16 +140,14 @@ def explore_counts(
             tree, nodes = plant(width, level, limits.balanced), np.zeros(1, np.int32)
         else:
             tree, nodes = grow(tree, level)
+        yield tree
         # A function of released counts alone, so the whole is an adaptive composition.
         opened = _open_next(limits, ledger, tree, candidates, nodes, depth)
         if not opened.parents.size:
-            break
+            return
         # The private side learns which nodes there are; the other way nothing flows.
         counting.enter(depth, _keys_of(opened, tree, nodes, width))
         candidates = opened
-    if tree is None:
-        raise InternalError("no depth of a tree was explored.")
-    return tree
 
 
 def _open_next(

@@ -44,3 +44,5 @@ DRAWN_TO_COUNT = 20_000
 """Sequences drawn to see how many are cut at the greatest length: one deviation of their share is at most 0.0036."""
 UNSURE_OF_CUT = 0.1
 """By how much of itself the drawn share of sequences that are cut may be wrong."""
+UNSURE_OF_STEPS = 0.02
+"""By how much of itself the drawn mean number of steps may be wrong: a hundredth on MSNBC, and 20,000 are drawn."""

@@ -5,6 +5,7 @@ for the longer ones; one that is not spends all it has left. Both, and which lon
 and which together, is decided from what was released before.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ import numpy as np
 from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
-from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule
+from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule, last_of
 from voxpop.sequences.ledger import Ledger
 from voxpop.sequences.schedule import GROWTH, PARTS
 from voxpop.sequences.settling import Settled, gram_totals, settle
@@ -55,6 +56,11 @@ def split_contexts(
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
     """
+    return last_of(_growing(limits, counting, secret, release))
+
+
+def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule) -> Iterator[ContextTree]:
+    """Yield the tree as far as it is, level by level."""
     width = limits.alphabet + 1
     ledger = Ledger(limits.epsilon, limits.max_length, limits.alphabet)
     deeper = limits.max_gram > 1
@@ -77,11 +83,11 @@ def split_contexts(
         # By node, its number in the ledger.
         numbers = np.concatenate([numbers, level.shares])
         opened = _open_longer(limits, ledger, tree, numbers, first + np.flatnonzero(level.splits), depth)
+        yield tree
         if not opened.parents.size:
-            break
+            return
         counting.lengthen(depth, *_moves(opened, first, tree.nodes - first, width))
         level = opened
-    return tree
 
 
 def _open_longer(

@@ -171,6 +171,8 @@ def _script() -> str:
 def _environment() -> Any:
     import jinja2
 
+    from voxpop.release.report.compiled import kept_templates
+
     names = [path.name for path in files("voxpop.release.report").joinpath("template").iterdir()]
     pages = {name: _asset(f"template/{name}") for name in names if name.endswith(".html")}
     environment = jinja2.Environment(
@@ -180,6 +182,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=kept_templates(),
     )
     for function in (words.whole, words.plain, words.at_most, words.percent, words.one_in, words.factor):
         environment.filters[function.__name__] = function

@@ -46,6 +46,7 @@ def released(plan: "AdaptivePlan", users: int, items: int) -> float:
     return 1 - _miss_probability(plan, users, items)
 
 
+@lru_cache(maxsize=1024)  # the searches for several probabilities ask for many of the same numbers
 def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
     """Return how likely an item of so many users is released in no round."""
     setting, opening = plan.opening.shares.setting, plan.opening

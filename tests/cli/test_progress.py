@@ -1,0 +1,42 @@
+"""Commands on a terminal show a bar for what takes long: the rounds of heavy hitters, the lengths of sequences."""
+
+import io
+import sys
+
+import polars as pl
+import pytest
+
+from voxpop import progress
+from voxpop.cli import main
+
+
+class Terminal(io.StringIO):
+    """Standard error that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+CALLS = {
+    "hitters": (["--items", "what", "--max-length", "6", "--delta", "1e-7"], "rounds"),
+    "sequences": (["--sequence", "list", "--alphabet", "sun,moon", "--max-length", "4"], "lengths"),
+    "ngrams": (["--text", "what", "--max-length", "2", "--delta", "1e-7"], "lengths"),
+}
+
+
+@pytest.mark.parametrize("command", CALLS)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_command_shows_how_far_it_is(command, terminal, tmp_path, monkeypatch):
+    """On a terminal a bar with its unit, once it has taken a moment; to a file nothing."""
+    words = ["sun", "moon"] * 1500
+    table = pl.DataFrame({"who": range(3000), "what": words, "list": [[word] for word in words]})
+    table.write_parquet(tmp_path / "said.parquet")
+    arguments, unit = CALLS[command]
+    stderr = Terminal() if terminal else io.StringIO()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert main([command, "said.parquet", "--user", "who", *arguments, "--epsilon", "2", "-o", "out"]) == 0
+    shown = stderr.getvalue()
+    assert ("releasing" in shown and f" {unit}" in shown) == terminal
+    assert terminal or shown == ""
