@@ -1,6 +1,6 @@
 """`voxpop ledger`: open data sets, see what was spent; and how commands that release charge them."""
 
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,7 +116,9 @@ def _text(account: dict[str, Any]) -> str:
     lines.append(
         f"  together ({spent['epsilon']:.4g}, {spent['delta']:.4g})-DP, if no budget was chosen by an earlier release"
     )
-    fullest = {name: max(parts.values()) for name, parts in account["used"].items()}
+    fullest = {
+        name: max(inf if part is None else part for part in parts.values()) for name, parts in account["used"].items()
+    }
     name, part = min(fullest.items(), key=lambda pair: pair[1])
     if part > 1:
         lines.append("  nothing is left")
