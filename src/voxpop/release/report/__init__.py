@@ -13,6 +13,7 @@
 | `story.py` | what a report tells of one mechanism |
 | `words.py` | numbers as the report writes them |
 | `palette.py` | the one palette |
+| `compiled.py` | compiled templates, kept where Python keeps the compiled modules of this folder |
 """
 
 from voxpop.release.report.page import REPORT, report_of
