@@ -66,7 +66,7 @@ def private_ngram_coverage(
 
 
 def private_spurious_share(corpus: "Corpus | AllGrams", release: "Release", max_length: int) -> float:
-    """Return the share of released grams that no user holds: private, not noisy; at most eta is expected."""
+    """Return the share of released grams that no user holds: private, not noisy; about eta at most."""
     grams = _all_grams(corpus, max_length)
     held = sum(_named(grams, release, length).size for length in range(1, max_length + 1))
     return 1.0 - held / len(release) if len(release) else 0.0

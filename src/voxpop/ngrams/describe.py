@@ -19,6 +19,8 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "users for 50 % and 90 %: how many must hold a phrase for that chance of release, once its parts are released;",
         "they hold 10 phrases of that length each, none held by more people, and 10 candidates compete for each place",
     ]
+    if plan["max_length"] > 1:
+        lines += _about_spurious(plan)
     if plan.get("thresholds") == "votes":
         lines.append("thresholds may come out lower once votes are in, and then fewer users are enough")
     if plan.get("spending") == "individual":
@@ -33,6 +35,17 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
     if plan.get("swept"):
         lines.append(_swept(plan["swept"]))
     return "\n".join(lines)
+
+
+def _about_spurious(plan: dict[str, Any]) -> list[str]:
+    """Say what the last column bounds."""
+    whole = ""
+    if plan.get("spending") == "individual":
+        whole = f"; all together, with the last vote, at most {100 * plan['eta']:.3g} % of all"
+    return [
+        "spurious: grams held by nobody that are allowed, as estimated, of all released so far or of those one token",
+        f"shorter{whole}; the share at one length may be greater",
+    ]
 
 
 def _limits(limit: Any) -> str:
@@ -55,13 +68,18 @@ def _numbers(numbers: Sequence[float]) -> str:
 
 
 def _planned(lengths: Sequence[dict[str, Any]]) -> list[list[str]]:
-    rows = [["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %"]]
+    rows = [["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %", "spurious"]]
     for each in lengths:
         low, high = each["lowest_threshold"], each["highest_threshold"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         users = [_users(each["users_50"]), _users(each["users_90"])]
-        rows.append([str(each["length"]), f"{each['sigma']:.5g}", _number(each["measurement_sigma"]), span, *users])
+        noise = [f"{each['sigma']:.5g}", _number(each["measurement_sigma"])]
+        rows.append([str(each["length"]), *noise, span, *users, _allowed(each["spurious"])])
     return rows
+
+
+def _allowed(rule: dict[str, Any] | None) -> str:
+    return "-" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
 
 
 def _ran(runs: Sequence[dict[str, Any]], swept: dict[str, Any]) -> list[list[str]]:

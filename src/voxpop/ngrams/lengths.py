@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, final
 
+from voxpop.ngrams.allowance import Allowance
+
 CROWDED = 10**6
 """Candidates for each gram released before, at which the highest threshold shown applies."""
 NUMBERS = ("length", "sigma", "measurement_sigma", "prevote_sigma", "candidates", "threshold", "spurious")
@@ -22,6 +24,7 @@ class LengthPlan:
         measurement_sigma: the same of the measurement that the forecast of this length rests on, or None.
         lowest_threshold: where there are no more candidates than grams of the length before.
         highest_threshold: where there are a million times as many.
+        spurious: how many grams that nobody holds are allowed, by estimate; None at length 1, where there are none.
     """
 
     length: int
@@ -29,6 +32,7 @@ class LengthPlan:
     measurement_sigma: float | None
     lowest_threshold: float
     highest_threshold: float
+    spurious: Allowance | None = None
 
 
 @final
@@ -43,7 +47,7 @@ class LengthRun:
         candidates: how many grams could have been released; None at length 1, where it is not known.
         threshold: what a noisy weight had to reach; where bands had thresholds of their own, the mean over what was
             released.
-        spurious: how many released grams are expected to be held by nobody, at most; None at length 1, where none is.
+        spurious: estimate of how many released grams nobody holds; None at length 1, where there are none.
         bands: (candidates, threshold or None where none was released, released) of each band of likelihood.
         prevote_sigma: standard deviation of the noise of the wide vote before, or None where there was none.
     """
@@ -72,7 +76,7 @@ class SweepRun:
         sigma: standard deviation of the noise.
         candidates: how many grams were voted on.
         released: how many more grams came out, by length from 2 on.
-        spurious: how many of them are expected to be held by nobody, at most, by length from 2 on.
+        spurious: estimate of how many of them nobody holds, by length from 2 on.
     """
 
     sigma: float

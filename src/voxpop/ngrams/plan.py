@@ -139,6 +139,7 @@ class NGramsPlan(Planned["NGrams"]):
             "measurement_sigma": each.measurement_sigma,
             "lowest_threshold": each.lowest_threshold,
             "highest_threshold": each.highest_threshold,
+            "spurious": None if each.spurious is None else each.spurious._asdict(),
             **needed,
         }
 

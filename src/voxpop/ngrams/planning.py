@@ -4,6 +4,7 @@ from math import nextafter, sqrt
 from typing import TYPE_CHECKING
 
 from voxpop.errors import BudgetError, InternalError
+from voxpop.ngrams.allowance import allowance
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
@@ -79,7 +80,7 @@ def _lengths(ngrams: "NGrams", first: RoundPlan, later: float) -> tuple[LengthPl
         charge = spending.pay(square, WEIGHTING_RULES[ngrams.weighting].sensitivity(setting))
         low, high = (threshold_for(ngrams.eta, charge.sigma, 1, many) for many in (1, CROWDED))
         check_charged(later_round(ngrams, setting, charge.sigma, high).shares, charge.sigma, charge.square)
-        lengths.append(LengthPlan(length, charge.sigma, measured, low, high))
+        lengths.append(LengthPlan(length, charge.sigma, measured, low, high, allowance(ngrams, length)))
         asked = spending.prevote(length)
         if asked is not None:
             later_setting(ngrams, length, asked, 1, CROWDED, spending.reach)

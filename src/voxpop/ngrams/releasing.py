@@ -15,6 +15,7 @@ from voxpop.arrays import Int64s
 from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.corpus.subset import Subset
 from voxpop.errors import InternalError
+from voxpop.ngrams.allowance import allowed
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import Outlook
 from voxpop.ngrams.calibration import calibrated
@@ -26,11 +27,9 @@ from voxpop.ngrams.later import NORM, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import LengthRun, SweepRun
 from voxpop.ngrams.prevote import Joined, JoinedBands, hits_for
 from voxpop.ngrams.schedule import (
-    EARLY_ETA,
     FEW_TOKENS,
     FIRST_EDGE,
     HITS,
-    OWN_ETA_FROM,
     PREVOTE_STEPS,
     SWEEP_ALPHA,
     SWEPT_HITS,
@@ -226,7 +225,8 @@ class _Walk:
 
     def _select(self, vote: ThresholdVote, bands: "Bands | JoinedBands", names: Int64s, levels: Int64s) -> Result:
         """Settle the cutpoint of each band, and remember what the result says of the next length."""
-        held, (eta, spare) = bands.of_names(names), self._allowed()
+        held = bands.of_names(names)
+        eta, spare = allowed(self._ngrams, [len(each) for each in self.released], self._spurious)
         result = vote.select(bands, held, levels, eta, spare)
         self._spurious += result.spurious
         main = len(bands.sets)
@@ -264,20 +264,6 @@ class _Walk:
         round_plan = later_round(ngrams, setting, charge.sigma, threshold_of(charge.sigma))
         check_charged(round_plan.shares, charge.sigma, charge.square)
         return charge, round_plan
-
-    def _allowed(self) -> tuple[float, float | None]:
-        """Return the spurious grams allowed for each gram that a length releases, and beyond."""
-        eta, before = self._ngrams.eta, sum(map(len, self.released))
-        if self._ngrams.thresholds != "votes":
-            return eta, None
-        if not self._individual:
-            # Spurious so far plus those of this length at most eta of all released, this length counted.
-            return eta, eta * before - self._spurious
-        if len(self.released) < OWN_ETA_FROM - 1:
-            # The same with a part of eta.
-            return EARLY_ETA * eta, max(0.0, EARLY_ETA * eta * before - self._spurious)
-        # As many as published for this length, within eta of what was released before it.
-        return 0.0, max(0.0, min(eta * len(self.released[-1]), eta * before - self._spurious))
 
     def _set_aside(
         self, vote: ThresholdVote, bands: "Bands | JoinedBands", names: Int64s, levels: Int64s, result: Result

@@ -118,7 +118,7 @@ class Result:
     Attributes:
         selected: bool, for each given levels candidate.
         bands: (candidates, threshold or None where none was elected, released) of each band.
-        spurious_by_band: how many of the elected of each band are expected to be held by nobody, at most.
+        spurious_by_band: estimate of how many of the elected of each band nobody holds.
     """
 
     selected: Bools
@@ -127,7 +127,7 @@ class Result:
 
     @property
     def spurious(self) -> float:
-        """How many of the elected are expected to be held by nobody, at most."""
+        """Estimate of how many of the elected nobody holds."""
         return float(sum(self.spurious_by_band))
 
     @property

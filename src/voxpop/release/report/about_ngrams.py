@@ -88,7 +88,7 @@ def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) 
 
 
 def _spurious(plan: Mapping[str, Any]) -> float:
-    """Bound how many released phrases are expected to be held by nobody, as each vote did."""
+    """Return the estimate of how many released phrases nobody holds, as votes made it."""
     return sum(_spurious_by_length(plan).values())
 
 
@@ -153,7 +153,8 @@ def _ran(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
         "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
         "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
         "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown. Spurious: "
-        "how many are expected to be held by nobody, at most." + _of_individual(plan),
+        "an estimate of how many nobody holds, the last vote counted; no share is promised at one length."
+        + _of_individual(plan),
     )
 
 
