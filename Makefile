@@ -15,7 +15,7 @@ help:  ## what can be made
 environment = $(PYTHON) -m venv $(1) && $(1)/bin/python -m pip install --quiet --upgrade pip \
 	&& { $(1)/bin/python -m pip install --quiet uv 2> /dev/null || true; }
 COMMA := ,
-install = $(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) 2> /dev/null \
+install = $(1)/bin/uv pip install --quiet --compile-bytecode --python $(1)/bin/python $(2) 2> /dev/null \
 	|| $(1)/bin/python -m pip install --quiet $(2)
 
 $(STAMP): pyproject.toml

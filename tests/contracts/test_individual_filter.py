@@ -220,7 +220,7 @@ def refilled(price, left, costs, reaches):
 
 
 def never_charged(price, left, costs, reaches):
-    """A purse that is made anew for every pass."""
+    """A budget that is made anew for every pass."""
     return left, reaches
 
 
@@ -245,7 +245,7 @@ def shifted(price, left, costs, reaches):
 
 
 @pytest.mark.parametrize("twin", [refilled, never_charged, on_average, full_reach, reach_of_all, shifted])
-def test_the_search_finds_wrong_purses(monkeypatch, twin):
+def test_the_search_finds_wrong_budgets(monkeypatch, twin):
     """Each of them lets some user show more than the cap."""
     paying(monkeypatch, twin)
     assert is_found(1.05)

@@ -1,4 +1,4 @@
-"""Users who pay for themselves: whose purse is whose, what is set aside, and calls that would mix them up."""
+"""Users who pay for themselves: whose budget is whose, what is set aside, and calls that would mix them up."""
 
 from itertools import pairwise
 
@@ -63,7 +63,7 @@ def test_what_is_set_aside_equals_loops(lengths, wanted):
     assert "private" in repr(found)
 
 
-def test_purses_are_not_handed_on():
+def test_budgets_are_not_handed_on():
     """Users who come or go between two passes, and users who are not in order yet."""
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)

@@ -61,7 +61,7 @@ def mu_squared(round_plan):
 
 
 def check_walk(plan, sizes, densities):
-    """No length costs more than was taken from the purse, and all lengths no more than the plan promised."""
+    """No length costs more than was taken from the budget, and all lengths no more than the plan promised."""
     costs = []
     try:
         for round_plan, taken in walked(plan, sizes, densities):
