@@ -25,7 +25,7 @@ def missing_line(plan: dict[str, Any]) -> str:
     """Return what becomes of common items, as a line."""
     share = plan["missing"]
     chance = "less than once in a million" if share < 1e-6 else f"with probability {share:.2g}"
-    return f"An item of ten times as many users as make it likely is missing {chance}"
+    return f"An item that ten times as many users hold as it needs is missing {chance}"
 
 
 def users_table(plan: dict[str, Any]) -> list[str]:

@@ -90,7 +90,7 @@ class UnionPlan(PlanNumbers):
         return users_needed(self.rounds[-1], self.budget, probability, items)
 
     def missing(self) -> float:
-        """Return how likely an item stays away that ten times the users hold who make it likely.
+        """Return the chance that an item is missing which ten times as many users hold as it needs.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """

@@ -44,7 +44,7 @@ class PlanNumbers(Planned["SetUnion"], ABC):
 
     @abstractmethod
     def missing(self) -> float:
-        """Return how likely an item stays away that ten times the users hold who make it likely.
+        """Return the chance that an item is missing which ten times as many users hold as it needs.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """

@@ -117,7 +117,7 @@ class AdaptivePlan(PlanNumbers):
         return users_needed(self, probability, items)
 
     def missing(self) -> float:
-        """Return how likely an item stays away that ten times the users hold who make it likely.
+        """Return the chance that an item is missing which ten times as many users hold as it needs.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
