@@ -6,6 +6,7 @@ import pytest
 import voxpop as vp
 from voxpop.cli.ask import Question
 
+pytestmark = pytest.mark.jit
 LETTERS = ["a", "b", "c"]
 
 

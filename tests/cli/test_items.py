@@ -173,6 +173,7 @@ def test_demo(tmp_path):
         assert [each.token for each in release.complete([*begun.split()], 5)] == offers.split(", ")
 
 
+@pytest.mark.jit
 def test_demo_for_machines(voxpop, tmp_path):
     """`demo --json -o` prints one object and saves where it was told."""
     content = voxpop("demo", "--json", "-o", "here").json

@@ -238,6 +238,7 @@ print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules
 """
 
 
+@pytest.mark.jit
 def test_nothing_heavy_is_imported_on_the_way(tmp_path):
     """From reading to loading. `pa.array` imports pandas wherever it is installed: a tenth of the least limit."""
     call = [sys.executable, "-c", LIGHT, *(tmp_path / name for name in ("a.parquet", "r", "m"))]

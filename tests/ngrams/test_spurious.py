@@ -23,6 +23,7 @@ from voxpop.ngrams.thresholds import Votes
 from voxpop.privacy.decide import FixedRule
 
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
+pytestmark = pytest.mark.jit
 MOST_BANDS = 24
 """Bands of a length and its pieces in the sweep, in the collection below; asserted."""
 SLACK, SHORT = 0.25, 0.9

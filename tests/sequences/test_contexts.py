@@ -111,6 +111,7 @@ def test_where_noise_drowns_counts_the_shorter_context_stays():
         assert (gap > 0.05) == far
 
 
+@pytest.mark.jit
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-50, 400), st.floats(0.01, 200), st.floats(0.5, 100))
 def test_mean_counts_are_integrals(noisy, expected, scale):
