@@ -46,6 +46,7 @@ def test_json_holds_nothing_private(voxpop, visits, tmp_path):
     assert "900" not in json.dumps({**content, "folder": ""})
 
 
+@pytest.mark.jit
 def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
     """A file has one symbol per line; with a released alphabet the sum of both budgets is said."""
     (tmp_path / "letters.txt").write_text("b\na\nc\n", encoding="utf-8")
@@ -94,6 +95,7 @@ def test_the_plan_of_an_alphabet_to_be_found(voxpop):
     assert "counting over it: epsilon 1.5" in planned
 
 
+@pytest.mark.jit
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
     """The same seed gives the same files, and output and file say that they are not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]

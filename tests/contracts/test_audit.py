@@ -145,6 +145,7 @@ def test_the_guided_case_measures_and_prunes():
     assert foreseen.candidates == guided.copies
 
 
+@pytest.mark.jit
 def test_the_default_cases_run_the_defaults():
     """Users who pay for themselves; and with one budget for all, words measured, pairs pruned, three lengths."""
     own, two, three = votes_cases()

@@ -112,6 +112,7 @@ def test_a_crash_between_the_two_steps_is_put_right(system, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["words"]
 
 
+@pytest.mark.jit
 def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
     """Work files, mapped pages and the allocator do without what the system lacks; the release is the same."""
     rows = 40_000

@@ -55,6 +55,7 @@ def test_symbols_without_a_row_are_one_column_together(model):
     assert (share <= high).all()
 
 
+@pytest.mark.jit
 def test_many_symbols_and_odd_ones():
     """Beyond twenty symbols the rest is one column; what cannot be seen or is too long is written so that it can be."""
     symbols = [f"page{number}" for number in range(28)] + ["turn\u202ed", "x" * 60]
@@ -83,6 +84,7 @@ def test_a_model_of_grams_has_no_intervals_to_draw(visits, tmp_path):
     assert 'id="sessions"' not in (tmp_path / "model" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.jit
 def test_the_report_has_them_for_a_loaded_model_too(model, tmp_path):
     """Saved, loaded and saved again, the page is the same to the byte."""
     model.save(tmp_path / "one")

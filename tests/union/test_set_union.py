@@ -31,6 +31,7 @@ def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, 
     assert len(items) < 1000
 
 
+@pytest.mark.jit
 def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one(crowd, budget):
     """One seed, one release; no seed, another release nearly always (false alarm below 1e-30: 100 coin flips)."""
     union = vp.SetUnion(limit=10)

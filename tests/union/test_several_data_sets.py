@@ -69,6 +69,7 @@ def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
     assert all(len(each) > 1.2 * len(half) for each in together.values())
 
 
+@pytest.mark.jit
 def test_data_sets_share_no_randomness(crowd, union, budget):
     """The same people under two names: other noise, with a seed as without; a seed repeats and is marked."""
     for seed in (None, 5):
