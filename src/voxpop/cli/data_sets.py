@@ -45,25 +45,10 @@ def data_sets_of(file: Path) -> dict[str, DataSet]:
 
 def read_all(data_sets: dict[str, DataSet], place: Place) -> dict[str, Any]:
     """Return the corpus of each data set by name; a column that no call names is missed before anything is read."""
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.engines import read_with
+    from voxpop.cli.releasing import ready_to_read
 
-    chosen = {
-        name: chosen_columns(each.where.source, each.where.user, **vars(each.columns))
-        for name, each in data_sets.items()
-    }
-    return {
-        name: read_with(
-            place.engine,
-            place.master,
-            each.where.source,
-            chosen[name],
-            tokenizer=tokenizer_of(each.where.tokenizer),
-            partitions=place.partitions,
-            **each.where.reading,
-        )
-        for name, each in data_sets.items()
-    }
+    ready = {name: ready_to_read(each.where, each.columns, place) for name, each in data_sets.items()}
+    return {name: read() for name, read in ready.items()}
 
 
 def _data_set(file: Path, name: str, table: Any) -> DataSet:

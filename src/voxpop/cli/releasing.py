@@ -42,23 +42,57 @@ def released(
     Returns:
         What `check` returned, and what was released.
     """
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.engines import check_engine, read_with
+    from voxpop.cli.engines import check_engine
+
+    check_engine(place.engine, place.master, place.partitions)
+
+    def read() -> Any:
+        return ready_to_read(where, columns, place, **reading)()
+
+    return charged(check, planned, read, charge, stage_name, reported=reported)
+
+
+def charged(
+    check: Callable[[], Target],
+    planned: Callable[[], Any],
+    read: Callable[[], Any],
+    charge: Charge,
+    stage_name: str,
+    *,
+    reported: bool,
+) -> tuple[Target, Any]:
+    """Check, plan, see that the ledger has enough left, read, and release; see `released`.
+
+    Args:
+        check: returns where to save to, or refuses.
+        planned: returns the plan, or refuses.
+        read: returns what the plan takes.
+        charge: the ledger to charge before the release runs.
+        stage_name: what the work is called meanwhile.
+        reported: whether a report names the data set.
+    """
     from voxpop.cli.ledger import account_of, run
     from voxpop.cli.stages import stage
 
-    check_engine(place.engine, place.master, place.partitions)
     target = check()
     plan = planned()
     account = account_of(charge.ledger, charge.dataset, charge.seed, reported=reported)
     if account is not None:
         account.check(plan.guarantee)
+    corpus = read()
+    with stage(stage_name):
+        return target, run(plan, corpus, charge.seed, account)
+
+
+def ready_to_read(where: Where, columns: Any, place: Place, **reading: Any) -> Callable[[], Any]:
+    """Return what reads a source when it is called; a column that no call names is missed before."""
+    from voxpop.cli.columns import chosen_columns, tokenizer_of
+    from voxpop.cli.engines import read_with
+
     chosen = chosen_columns(where.source, where.user, **vars(columns))
     cut = tokenizer_of(where.tokenizer)
     how = {"tokenizer": cut, "partitions": place.partitions, **where.reading, **reading}
-    corpus = read_with(place.engine, place.master, where.source, chosen, **how)
-    with stage(stage_name):
-        return target, run(plan, corpus, charge.seed, account)
+    return lambda: read_with(place.engine, place.master, where.source, chosen, **how)
 
 
 def release_beside(

@@ -57,9 +57,8 @@ def together(
     """
     from voxpop.cli.data_sets import data_sets_of, read_all
     from voxpop.cli.engines import check_engine
-    from voxpop.cli.ledger import account_of, run
+    from voxpop.cli.releasing import charged
     from voxpop.cli.report import json_line, promised
-    from voxpop.cli.stages import stage
     from voxpop.release.saving import check_target
 
     check_engine(place.engine, place.master, place.partitions)
@@ -71,14 +70,12 @@ def together(
         typer.echo(json_line(numbers) if result.json else str(plan))
         return
     folders = {name: result.output / name for name in sources}
-    for folder in folders.values():
-        check_target(folder, overwrite=result.overwrite)
-    account = account_of(charge.ledger, charge.dataset, charge.seed, reported=True)
-    if account is not None:
-        account.check(plan.guarantee)
-    corpora = read_all(sources, place)
-    with stage("Releasing"):
-        released = run(plan, corpora, charge.seed, account)
+
+    def check() -> None:
+        for folder in folders.values():
+            check_target(folder, overwrite=result.overwrite)
+
+    _, released = charged(check, lambda: plan, lambda: read_all(sources, place), charge, "Releasing", reported=True)
     for name, each in released.items():
         said = result.said(charge.dataset)
         released[name] = each.saying({**said, "title": f"{said['title']}: {name}" if "title" in said else name})
