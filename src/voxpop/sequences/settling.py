@@ -145,7 +145,8 @@ def _believed_at_all(noisy: Floats, scale: float, redraw: "Source | None") -> Fl
         believed *= total / believed.sum()
     # The end is no symbol: it is as likely as its own count says.
     moved = 0.0 if redraw is None else scale * float(laplace(redraw, "settling/ends", 1)[0])
-    return np.maximum(np.append(believed, noisy[-1] + moved), LEAST_COUNT)
+    found: Floats = np.maximum(np.append(believed, noisy[-1] + moved), LEAST_COUNT)
+    return found
 
 
 def _believed(
