@@ -22,7 +22,7 @@ from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.slack import MOST_PASSES
 
 BUDGET = vp.Budget(8, 1e-4)
-INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1, spending="individual")
+INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1, spending="individual", words="once")
 SENTENCES = ["thank you very much indeed", "see you soon my friend", "good night and sleep well", "how are you"]
 
 

@@ -18,8 +18,8 @@ from voxpop.rounds.adaptive.schedule import LEAST_POOL, USUAL_THRESHOLD, Schedul
 from voxpop.rounds.at_least import AtLeast
 from voxpop.rounds.charge import with_cutoff
 from voxpop.rounds.plan import RoundPlan
-from voxpop.weighting.descent import L2Descent
 from voxpop.weighting.rule import CalibratedRule, RuleSetting
+from voxpop.weighting.soundness import WEIGHTING_RULES
 
 CELLS_IN_SIGMA = 2**10
 NEGLIGIBLE = 1e-4
@@ -53,7 +53,7 @@ def plan_rounds(
     """
     # What doubles may err by is left out of it.
     target = delta * (1 - 1e-6) / ROUNDING
-    weighting_rule = L2Descent()
+    weighting_rule = WEIGHTING_RULES["l2-descent"]
 
     def sigmas(sensitivity: float) -> list[float]:
         whole = gaussian_sigma(epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
