@@ -117,7 +117,7 @@ def triples(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
 def individual_pairs(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
     """Return two lengths where every user pays for itself: words are few, so that nearly all is spent on pairs."""
     plan = _default(2).plan(budget)
-    return plan, Phrases(2, 60, 30, _enough(plan, 0), (300,))
+    return plan, Phrases(2, 70, 30, _enough(plan, 0), (300,))
 
 
 def reach_of(plan: NGramsPlan) -> float:
