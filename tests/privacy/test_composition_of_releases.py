@@ -67,7 +67,7 @@ def test_events_agree_with_our_own_composition(epsilon):
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.SetUnion(limit=10, weighting="l2-descent").plan(budget).guarantee,
-        vp.NGrams(max_length=3, limit=10).plan(budget).guarantee,
+        vp.NGrams(max_length=3, limit=10, words="once").plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
     found, ours = by_dp_accounting(epsilon, guarantees), composed_delta(epsilon, guarantees)
