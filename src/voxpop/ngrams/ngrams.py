@@ -71,7 +71,7 @@ class NGrams:
             and `thresholds`, and is the default with them; "shared" is where one of these differs.
         words: "adaptive" releases length 1 in adaptive rounds, as set union does by default (docs/privacy/adaptive.md);
             "once" by one vote. Adaptive rounds ask for individual spending, l2-descent and joint accounting, and are
-            the default with them. A release with them composes with others by its epsilon and delta alone.
+            the default with them.
         prevote: individual only: ask, with little of the budget, about what the forecast pruned at lengths 2 to 5. It
             takes memory for every pair of released words that somebody wrote; False leaves it out.
 

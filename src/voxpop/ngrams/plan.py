@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
 from voxpop.ngrams.lengths import LengthPlan, LengthRun, SweepRun
+from voxpop.ngrams.slack import ngrams_slack
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned
-from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
 from voxpop.rounds.adaptive.numbers import AdaptiveRounds, round_rows
+from voxpop.rounds.adaptive.planning import rounds_spend
 from voxpop.rounds.plan import RoundPlan
 
 if TYPE_CHECKING:
@@ -56,11 +57,12 @@ class NGramsPlan(Planned["NGrams"]):
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        if isinstance(self.first, AdaptiveRounds):
-            return Guarantee(self.budget.epsilon, self.budget.delta)
-        slack = walk_slack(self.budget.epsilon, self.mechanism.passes)
+        slack = ngrams_slack(self.mechanism, self.budget.epsilon)
         # (d, mu_1) of length 1, and M of all that follows: it composes with other releases by these.
-        spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
+        if isinstance(self.first, AdaptiveRounds):
+            spend = rounds_spend(self.first, slack, self.later)
+        else:
+            spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property

@@ -9,14 +9,14 @@ from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, th
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
 from voxpop.ngrams.schedule import WORDS_NOVELTY, WORDS_PART
+from voxpop.ngrams.slack import ngrams_slack
 from voxpop.ngrams.spending import IndividualSpending, spending_of
 from voxpop.ngrams.spurious import allowance
 from voxpop.ngrams.sweep import sweeping
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.calibrate import calibrate
-from voxpop.privacy.slack import walk_slack
 from voxpop.rounds.adaptive.numbers import AdaptiveRounds
-from voxpop.rounds.adaptive.planning import plan_rounds, pool_for, rest_of, rounds_slack, total_delta
+from voxpop.rounds.adaptive.planning import plan_rounds, pool_for, rest_of, total_delta
 from voxpop.rounds.adaptive.schedule import schedule_for
 from voxpop.rounds.charge import check_charged, rounds_delta
 from voxpop.rounds.plan import RoundPlan
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     """Fill in an extraction; see `NGrams.plan`."""
-    slack = ngrams_slack(ngrams, budget)
+    slack = ngrams_slack(ngrams, budget.epsilon)
     if budget.delta <= 2 * slack:
         if 2 * slack >= 1.0:
             raise too_large(budget.epsilon)
@@ -45,15 +45,6 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     if not spent <= exact.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     return NGramsPlan(ngrams, budget, first, later, _lengths(ngrams, first, later), delta=spent + slack)
-
-
-def ngrams_slack(ngrams: "NGrams", budget: Budget) -> float:
-    """Return what finite arithmetic costs: of all votes and measurements, and of the rounds of length 1."""
-    slack = walk_slack(budget.epsilon, ngrams.passes)
-    if ngrams.words == "adaptive":
-        limit = ngrams.limits[0]
-        slack += rounds_slack(budget.epsilon, len(schedule_for(limit).shares), limit, pool_for(limit))
-    return slack
 
 
 def _in_one(ngrams: "NGrams", budget: Budget, share: float) -> tuple[RoundPlan, float, float]:

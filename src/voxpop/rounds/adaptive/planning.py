@@ -1,6 +1,7 @@
 """From a share of a budget to the numbers of adaptive rounds, whoever runs them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, floor, hypot, log, log2, sqrt
 
 from voxpop.errors import InternalError
@@ -11,9 +12,10 @@ from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.search import falling_to
 from voxpop.privacy.slack import draw_slack, walk_slack
+from voxpop.privacy.spend import Spend, gaussian_spend
 from voxpop.privacy.threshold import lowest_threshold
 from voxpop.rounds.adaptive.few import raised
-from voxpop.rounds.adaptive.numbers import AdaptiveRound, AdaptiveRounds
+from voxpop.rounds.adaptive.numbers import AdaptiveRound, AdaptiveRounds, Rounds
 from voxpop.rounds.adaptive.schedule import LEAST_POOL, USUAL_THRESHOLD, Schedule
 from voxpop.rounds.at_least import AtLeast
 from voxpop.rounds.charge import with_cutoff
@@ -100,18 +102,39 @@ def total_delta(
         data_sets: how many have such rounds.
         rest: mu^2 of Gaussian releases afterwards, about what came out (docs/privacy/adaptive.md, "What follows").
     """
+    novel, mu = _paired(opening, later, evidence, pool, NEGLIGIBLE * budget.delta / data_sets)
+    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
+    known = gaussian_delta(budget.epsilon, hypot(mu * sqrt(data_sets), sqrt(rest)))
+    # d + delta_G(epsilon; mu), from the numbers that run.
+    return min(1.0, (data_sets * novel + known) * ROUNDING)
+
+
+def rounds_spend(rounds: Rounds, slack: float, rest: float = 0.0) -> Spend:
+    """Return by which rounds compose with other releases (docs/privacy/composition.md, "Adaptive rounds"), rounded up.
+
+    Args:
+        rounds: what runs.
+        slack: what finite arithmetic costs.
+        rest: mu^2 of Gaussian releases afterwards.
+    """
+    novel, mu = _paired(rounds.opening, rounds.rounds, rounds.evidence, rounds.pool, 0.0)
+    return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
+
+
+def _paired(
+    opening: RoundPlan, later: Sequence[AdaptiveRound], evidence: EvidenceRounds, pool: int, negligible: float
+) -> tuple[float, float]:
+    """Return the chance that a novel item comes out, and mu of all rounds together.
+
+    Up to a negligible chance a crude bound, by the pool alone, will do instead of the exact recursion.
+    """
     first, mu = opening.pair()
     mus = [each.shares.sensitivity / each.sigma for each in later]
     if any(charged < runs for charged, runs in zip(evidence.mus, mus, strict=True)):
         raise InternalError("a round would run with less noise than was charged for; please report the call.")
-    # A bound by the pool alone; where it is negligible the exact recursion is not needed.
     crude = any_release(evidence, pool)
-    enough = data_sets * crude < NEGLIGIBLE * budget.delta
-    novel = first + (crude if enough else novel_release(evidence, opening.shares.setting.limit, pool))
-    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
-    known = gaussian_delta(budget.epsilon, hypot(hypot(mu, *mus) * sqrt(data_sets), sqrt(rest)))
-    # d + delta_G(epsilon; mu), from the numbers that run.
-    return min(1.0, (data_sets * novel + known) * ROUNDING)
+    novel = crude if crude < negligible else novel_release(evidence, opening.shares.setting.limit, pool)
+    return first + novel, hypot(mu, *mus)
 
 
 def pool_for(limit: int, asked: int | None = None) -> int:

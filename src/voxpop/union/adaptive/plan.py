@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.rounds.adaptive.numbers import AdaptiveRound, round_rows, usual_threshold
+from voxpop.rounds.adaptive.planning import rounds_slack, rounds_spend
 from voxpop.rounds.holders import SIZES, check_holders
 from voxpop.rounds.plan import RoundPlan
 from voxpop.union.plan_numbers import PlanNumbers
@@ -48,7 +49,11 @@ class AdaptivePlan(PlanNumbers):
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        if self.data_sets:
+            # The numbers are those of one data set; together they compose by epsilon and delta.
+            return Guarantee(self.budget.epsilon, self.budget.delta)
+        slack = rounds_slack(self.budget.epsilon, len(self.rounds), self.limit, self.pool)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self, slack))
 
     @property
     def sigma(self) -> float:
