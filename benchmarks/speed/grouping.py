@@ -236,7 +236,8 @@ def merged_by_duckdb(spill: Any) -> vp.Corpus:
     batches = (batch_of(block) for block in spill._named_blocks(limit.room // SHARE_OF_SORTER // 4))
     query = """
         select key, other, user, first as row, tokens
-        from (select *, min(row) over (partition by key, other) as first from records) order by first, row"""
+        from (select *, min(row) over (partition by key, other) as first, row as place from records)
+        order by first, place"""
     for block in _asked(batches, limit, query):
         files.append(*block)
     return vp.Corpus(*files.mapped(), vocabulary, spill._kind, limit=limit)
