@@ -20,6 +20,7 @@ from voxpop.ngrams.threshold_vote import ThresholdVote
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.slack import MOST_PASSES
+from voxpop.testing.walk_search import Watched
 
 BUDGET = vp.Budget(8, 1e-4)
 INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1, spending="individual")
@@ -43,44 +44,13 @@ def read(table):
     return vp.read(table, user="who", text="what", progress=False)
 
 
-class Replayed:
-    """An engine whose users pay, and whose weights are those that were seen before: nothing public may differ."""
-
-    def __init__(self, corpus, seen, *, record):
-        self.corpus, self.seen, self.record = corpus, seen, record
-
-    def __getattr__(self, name):
-        return getattr(self.corpus, name)
-
-    def length_walk(self):
-        self.turn, self.walk = iter(self.seen), self.corpus.length_walk()
-        return self
-
-    def weigh(self, *given):
-        return self._seen(self.walk.weigh(*given))
-
-    def weigh_aside(self, *given):
-        return self._seen(self.walk.weigh_aside(*given))
-
-    def _seen(self, histogram):
-        if self.record:
-            self.seen.append(histogram)
-            return histogram
-        return next(self.turn)
-
-    def keep(self, *given):
-        self.walk.keep(*given)
-
-    def extend(self, *given):
-        self.walk.extend(*given)
-
-
 def public_numbers(users):
     """Return the plan after releases of a collection, and of one of more users with the weights of the first."""
-    table, seen = crowd(), []
+    table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
-    first = INDIVIDUAL.release(Replayed(read(table), seen, record=True), BUDGET, seed=1)
-    second = INDIVIDUAL.release(Replayed(read(more), seen, record=False), BUDGET, seed=1)
+    watched = Watched(read(table))
+    first = INDIVIDUAL.release(watched, BUDGET, seed=1)
+    second = INDIVIDUAL.release(Watched(read(more), tuple(watched.passes)), BUDGET, seed=1)
     assert first.plan.swept is not None
     return first.plan.to_dict(), second.plan.to_dict()
 
@@ -96,8 +66,7 @@ def swept_with(monkeypatch, twin):
     real = releasing._Walk._sweep
 
     def sweep(self, of):
-        budgets = (self._walk.walk if hasattr(self._walk, "walk") else self._walk)._budgets
-        left = budgets._left
+        left = self._walk._engine._budgets._left
         twin(self, of, left)
         real(self, of)
         if twin is publishing_payers:
