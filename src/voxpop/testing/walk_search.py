@@ -40,13 +40,17 @@ class Pass:
         name: of the pass, as draws name it.
         unit: units of the grid in a weight of 1.
         weights: private.
+        price: of the pass; None at length 1.
         sigma: of the noise that was asked for, in weight; 0 before it was.
+        levels: what was asked, of votes.
     """
 
     name: str
     unit: int
     weights: Any
+    price: Any = None
     sigma: float = 0.0
+    levels: Any = None
 
     def apart(self, other: "Pass") -> float:
         """Return the Euclidean distance from what a neighbour weighed."""
@@ -64,7 +68,7 @@ class Pass:
 
     def noisy_levels(self, levels: Any, *spurious: Int64s) -> Any:
         """Pass on what is asked of weights, and remember the noise."""
-        self.sigma = levels.rules[0].scale
+        self.sigma, self.levels = levels.rules[0].scale, levels
         return self.weights.noisy_levels(levels, *spurious)
 
     def measured(self, noise: Any, size: int) -> Any:
@@ -84,6 +88,7 @@ class Watched:
     def __init__(self, engine: Any, path: "tuple[Pass, ...]" = ()) -> None:
         self._engine, self._path = engine, path
         self.passes: list[Pass] = []
+        self.aside: list[Int64s] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -93,19 +98,25 @@ class Watched:
         return Watched.__new__(Watched)._begin(self)
 
     def _begin(self, engine: "Watched") -> "Watched":
-        self._engine, self._path, self.passes = engine._engine.length_walk(), engine._path, engine.passes
+        self._engine, self._path = engine._engine.length_walk(), engine._path
+        self.passes, self.aside = engine.passes, engine.aside
         return self
+
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+        """Pass on what is kept, and remember what is set aside."""
+        self.aside.extend([] if aside is None else [aside])
+        self._engine.keep(names, aside)
 
     def weigh(self, shares: Any, limit: int, secret: Any, pass_name: str, *priced: Any) -> Pass:
         """Weigh, keep it, and answer."""
-        return self._kept(self._engine.weigh(shares, limit, secret, pass_name, *priced), shares, pass_name)
+        return self._kept(self._engine.weigh(shares, limit, secret, pass_name, *priced), shares, pass_name, *priced[:1])
 
     def weigh_aside(self, shares: Any, limit: int, secret: Any, pass_name: str, price: Any) -> Pass:
         """Weigh what was set aside, keep it, and answer."""
-        return self._kept(self._engine.weigh_aside(shares, limit, secret, pass_name, price), shares, pass_name)
+        return self._kept(self._engine.weigh_aside(shares, limit, secret, pass_name, price), shares, pass_name, price)
 
-    def _kept(self, weights: Any, shares: Any, pass_name: str) -> Pass:
-        self.passes.append(Pass(pass_name, shares.setting.unit, weights))
+    def _kept(self, weights: Any, shares: Any, pass_name: str, price: Any = None) -> Pass:
+        self.passes.append(Pass(pass_name, shares.setting.unit, weights, price))
         if not self._path:
             return self.passes[-1]
         if len(self.passes) > len(self._path) or self._path[len(self.passes) - 1].name != pass_name:
