@@ -10,10 +10,11 @@ import voxpop as vp
 from voxpop.errors import InputError, InternalError
 from voxpop.ngrams import releasing
 from voxpop.ngrams.bands import Bands
+from voxpop.ngrams.budgets import worths_of
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.prevote import Joined, JoinedBands
-from voxpop.ngrams.schedule import FEWEST_IN_PIECE, PREVOTE_PRICES
+from voxpop.ngrams.schedule import FEWEST_IN_PIECE, LEAST_SHARE, PREVOTE_PRICES
 from voxpop.ngrams.spending import IndividualSpending, prices
 from voxpop.ngrams.sweep import Listed, Missed, near_misses
 from voxpop.ngrams.threshold_vote import ThresholdVote
@@ -123,7 +124,7 @@ def test_one_length_has_nothing_to_pay_for():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("guide", False), ("pruning", "single"), ("budgets", "equal"), ("values", [1, 1]), ("thresholds", "published")],
+    [("guide", False), ("pruning", "single"), ("budgets", "equal"), ("thresholds", "published")],
 )
 def test_what_is_not_proved_with_it_is_refused(field, value):
     """The error says which field, and what to do; by default it is shared spending then."""
@@ -139,6 +140,36 @@ def test_prices_leave_something_or_use_all(length):
     found = prices(length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
+def test_equal_values_change_no_price(length):
+    """To the last bit, whatever the value."""
+    assert prices(length, worths_of([3.0] * length)) == prices(length)
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
+def test_values_move_prices_and_starve_no_length(values):
+    """What counts alone gets most; each length keeps a third of its usual price, and users pay from the same cap."""
+    usual, valued = prices(len(values)), prices(len(values), worths_of(values))
+    assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
+    assert sum(valued) <= 1 + LEAST_SHARE
+    budget = vp.Budget(4, 1e-7)
+    plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"values": values}))
+    assert plan.mechanism.spending == "individual"
+    square = [(each.first.shares.sensitivity / each.first.scale) ** 2 + each.later for each in (plain, plan)]
+    assert square[1] == pytest.approx(square[0], rel=1e-3)  # the whole is spent either way, but for a threshold
+    assert plan.delta <= budget.delta
+
+
+def test_longest_grams_that_count_alone_are_paid_for_in_every_vote():
+    """Nothing is left to the sweep by price, and no length before the last is a bottleneck, as length 4 usually is."""
+    alone = prices(5, worths_of([0, 0, 0, 0, 1]))
+    assert sum(alone) == pytest.approx(1.0)
+    assert alone[2] > 2 * prices(5)[2]
+    short = prices(3, worths_of([0, 1, 0.1]))
+    assert short[0] > prices(3)[0]
+    assert sum(short) < 0.6  # much is left to the sweep, as usual
 
 
 @pytest.mark.parametrize("dense", [False, True])
