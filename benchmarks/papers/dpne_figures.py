@@ -37,7 +37,7 @@ def main() -> None:
 
 def released(corpus: vp.Corpus, epsilon: float = 4.0, **fields: object) -> np.ndarray:
     """Return grams released by length."""
-    plan = vp.NGrams(max_length=LONGEST, **fields).plan(vp.Budget(epsilon, 1e-7))
+    plan = vp.NGrams(**{"max_length": LONGEST, "limit": 100, **fields}).plan(vp.Budget(epsilon, 1e-7))
     return by_length(plan.release(corpus), LONGEST)
 
 
@@ -87,7 +87,7 @@ def against_set_union(grams: AllGrams) -> list[list[object]]:
 
 def coverage(grams: AllGrams) -> None:
     """Draw the share of phrases of at least k users that come out (Figure 4, right)."""
-    release = vp.NGrams(max_length=LONGEST).release(grams.corpus, vp.Budget(4, 1e-7))
+    release = vp.NGrams(max_length=LONGEST, limit=100).release(grams.corpus, vp.Budget(4, 1e-7))
     frame = private_ngram_coverage(grams, release, KS, LONGEST)
     lines = {}
     for length in LENGTHS[:7]:

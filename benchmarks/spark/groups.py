@@ -71,8 +71,8 @@ def main() -> None:
     words = vp.SetUnion(limit=100, weighting="l2-descent")
     jobs = [
         ("reddit_posts, words, l2-descent", posts(), words, BUDGET),
-        ("reddit_posts, phrases to length 9", posts(), vp.NGrams(max_length=9, spending="shared"), PHRASES),
-        ("ubuntu_irc, phrases to length 9", chat(), vp.NGrams(max_length=9, spending="shared"), PHRASES),
+        ("reddit_posts, phrases to length 9", posts(), vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
+        ("ubuntu_irc, phrases to length 9", chat(), vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
     ]
     told = [*(f"{count} groups" for count in GROUPS), *(f"lost in {count}" for count in LOST)]
     rows: list[list[object]] = [["job", *told]]

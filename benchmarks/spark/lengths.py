@@ -31,7 +31,7 @@ JOBS: list[tuple[str, str, dict[str, str], vp.NGrams, vp.Budget]] = [
         "reddit_posts T 9, guided",
         "reddit_posts.parquet",
         POSTS,
-        vp.NGrams(max_length=9, weighting="weighted"),
+        vp.NGrams(max_length=9, limit=100, weighting="weighted"),
         vp.Budget(4, 1e-7),
     ),
 ]

@@ -33,7 +33,7 @@ if "msnbc" in path:
     budget = vp.Budget(1, 1e-7)
 else:
     corpus = vp.read(spark.read.parquet(path), user="user", text="text", partitions=parts)
-    ngrams, budget = vp.NGrams(max_length=9, weighting="weighted"), vp.Budget(4, 1e-7)
+    ngrams, budget = vp.NGrams(max_length=9, limit=100, weighting="weighted"), vp.Budget(4, 1e-7)
 ngrams.release(corpus, budget, seed=1).save(out)
 """
 JOBS = {

@@ -29,8 +29,10 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
     reaches = [line.split() for line in lines if " own reach " in line]
     pairs = sum(int(words[2].replace(",", "")) for words in cells)
     farthest = max(float(words[5]) for words in cells)
-    assert len(lines) == len(cells) + len(reaches) + 1
-    assert len(reaches) == 2
+    releases = [line.split() for line in lines if line.startswith("whole n-gram releases")]
+    assert len(lines) == len(cells) + len(reaches) + len(releases) + 1
+    assert (len(reaches), len(releases)) == (2, 1)
+    assert 0.99 < float(releases[0][9]) <= 1 + TOLERANCE
     assert pairs >= 1_000_000
     assert 0.999 < farthest <= 1 + TOLERANCE
     record_property("figure", f"{pairs:,} pairs, farthest apart {farthest:.12f}")

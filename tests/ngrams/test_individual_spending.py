@@ -10,16 +10,18 @@ import voxpop as vp
 from voxpop.errors import InputError, InternalError
 from voxpop.ngrams import releasing
 from voxpop.ngrams.bands import Bands
+from voxpop.ngrams.budgets import worths_of
 from voxpop.ngrams.candidates import Candidates, Pairs
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.prevote import Joined, JoinedBands
-from voxpop.ngrams.schedule import FEWEST_IN_PIECE, PREVOTE_PRICES
+from voxpop.ngrams.schedule import FEWEST_IN_PIECE, LEAST_SHARE, PREVOTE_PRICES
 from voxpop.ngrams.spending import IndividualSpending, prices
 from voxpop.ngrams.sweep import Listed, Missed, near_misses
 from voxpop.ngrams.threshold_vote import ThresholdVote
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.slack import MOST_PASSES
+from voxpop.testing.walk_search import Watched
 
 BUDGET = vp.Budget(8, 1e-4)
 INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1, spending="individual", words="once")
@@ -43,44 +45,13 @@ def read(table):
     return vp.read(table, user="who", text="what", progress=False)
 
 
-class Replayed:
-    """An engine whose users pay, and whose weights are those that were seen before: nothing public may differ."""
-
-    def __init__(self, corpus, seen, *, record):
-        self.corpus, self.seen, self.record = corpus, seen, record
-
-    def __getattr__(self, name):
-        return getattr(self.corpus, name)
-
-    def length_walk(self):
-        self.turn, self.walk = iter(self.seen), self.corpus.length_walk()
-        return self
-
-    def weigh(self, *given):
-        return self._seen(self.walk.weigh(*given))
-
-    def weigh_aside(self, *given):
-        return self._seen(self.walk.weigh_aside(*given))
-
-    def _seen(self, histogram):
-        if self.record:
-            self.seen.append(histogram)
-            return histogram
-        return next(self.turn)
-
-    def keep(self, *given):
-        self.walk.keep(*given)
-
-    def extend(self, *given):
-        self.walk.extend(*given)
-
-
 def public_numbers(users):
     """Return the plan after releases of a collection, and of one of more users with the weights of the first."""
-    table, seen = crowd(), []
+    table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
-    first = INDIVIDUAL.release(Replayed(read(table), seen, record=True), BUDGET, seed=1)
-    second = INDIVIDUAL.release(Replayed(read(more), seen, record=False), BUDGET, seed=1)
+    watched = Watched(read(table))
+    first = INDIVIDUAL.release(watched, BUDGET, seed=1)
+    second = INDIVIDUAL.release(Watched(read(more), tuple(watched.passes)), BUDGET, seed=1)
     assert first.plan.swept is not None
     return first.plan.to_dict(), second.plan.to_dict()
 
@@ -96,8 +67,7 @@ def swept_with(monkeypatch, twin):
     real = releasing._Walk._sweep
 
     def sweep(self, of):
-        budgets = (self._walk.walk if hasattr(self._walk, "walk") else self._walk)._budgets
-        left = budgets._left
+        left = self._walk._engine._budgets._left
         twin(self, of, left)
         real(self, of)
         if twin is publishing_payers:
@@ -154,7 +124,7 @@ def test_one_length_has_nothing_to_pay_for():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("guide", False), ("pruning", "single"), ("budgets", "equal"), ("values", [1, 1]), ("thresholds", "published")],
+    [("guide", False), ("pruning", "single"), ("budgets", "equal"), ("thresholds", "published")],
 )
 def test_what_is_not_proved_with_it_is_refused(field, value):
     """The error says which field, and what to do; by default it is shared spending then."""
@@ -170,6 +140,36 @@ def test_prices_leave_something_or_use_all(length):
     found = prices(length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
+def test_equal_values_change_no_price(length):
+    """To the last bit, whatever the value."""
+    assert prices(length, worths_of([3.0] * length)) == prices(length)
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
+def test_values_move_prices_and_starve_no_length(values):
+    """What counts alone gets most; each length keeps a third of its usual price, and users pay from the same cap."""
+    usual, valued = prices(len(values)), prices(len(values), worths_of(values))
+    assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
+    assert sum(valued) <= 1 + LEAST_SHARE
+    budget = vp.Budget(4, 1e-7)
+    plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"values": values}))
+    assert plan.mechanism.spending == "individual"
+    square = [(each.first.shares.sensitivity / each.first.scale) ** 2 + each.later for each in (plain, plan)]
+    assert square[1] == pytest.approx(square[0], rel=1e-3)  # the whole is spent either way, but for a threshold
+    assert plan.delta <= budget.delta
+
+
+def test_longest_grams_that_count_alone_are_paid_for_in_every_vote():
+    """Nothing is left to the sweep by price, and no length before the last is a bottleneck, as length 4 usually is."""
+    alone = prices(5, worths_of([0, 0, 0, 0, 1]))
+    assert sum(alone) == pytest.approx(1.0)
+    assert alone[2] > 2 * prices(5)[2]
+    short = prices(3, worths_of([0, 1, 0.1]))
+    assert short[0] > prices(3)[0]
+    assert sum(short) < 0.6  # much is left to the sweep, as usual
 
 
 @pytest.mark.parametrize("dense", [False, True])

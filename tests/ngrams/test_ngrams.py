@@ -99,7 +99,7 @@ def test_the_plan_spends_its_budget_and_never_more(budget):
 
 def test_published_numbers_of_the_paper(budget):
     """DPNE's T 9, limit 100 at epsilon 4, delta 1e-7, and the same by exact accounting."""
-    fields = {"max_length": 9, "budgets": "equal", "weighting": "weighted", "guide": False}
+    fields = {"max_length": 9, "limit": 100, "budgets": "equal", "weighting": "weighted", "guide": False}
     published = vp.NGrams(accounting="published", **fields).plan(budget)
     assert published.sigma == pytest.approx([3.98371] * 9, abs=2e-5)
     assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
@@ -117,11 +117,11 @@ def test_a_ratio_sets_sigma_from_length_to_length(budget):
 def test_values_move_the_budget_to_the_lengths_that_count(budget):
     """The whole is spent either way; equal values change nothing; a valued length has less noise than it had."""
     plain = vp.NGrams(max_length=4, spending="shared").plan(budget)
-    assert vp.NGrams(max_length=4, values=[2, 2, 2, 2]).plan(budget).sigma == plain.sigma
+    assert vp.NGrams(max_length=4, values=[2, 2, 2, 2], spending="shared").plan(budget).sigma == plain.sigma
     for length in range(4):
         values = [1.0] * 4
         values[length] = 9.0
-        valued = vp.NGrams(max_length=4, values=values).plan(budget)
+        valued = vp.NGrams(max_length=4, values=values, spending="shared").plan(budget)
         assert valued.sigma[length] < plain.sigma[length]
         assert max(np.divide(valued.sigma, plain.sigma)) > 1.1
 

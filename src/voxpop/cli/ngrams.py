@@ -40,7 +40,7 @@ class Options:
     """The fields of an extraction; lists are numbers with commas between them."""
 
     max_length: MaxLength = 9
-    limit: Limits = "100"
+    limit: Limits = "3000"
     eta: Eta = 0.01
     weighting: WeightingName = "l2-descent"
     guide: Guide = True

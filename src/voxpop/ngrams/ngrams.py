@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from voxpop.arguments import check_budget, check_choice, check_whole, check_within, is_real
 from voxpop.errors import InputError, UnsoundError
 from voxpop.ngrams.budgets import Budgets, budgets_of
-from voxpop.ngrams.schedule import ALPHA, MEASUREMENT
+from voxpop.ngrams.schedule import ALPHA, LIMIT, MEASUREMENT
 from voxpop.privacy.budget import Budget
 from voxpop.weighting.soundness import WEIGHTING_RULES
 
@@ -24,7 +24,6 @@ OF_INDIVIDUAL: dict[str, object] = {
     "guide": True,
     "pruning": "both",
     "budgets": "auto",
-    "values": None,
     "thresholds": "votes",
 }
 """What individual spending is proved and measured with."""
@@ -49,6 +48,8 @@ class NGrams:
     Attributes:
         max_length: most tokens in a phrase (the paper's T), at most 32.
         limit: most grams of one user at each length (the paper's Delta_k): one number, or one for each length.
+            Of more a user draws so many. Only the threshold of words grows with it, by logarithms; a limit below what
+            users hold costs more (docs/guides/phrases.md, "What a limit costs").
         eta: expected share of released grams that nobody holds, at most; strictly between 0 and 1.
         weighting: "l2-descent" or "weighted", at every length.
         guide: measure the released grams again, cheaply, forecast the next length, and vote for likely candidates only.
@@ -57,7 +58,7 @@ class NGrams:
         budgets: how 1/sigma^2 is divided among lengths: "auto" (from public results, `AutoBudgets`), "equal", a ratio c
             (sigma of each length is c times that of the one before), or a list of shares, one for each length.
         values: what a released phrase of each length is worth to you, one number for each: the budget goes where it
-            pays. None counts all the same. Only with budgets "auto".
+            pays. None counts all the same. Only with budgets "auto". Choose them yourself, never by the data.
         accounting: "joint" computes delta exactly for noise and novel words together; "published" is the paper's
             delta/2 + delta/2.
         alpha: weight stops rising at threshold + alpha * sigma (l2-descent). 3, as for set union, releases 1 percent
@@ -67,8 +68,8 @@ class NGrams:
         measurement: guided only: share of a length's budget that its forecast costs.
         spending: "individual" gives every user a budget of its own, which it spends only at lengths where it holds a
             candidate, and what is left in a last vote on what came close (docs/privacy/individual.md); "shared" charges
-            every length to all. Individual spending asks for the defaults of `guide`, `pruning`, `budgets`, `values`
-            and `thresholds`, and is the default with them; "shared" is where one of these differs.
+            every length to all. Individual spending asks for the defaults of `guide`, `pruning`, `budgets` and
+            `thresholds`, and is the default with them; "shared" is where one of these differs.
         words: "adaptive" releases length 1 in adaptive rounds, as set union does by default (docs/privacy/adaptive.md);
             "once" by one vote. Adaptive rounds ask for individual spending, l2-descent and joint accounting, and are
             the default with them.
@@ -90,7 +91,7 @@ class NGrams:
     """
 
     max_length: int = 9
-    limit: int | Sequence[int] = 100
+    limit: int | Sequence[int] = LIMIT
     eta: float = 0.01
     weighting: Literal["l2-descent", "weighted"] = "l2-descent"
     guide: bool = True
@@ -235,7 +236,7 @@ def _check_weighting(weighting: object) -> None:
 
 
 def _checked_limit(limit: object, lengths: int) -> int | tuple[int, ...]:
-    meaning = "the most grams of one user at one length; 100 is a common start"
+    meaning = "the most grams of one user at one length; leave it out where you are not sure"
     if isinstance(limit, Sequence) and not isinstance(limit, str):
         if len(limit) != lengths:
             raise InputError(f"`limit` must be one number or {lengths}, one for each length; got {len(limit)} of them.")

@@ -1,6 +1,7 @@
 """What each pass of an extraction may cost: from one budget for all users, or from every user's own."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
@@ -8,11 +9,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from voxpop.ngrams.budgets import Budgets, Outlook
+from voxpop.ngrams.budgets import Budgets, Outlook, worths_of
 from voxpop.ngrams.schedule import (
+    CHAIN_FALL,
     DENSE,
     FALL,
     FIRST_PRICES,
+    LEAST_SHARE,
     PACED_FROM,
     PREVOTE_PRICES,
     RISE,
@@ -115,14 +118,22 @@ class IndividualSpending(Spending):
 
     reach = MOST_REACH
 
-    def __init__(self, cap: float, budgets: Budgets, max_length: int, *, prevote: bool = True) -> None:
+    def __init__(
+        self,
+        cap: float,
+        budgets: Budgets,
+        max_length: int,
+        worths: Sequence[float] | None = None,
+        *,
+        prevote: bool = True,
+    ) -> None:
         """Begin with the mu^2 that every user may spend after length 1."""
         self._prevotes = PREVOTE_PRICES if prevote else ()
         self._filter = IndividualFilter(cap)
         self._cap = cap
         self._budgets = budgets
         self._max_length = max_length
-        self._usual = prices(max_length)
+        self._usual = prices(max_length, worths)
         self._left = 1.0
         self._ratio = FALL
         self._paces: tuple[int, ...] | None = None
@@ -199,18 +210,46 @@ class IndividualSpending(Spending):
 def spending_of(ngrams: "NGrams", cap: float) -> Spending:
     """Return the rule of an extraction."""
     if ngrams.spending == "individual":
-        return IndividualSpending(cap, ngrams.shares, ngrams.max_length, prevote=ngrams.prevote)
+        worths = None if ngrams.values is None else worths_of(ngrams.values)
+        return IndividualSpending(cap, ngrams.shares, ngrams.max_length, worths, prevote=ngrams.prevote)
     return SharedSpending(cap, ngrams.shares, ngrams.max_length)
 
 
-def prices(max_length: int) -> tuple[float, ...]:
+def prices(max_length: int, worths: Sequence[float] | None = None) -> tuple[float, ...]:
     """Return the prices of lengths from 2 on, as shares of what follows length 1.
 
     Of walks that end before the prices become even, the last length costs twice as much: it need not leave anything for
     longer ones.
+
+    Args:
+        max_length: most tokens in a gram.
+        worths: of each length, by `worths_of`; None where every gram counts the same.
+
+    Example:
+        >>> prices(3), [round(price, 3) for price in prices(3, (1.0, 1.0, 4.0))]
+        ((0.25, 0.24), [0.178, 0.491])
     """
     first = FIRST_PRICES[: max_length - 1]
     rest = max_length - 1 - len(first)
     if rest:
-        return (*first, *([(1.0 - fsum(FIRST_PRICES)) / rest] * rest))
-    return (*first[:-1], *(2.0 * last for last in first[-1:]))
+        usual = (*first, *([(1.0 - fsum(FIRST_PRICES)) / rest] * rest))
+    else:
+        usual = (*first[:-1], *(2.0 * last for last in first[-1:]))
+    return usual if worths is None or len(set(worths)) == 1 else _valued(usual, worths[1:])
+
+
+def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, ...]:
+    """Return prices where a gram of one length is worth more than one of another."""
+    # Where short grams count too, what users have left finds many of them in the sweep: usual prices by worth.
+    spread = _adding_up([price * worth for price, worth in zip(usual, worths, strict=True)], fsum(usual))
+    # Where the longest alone count, all parts of one must come out in their own votes: falling, and all is spent.
+    chained = _adding_up([worth * CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
+    # 1 where length 2 is worth as much as the last, 0 where it is worth nothing.
+    short = min(1.0, worths[0] / worths[-1])
+    mixed = (short * one + (1.0 - short) * other for one, other in zip(spread, chained, strict=True))
+    return tuple(max(price, LEAST_SHARE * least) for price, least in zip(mixed, usual, strict=True))
+
+
+def _adding_up(parts: Sequence[float], total: float) -> list[float]:
+    factor = total / fsum(parts)
+    return [part * factor for part in parts]

@@ -10,6 +10,7 @@
 | `reach_search.py` | a search of neighbouring pairs whose users have reaches of their own |
 | `crowds.py` | thousands of small neighbouring collections side by side |
 | `sensitivity.py` | a search for two neighbouring collections |
+| `walk_search.py` | a search of neighbouring collections through whole releases of n-grams |
 """
 
 from voxpop.testing.audit import audit

@@ -16,6 +16,7 @@
 | `all_union_cases.py` | all of set union together |
 | `top_cases.py` | rankings |
 | `lower_bounds.py` | from counts to certain lower bounds of epsilon and delta |
+| `walk_cases.py` | the whole default path of n-grams |
 """
 
 from voxpop.testing.audit.audit import MECHANISMS, audit

@@ -37,6 +37,7 @@ from voxpop.testing.audit.copies import corpus_of, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
 from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
+from voxpop.testing.audit.walk_cases import walk_cases
 
 BUDGET = Budget(1.0, 0.02)
 SURE = 7.0
@@ -207,6 +208,7 @@ def _run(plan: NGramsPlan, phrases: Phrases, corpus: Any, foreseen: LengthRun) -
 
 
 def all_ngrams_cases() -> Iterator[Case]:
-    """Yield the cases of n-grams: as published, and as they run by default."""
+    """Yield the cases of n-grams: as published, and as they run by default, in the end with every pass there is."""
     yield from ngrams_cases()
     yield from votes_cases()
+    yield from walk_cases()

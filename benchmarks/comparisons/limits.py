@@ -1,0 +1,79 @@
+"""Phrases by limit, as they run by default: many short users, few long ones, and the same texts in fewer hands.
+
+    python -m benchmarks.comparisons.limits [again WORD ...]
+
+Cells that were measured are kept; `again` and names measure these anew: `again default` after a change of the default.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import voxpop as vp
+from benchmarks.support.cells import Cells
+from benchmarks.support.common import by_length, chat, joined, picture, posts, table
+
+LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts a user": 4}
+"""Runs are 1 where not listed."""
+LIMITS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
+COLLECTIONS: dict[str, Callable[[], vp.Corpus]] = {
+    "ubuntu_irc": chat,
+    "reddit_posts": posts,
+    "25 posts a user": lambda: joined(posts(), 25),
+    "100 posts a user": lambda: joined(posts(), 100),
+}
+
+
+def main(again: list[str]) -> None:
+    """Measure, draw, write.
+
+    Args:
+        again: words; cells whose names have one of them are measured anew.
+    """
+    cells = Cells("limits", again)
+    vp.NGrams(LONGEST).plan(BUDGET).release(chat())  # machine code is made
+    found: dict[str, dict[int, list[float]]] = {}
+    for name, corpus in COLLECTIONS.items():
+        read = corpus()
+        for limit in LIMITS:
+            runs = RUNS.get(name, 1)
+            cell = cells.get([name, limit], lambda read=read, limit=limit, runs=runs: measured(read, limit, runs))
+            found.setdefault(name, {})[limit] = cell
+    write(found)
+    totals = {name: {limit: sum(cell[:LONGEST]) for limit, cell in row.items()} for name, row in found.items()}
+    lines = {name: (LIMITS, [each / max(row.values()) for each in row.values()]) for name, row in totals.items()}
+    picture("limits", lines, ("limit", "phrases released, over those of the best limit"), log="x")
+
+
+def write(found: dict[str, dict[int, list[float]]]) -> None:
+    """Write one row for each collection and limit."""
+    lengths = [str(length) for length in range(1, LONGEST + 1)]
+    rows: list[list[object]] = [["collection", "limit", *lengths, "total", "to the best", "processor seconds"]]
+    for name, row in found.items():
+        best = max(sum(cell[:LONGEST]) for cell in row.values())
+        for limit, cell in row.items():
+            counts, (spread, seconds), total = cell[:LONGEST], cell[LONGEST:], sum(cell[:LONGEST])
+            shown = f"{total:,.0f} ± {spread:.0f}" if spread else f"{total:,.0f}"
+            by_limit = [f"{limit:,}", *(f"{each:,.0f}" for each in counts), shown, f"{total / best:.3f}"]
+            rows.append([name, *by_limit, f"{seconds:.1f}"])
+    note = f"Epsilon {BUDGET.epsilon:g}, delta 1e-7, T {LONGEST}, the defaults; phrases by tokens. Mean and deviation "
+    note += "of 3 releases (ubuntu_irc) or 4 where a deviation stands, else one release. N posts a user: the texts of "
+    note += "reddit_posts with every N users made one. Processor seconds of a release, on a machine that did much else."
+    table("Phrases by limit", rows, "limits", note)
+
+
+def measured(corpus: vp.Corpus, limit: int, runs: int) -> list[float]:
+    """Return phrases by length, deviation of their sum, and processor seconds: means of some releases."""
+    plan = vp.NGrams(LONGEST, limit).plan(BUDGET)
+    counts, seconds = [], []
+    for _ in range(runs):
+        start = time.process_time()
+        counts.append(by_length(plan.release(corpus), LONGEST))
+        seconds.append(time.process_time() - start)
+    return [*np.mean(counts, axis=0), float(np.std(np.sum(counts, axis=1))), float(np.median(seconds))]
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])

@@ -1,0 +1,94 @@
+"""The audit of the whole default path of n-grams: what takes part in it, and broken twins that it catches.
+
+Twins of the wide vote move too few trials: the search through whole releases finds them (`test_walk_search.py`).
+
+False alarms: at most 1e-9 for a bound and 1e-9 for a stray each time a case is run, and what `walk_cases.py` states.
+"""
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import voxpop as vp
+from voxpop.ngrams import threshold_vote as selecting
+from voxpop.ngrams.schedule import PREVOTE_PRICES
+from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
+from voxpop.testing.audit import examine
+from voxpop.testing.audit.lower_bounds import surely_strays
+from voxpop.testing.audit.walk_cases import (
+    BUDGET,
+    LIKELY,
+    PRUNED,
+    chance,
+    collection,
+    event_of,
+    shown_by,
+    walk_cases,
+)
+
+pytestmark = pytest.mark.jit
+TRIALS = 20_000
+
+
+def shown(pairs, canary=0):
+    """Return what one release shows, in parts of the cap."""
+    plan = vp.NGrams(3, words="once").plan(BUDGET)
+    return shown_by(plan, collection(plan, pairs, canary), pairs), plan
+
+
+def test_every_pass_takes_part():
+    """The defaults run; likely pairs are swept, pruned ones come back; nearly all that users have is looked at."""
+    for case in walk_cases():
+        assert case.joined.args[0].mechanism == vp.NGrams(3, words="once")
+    swept, plan = shown(LIKELY)
+    assert 0.3 < np.mean(swept.seen > 0.9 * plan.later) < 0.9
+    wide, _ = shown(PRUNED)
+    assert set(np.round(wide.seen / plan.later, 3)) == {PREVOTE_PRICES[0], PREVOTE_PRICES[0] + 0.25}
+
+
+def caught(number, without, asked=TRIALS):
+    """The twin's chance without a canary strays surely at these trials, and it is seen."""
+    case = list(walk_cases())[number]
+    trials = int(asked * case.share / case.copies) * case.copies
+    assert surely_strays(case.exact[1], without, trials)
+    finding = examine(case, asked)
+    assert finding.off_plan, finding
+
+
+def test_a_sweep_with_half_the_noise(monkeypatch):
+    """Sums of swept pairs, at least 0.3 of all, then vary less: 0.25 of the cap, and a quarter of the rest."""
+    real = selecting.NoisyLevels
+
+    def quiet(rules, secret, purpose):
+        halved = [halved_noise(rule) if hasattr(rule, "scale") and purpose == "noise/sweep" else rule for rule in rules]
+        return real(tuple(halved), secret, purpose)
+
+    monkeypatch.setattr(selecting, "NoisyLevels", quiet)
+    plan = vp.NGrams(3, words="once").plan(BUDGET)
+    usual, least = chance(plan, event_of(plan), canary=False), event_of(plan)
+    variance = plan.later * (0.25 + 0.75 / 4 + 0.02)
+    caught(0, 0.7 * usual + 0.3 * float(ndtr(-least / sqrt(variance))), asked=3 * TRIALS)
+
+
+def halved_noise(rule):
+    """Return a rule with half its noise."""
+    return type(rule)(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
+
+
+def test_a_sweep_charged_a_sixteenth(monkeypatch):
+    """Users reach four times as far as its noise was bought for: three users move a swept pair too far."""
+    real = IndividualFilter.price
+
+    def cheap(self, cost, sensitivity, paces=None):
+        price = real(self, cost, sensitivity, paces)
+        if paces != (REACH_STEPS,):
+            return price
+        return Price(cost // 16, price.square, price.sensitivity, price.sigma, price.paces)
+
+    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    plan = vp.NGrams(3, words="once").plan(BUDGET)
+    usual, least = chance(plan, event_of(plan), canary=False), event_of(plan)
+    more = LIKELY.others * 0.7 * plan.later
+    caught(0, 0.7 * usual + 0.3 * float(ndtr((more - least) / sqrt(plan.later))))

@@ -1,0 +1,103 @@
+"""Neighbours through whole releases, by the code that releases: wide votes, votes and the sweep, as by default.
+
+No draw is compared with chance here: each pair's distances are computed, so there are no false alarms.
+"""
+
+import numpy as np
+import pytest
+
+from voxpop.corpus.length_walk import MemoryLengthWalk
+from voxpop.ngrams import releasing
+from voxpop.ngrams.ngrams import NGrams
+from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
+from voxpop.testing.walk_search import BUDGET, WALK, search_walks
+
+pytestmark = pytest.mark.jit
+TOLERANCE = 1e-9
+PAIRS = 24
+
+
+def test_no_user_shows_more_than_its_budget_in_a_whole_release():
+    """Every pass takes part in it, and the worst pair comes within 1 percent."""
+    assert (
+        NGrams(WALK.max_length, limit=WALK.limit, eta=WALK.eta, words="once") == WALK
+    )  # the defaults, on a small scale
+    found = list(search_walks(PAIRS))
+    assert not any(each.strayed for each in found)
+    assert 0.99 < max(each.total for each in found) <= 1 + TOLERANCE
+    assert all(each.wide and each.swept for each in found)
+    for name in ("prevote 2", "length 2", "length 3", "length 4", "sweep"):
+        assert max(each.spent.get(name, 0.0) for each in found) > 0.01, name
+
+
+def test_length_1_stays_within_its_own():
+    """With the noise that ran; its mu^2 is not in the total."""
+    plan = WALK.plan(BUDGET)
+    allowed = (plan.first.shares.sensitivity / plan.first.scale) ** 2 / plan.later
+    found = list(search_walks(6))
+    assert max(each.spent["length 1"] for each in found) <= allowed * (1 + TOLERANCE)
+
+
+def is_found():
+    """Search until a pair shows more than its budget."""
+    return any(each.total > 1.02 for each in search_walks(PAIRS))
+
+
+def test_a_sweep_charged_less_than_it_moves(monkeypatch):
+    """Its price is half of what its noise was bought with, so users reach further for what they have left."""
+    real = IndividualFilter.price
+
+    def cheap(self, cost, sensitivity, paces=None):
+        price = real(self, cost, sensitivity, paces)
+        if paces != (REACH_STEPS,):
+            return price
+        return Price(cost // 2, price.square, price.sensitivity, price.sigma, price.paces)
+
+    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    assert is_found()
+
+
+def test_a_sweep_with_budgets_made_anew(monkeypatch):
+    """As if nobody had paid before."""
+    real = MemoryLengthWalk.weigh_aside
+
+    def refilled(self, *given):
+        return real(self.with_past(None, None), *given)
+
+    monkeypatch.setattr(MemoryLengthWalk, "weigh_aside", refilled)
+    assert is_found()
+
+
+def test_a_wide_vote_that_is_not_charged(monkeypatch):
+    """Users have afterwards what they had before it."""
+    real = MemoryLengthWalk.weigh
+
+    def free(self, shares, limit, secret, pass_name, *priced):
+        before = self._budgets._left
+        histogram = real(self, shares, limit, secret, pass_name, *priced)
+        if pass_name.startswith("prevote"):
+            self._budgets._left = before
+        return histogram
+
+    monkeypatch.setattr(MemoryLengthWalk, "weigh", free)
+    assert is_found()
+
+
+def private_counts(self):
+    """How many users hold anything that was set aside: nobody but the walk may know."""
+    return int((np.diff(self._walk._engine._aside.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
+
+
+def test_a_band_of_the_sweep_chosen_by_a_private_count(monkeypatch):
+    """Two neighbours with the same noisy weights then part their near misses differently, whatever they moved."""
+    real = releasing._Walk._sweep
+
+    def parted(self, spending):
+        seen = private_counts(self)
+        if seen % 2:
+            last = self._missed[0]
+            self._missed[0] = type(last)(last.names, np.zeros_like(last.piece), last.tokens)
+        real(self, spending)
+
+    monkeypatch.setattr(releasing._Walk, "_sweep", parted)
+    assert any(each.strayed for each in search_walks(PAIRS))
