@@ -24,8 +24,8 @@ from voxpop.privacy.budget import Budget
 from voxpop.testing.audit.copies import corpus_of
 
 WALK = NGrams(max_length=4, limit=12, eta=0.1, words="once")
-"""The defaults on a small scale, but for words: one vote for them is one more pass to be answered with the first's weights,
-while adaptive rounds have a search of their own (docs/privacy/adaptive.md)."""
+"""The defaults on a small scale, but for words: one vote for them can be answered with the weights of the first
+collection, and adaptive rounds have searches of their own (docs/privacy/adaptive.md)."""
 BUDGET = Budget(8.0, 1e-4)
 """So much that a thousand users are enough for every part of a walk."""
 WORDS, USERS = 130, 700
