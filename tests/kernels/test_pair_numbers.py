@@ -5,10 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
+from voxpop.kernels.pairs import (
+    AT_ONCE,
+    belongs,
+    find_names,
+    mark_met,
+    merge_names,
+    number_pairs,
+    rename_range,
+    rename_users,
+    table_of,
+)
 
 SIZE = 6
-IDS = st.lists(st.integers(-1, SIZE - 1), max_size=40)
+IDS = st.lists(st.integers(-1, SIZE - 1), max_size=3 * AT_ONCE)
 MOST = 1 << 31
 LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
 
@@ -45,7 +55,19 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
     assert find_names(absent, table).tolist() == [-1, -1]
 
 
-@given(ids=IDS, cut=st.integers(0, 40))
+@pytest.mark.jit
+def test_the_table_grows_in_the_middle_of_a_block():
+    """Frequent and rare pairs by turns, so that a block holds known names before and behind the one without room."""
+    rare = np.arange(20_000, dtype=np.int32)
+    ids = np.stack([rare % 7, rare, np.full(rare.size, -1, np.int32)], axis=1).ravel().astype(np.int32)
+    zeros = np.zeros(rare.size, np.int64)
+    expected = naive_pairs(ids.tolist(), ids.tolist(), 1, zeros, zeros)
+    names = numbered(ids, ids, 1, 0, ids.size, zeros, zeros)
+    assert [None if number < 0 else names[number] for number in ids] == expected
+    assert names.size == rare.size
+
+
+@given(ids=IDS, cut=st.integers(0, 3 * AT_ONCE))
 def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cut):
     """What comes after the end of a range belongs to somebody else."""
     end = min(cut, len(ids))
@@ -67,6 +89,28 @@ def test_merging_keeps_every_name_once(first, second):
     assert names.tolist() == list(dict.fromkeys(first + second))
     assert [names[number] for number in renamed] == second
     assert find_names(names, table).tolist() == list(range(names.size))
+
+
+NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
+
+
+@given(known=NAMES, parts=st.lists(NAMES, max_size=3))
+def test_names_that_are_met_are_marked(known, parts):
+    """Part after part, in one array of marks."""
+    met = np.zeros(len(known), np.uint8)
+    for part in parts:
+        mark_met(np.array(part, np.int64), table_of(np.array(known, np.int64)), met)
+    assert met.tolist() == [any(name in part for part in parts) for name in known]
+
+
+@given(need=LEVELS, estimates=LEVELS, further=st.sets(st.tuples(*[st.integers(0, SIZE - 1)] * 2)))
+def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
+    """All pairs there are, by the predicate of the numbering and by a list."""
+    pairs = [(left, right) for left in range(SIZE) for right in range(SIZE)]
+    names = np.array([(left << 32) | right for left, right in pairs], np.int64)
+    table = table_of(np.array(sorted((left << 32) | right for left, right in further), np.int64))
+    found = belongs(names, np.array(need), np.array(estimates), table)
+    assert found.tolist() == [estimates[right] >= need[left] or (left, right) in further for left, right in pairs]
 
 
 @pytest.mark.jit

@@ -27,6 +27,8 @@ KERNELS = {
     "pairs.number_pairs": (IDS, IDS, NUMBER, NUMBER, NUMBER, WIDE, WIDE, NUMBER),
     "pairs.merge_names": (WIDE, WIDE, NUMBER, IDS),
     "pairs.find_names": (WIDE, WIDE),
+    "pairs.table_of": (WIDE,),
+    "pairs.belongs": (WIDE, WIDE, WIDE, WIDE),
     "pairs.rename_range": (IDS, NUMBER, NUMBER, IDS),
     "pairs.rename_users": (IDS, WIDE, WIDE, IDS, IDS, NUMBER),
     "pools.keep_undecided": (IDS, WIDE, KEYS, MASK),
