@@ -11,7 +11,9 @@ from voxpop.kernels.pairs import (
     find_names,
     mark_met,
     merge_names,
+    move_down,
     number_pairs,
+    rename_in_runs,
     rename_range,
     rename_users,
     table_of,
@@ -148,3 +150,37 @@ def test_renaming_in_place_and_elsewhere_agree(ids, renamed, data):
     expected = [renamed[i] if i >= 0 else -1 for i in ids]
     assert here.tolist() == expected
     assert there.tolist() == [77, *(i for user in order for i in expected[user_start[user] : user_start[user + 1]])]
+
+
+@given(
+    users=st.lists(st.lists(st.integers(-1, SIZE - 1), max_size=8), min_size=1, max_size=6),
+    renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE),
+    data=st.data(),
+)
+def test_runs_of_users_come_closer_together(users, renamed, data):
+    """Each run keeps its order and one empty place behind it, if it had any; other users are not touched."""
+    first = data.draw(st.integers(0, len(users) - 1))
+    stop = data.draw(st.integers(first, len(users)))
+    ids = np.array([place for user in users for place in user], np.int32)
+    user_start, starts = np.cumsum([0, *map(len, users)]), np.full(len(users) + 1, -7)
+    before = ids.copy()
+    end = rename_in_runs(ids, user_start, first, stop, np.array(renamed, np.int32), starts)
+    expected = []
+    for user in users[first:stop]:
+        mine = [renamed[old] if old >= 0 else -1 for old in user]
+        expected.append([new for new, last in zip(mine, [-1, *mine], strict=False) if new >= 0 or last >= 0])
+    edges = np.cumsum([user_start[first], *map(len, expected)])
+    assert starts.tolist() == [-7] * first + edges[:-1].tolist() + [-7] * (len(users) + 1 - stop)
+    assert end == edges[-1]
+    assert ids[user_start[first] : end].tolist() == [place for user in expected for place in user]
+    assert ids[: user_start[first]].tolist() == before[: user_start[first]].tolist()
+    assert ids[user_start[stop] :].tolist() == before[user_start[stop] :].tolist()
+
+
+@given(ids=IDS, data=st.data())
+def test_moving_down_equals_slices(ids, data):
+    """Also where both ranges overlap."""
+    target, begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(ids))] * 3)))
+    found = np.array(ids, np.int32)
+    move_down(found, begin, end, target)
+    assert found.tolist() == [*ids[:target], *ids[begin:end], *ids[target + end - begin :]]

@@ -30,6 +30,8 @@ KERNELS = {
     "pairs.table_of": (WIDE,),
     "pairs.belongs": (WIDE, WIDE, WIDE, WIDE),
     "pairs.rename_range": (IDS, NUMBER, NUMBER, IDS),
+    "pairs.rename_in_runs": (IDS, WIDE, NUMBER, NUMBER, IDS, WIDE),
+    "pairs.move_down": (IDS, NUMBER, NUMBER, NUMBER),
     "pairs.rename_users": (IDS, WIDE, WIDE, IDS, IDS, NUMBER),
     "pools.keep_undecided": (IDS, WIDE, KEYS, MASK),
     "weigh.add_even": (WIDE, IDS, WIDE, WIDE),
