@@ -169,7 +169,7 @@ class MemoryLengthWalk:
             return None
         if self._names is None:
             raise InternalError("some of the candidates were asked for where there are none; please report the call.")
-        return among.holds(self._names).astype(np.uint8)
+        return np.concatenate(list(in_order(among.holds, np.array_split(self._names, THREADS)))).view(np.uint8)
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
@@ -314,8 +314,10 @@ class MemoryLengthWalk:
             # Ranges are cut at users, so no gram crosses from one thread's range to another's.
             names, count, table = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
             check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
-            return names[:count], table
+            # Ranges get one table in the end; until then their own would only take memory.
+            return names[:count], table if alone else np.empty(0, np.int64)
 
+        alone = len(self._ranges) == 1
         return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:

@@ -128,6 +128,13 @@ def number_more_pairs(
 
 
 @jit
+def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
+    """Say whether a pair is allowed: the one predicate of membership (docs/privacy/ngrams.md, "One predicate")."""
+    # In whole numbers: here, in the count and in the list.
+    return bool(estimates[right] >= need[left])
+
+
+@jit
 def _gather_pairs(
     ids: Int32s,
     partners: Int32s,
@@ -150,9 +157,7 @@ def _gather_pairs(
         if left >= 0:
             # In place: position p + offset is read before it is written, for offset >= 1 and positions rise.
             right = partners[position + offset] if position + offset < stop else np.int32(-1)
-            # The one predicate of membership, in whole numbers: here, in the count and in the list
-            # (docs/privacy/ngrams.md, "One predicate").
-            if right < 0 or estimates[right] < need[left]:
+            if right < 0 or not _is_candidate(left, right, need, estimates):
                 ids[position] = -1
             else:
                 # left * 2^32 + partner, below 2^63 as ranks are below 2^31.
@@ -302,7 +307,7 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Int64s) -> 
     found = np.empty(names.size, np.uint8)
     for place in range(names.size):
         name = names[place]
-        mine = estimates[name & LOW] >= need[name >> 32]
+        mine = _is_candidate(name >> 32, name & LOW, need, estimates)
         found[place] = mine or further[2 * _slot_of(name, further, shift)] != 0
     return found
 
@@ -337,7 +342,7 @@ def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renam
     end = user_start[first]
     for user in range(first, stop):
         starts[user] = end
-        held = False
+        held: Any = False
         for position in range(user_start[user], user_start[user + 1]):
             old = ids[position]
             new = renamed[old] if old >= 0 else np.int32(-1)
