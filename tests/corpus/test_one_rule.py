@@ -115,7 +115,7 @@ def test_words_are_decided_by_their_bytes_on_both(weights, seed):
 def test_the_task_leaves_out_what_was_released():
     """The public words that come along are those that are left out, and no others."""
     corpus = corpus_of([[["a", "b"]], [["b", "c"]]])
-    ballot = tasks.Ballot(shares_of(Count(), 2), 2, Secret.from_seed(1), "x")
+    weighing = tasks.Weighing(shares_of(Count(), 2), 2, Secret.from_seed(1), "x")
     sent = packed(public_words(pa.array(["b", "z"], pa.large_string())))
-    (batch,) = tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), ballot=ballot, public=sent)
+    (batch,) = tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), weighing=weighing, public=sent)
     assert batch["name"].to_pylist() == [b"a", b"c"]

@@ -5,10 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
+from voxpop.kernels.pairs import (
+    AT_ONCE,
+    belongs,
+    find_names,
+    mark_met,
+    merge_names,
+    move_down,
+    number_pairs,
+    rename_in_runs,
+    rename_range,
+    rename_users,
+    table_of,
+)
 
 SIZE = 6
-IDS = st.lists(st.integers(-1, SIZE - 1), max_size=40)
+IDS = st.lists(st.integers(-1, SIZE - 1), max_size=3 * AT_ONCE)
 MOST = 1 << 31
 LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
 
@@ -45,7 +57,19 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
     assert find_names(absent, table).tolist() == [-1, -1]
 
 
-@given(ids=IDS, cut=st.integers(0, 40))
+@pytest.mark.jit
+def test_the_table_grows_in_the_middle_of_a_block():
+    """Frequent and rare pairs by turns, so that a block holds known names before and behind the one without room."""
+    rare = np.arange(20_000, dtype=np.int32)
+    ids = np.stack([rare % 7, rare, np.full(rare.size, -1, np.int32)], axis=1).ravel().astype(np.int32)
+    zeros = np.zeros(rare.size, np.int64)
+    expected = naive_pairs(ids.tolist(), ids.tolist(), 1, zeros, zeros)
+    names = numbered(ids, ids, 1, 0, ids.size, zeros, zeros)
+    assert [None if number < 0 else names[number] for number in ids] == expected
+    assert names.size == rare.size
+
+
+@given(ids=IDS, cut=st.integers(0, 3 * AT_ONCE))
 def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cut):
     """What comes after the end of a range belongs to somebody else."""
     end = min(cut, len(ids))
@@ -67,6 +91,28 @@ def test_merging_keeps_every_name_once(first, second):
     assert names.tolist() == list(dict.fromkeys(first + second))
     assert [names[number] for number in renamed] == second
     assert find_names(names, table).tolist() == list(range(names.size))
+
+
+NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
+
+
+@given(known=NAMES, parts=st.lists(NAMES, max_size=3))
+def test_names_that_are_met_are_marked(known, parts):
+    """Part after part, in one array of marks."""
+    met = np.zeros(len(known), np.uint8)
+    for part in parts:
+        mark_met(np.array(part, np.int64), table_of(np.array(known, np.int64)), met)
+    assert met.tolist() == [any(name in part for part in parts) for name in known]
+
+
+@given(need=LEVELS, estimates=LEVELS, further=st.sets(st.tuples(*[st.integers(0, SIZE - 1)] * 2)))
+def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
+    """All pairs there are, by the predicate of the numbering and by a list."""
+    pairs = [(left, right) for left in range(SIZE) for right in range(SIZE)]
+    names = np.array([(left << 32) | right for left, right in pairs], np.int64)
+    table = table_of(np.array(sorted((left << 32) | right for left, right in further), np.int64))
+    found = belongs(names, np.array(need), np.array(estimates), table)
+    assert found.tolist() == [estimates[right] >= need[left] or (left, right) in further for left, right in pairs]
 
 
 @pytest.mark.jit
@@ -104,3 +150,37 @@ def test_renaming_in_place_and_elsewhere_agree(ids, renamed, data):
     expected = [renamed[i] if i >= 0 else -1 for i in ids]
     assert here.tolist() == expected
     assert there.tolist() == [77, *(i for user in order for i in expected[user_start[user] : user_start[user + 1]])]
+
+
+@given(
+    users=st.lists(st.lists(st.integers(-1, SIZE - 1), max_size=8), min_size=1, max_size=6),
+    renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE),
+    data=st.data(),
+)
+def test_runs_of_users_come_closer_together(users, renamed, data):
+    """Each run keeps its order and one empty place behind it, if it had any; other users are not touched."""
+    first = data.draw(st.integers(0, len(users) - 1))
+    stop = data.draw(st.integers(first, len(users)))
+    ids = np.array([place for user in users for place in user], np.int32)
+    user_start, starts = np.cumsum([0, *map(len, users)]), np.full(len(users) + 1, -7)
+    before = ids.copy()
+    end = rename_in_runs(ids, user_start, first, stop, np.array(renamed, np.int32), starts)
+    expected = []
+    for user in users[first:stop]:
+        mine = [renamed[old] if old >= 0 else -1 for old in user]
+        expected.append([new for new, last in zip(mine, [-1, *mine], strict=False) if new >= 0 or last >= 0])
+    edges = np.cumsum([user_start[first], *map(len, expected)])
+    assert starts.tolist() == [-7] * first + edges[:-1].tolist() + [-7] * (len(users) + 1 - stop)
+    assert end == edges[-1]
+    assert ids[user_start[first] : end].tolist() == [place for user in expected for place in user]
+    assert ids[: user_start[first]].tolist() == before[: user_start[first]].tolist()
+    assert ids[user_start[stop] :].tolist() == before[user_start[stop] :].tolist()
+
+
+@given(ids=IDS, data=st.data())
+def test_moving_down_equals_slices(ids, data):
+    """Also where both ranges overlap."""
+    target, begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(ids))] * 3)))
+    found = np.array(ids, np.int32)
+    move_down(found, begin, end, target)
+    assert found.tolist() == [*ids[:target], *ids[begin:end], *ids[target + end - begin :]]

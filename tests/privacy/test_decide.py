@@ -1,6 +1,8 @@
 """Biased coins: exact at 2^-128 in both tails, and the double path certified against the exact one."""
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -127,3 +129,22 @@ def test_decisions_do_not_depend_on_the_batch():
     whole = decide(rule, weights, draws)
     assert (decide(rule, weights[-300:], draws[-300:]) == whole[-300:]).all()
     assert decide(rule, weights[:0], draws[:0]).shape == (0,)
+
+
+def test_threads_compute_one_after_the_other_where_doubles_do_not_settle_it():
+    """The constants that mpmath keeps are not made for two at a time."""
+    inside, most = [], []
+
+    class Watched(SelectionRule):
+        def exact(self, weight):
+            inside.append(weight)
+            most.append(len(inside))
+            time.sleep(0.002)
+            inside.pop()
+            return precise.number(0.5)
+
+    rule, draws = Watched(1.0, 1e-5, 1), as_words([1 << 127] * 4)
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: decide(rule, np.ones(4, np.int64), draws, band=2.0**99), range(8)))
+    assert len(most) == 32
+    assert max(most) == 1

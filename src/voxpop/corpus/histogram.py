@@ -9,6 +9,8 @@ import pyarrow as pa
 from voxpop.arrays import Bools, Int64s, Texts
 from voxpop.arrow import int64_array, text_buffers
 from voxpop.errors import InternalError
+from voxpop.kernels.pairs import mark_met, table_of
+from voxpop.threads import in_order
 
 IDS_AT_ONCE = 1 << 17
 """Items that are decided together: draws for their bytes take 42 MB then, and 147 for two million at once."""
@@ -53,12 +55,20 @@ class Histogram:
         """
         # A simulated hit counts only where there is no weight: elsewhere the item's own noise decides
         # (docs/privacy/ngrams.md, "Simulation").
-        nobodys = ~np.isin(spurious_names, self.ids)
-        ids_of, levels_of = [spurious_names[nobodys]], [theirs[nobodys]]
-        for weights, ids, texts in self._parts():
+        table, somebodys = table_of(spurious_names), np.zeros(spurious_names.size, np.uint8)
+
+        def grade(part: tuple[Int64s, Int64s, Texts | None]) -> tuple[Int64s, Int64s]:
+            weights, ids, texts = part
+            mark_met(ids, table, somebodys)
             each = levels(weights, ids, texts)
-            ids_of.append(ids[each > 0])
-            levels_of.append(each[each > 0])
+            return ids[each > 0], each[each > 0]
+
+        # Draws are by name, so neither parts nor threads change them; those of bytes need memory, one part at a time.
+        work = in_order(grade, self._parts()) if self.words is None else map(grade, self._parts())
+        graded = list(work)
+        nobodys = somebodys == 0
+        ids_of = [spurious_names[nobodys], *(ids for ids, _ in graded)]
+        levels_of = [theirs[nobodys], *(reached for _, reached in graded)]
         # Sorted, so nothing tells which of them were simulated.
         names = np.concatenate(ids_of)
         order = np.argsort(names)

@@ -24,7 +24,15 @@ from voxpop.corpus.weigh import weigh
 from voxpop.corpus.weighing_order import weighing_order
 from voxpop.corpus.widths import check_width
 from voxpop.errors import InternalError
-from voxpop.kernels.pairs import find_names, merge_names, number_pairs, rename_range, rename_users
+from voxpop.kernels.pairs import (
+    find_names,
+    merge_names,
+    move_down,
+    number_pairs,
+    rename_in_runs,
+    rename_range,
+    rename_users,
+)
 from voxpop.threads import THREADS, in_order
 
 if TYPE_CHECKING:
@@ -161,7 +169,7 @@ class MemoryLengthWalk:
             return None
         if self._names is None:
             raise InternalError("some of the candidates were asked for where there are none; please report the call.")
-        return among.holds(self._names).astype(np.uint8)
+        return np.concatenate(list(in_order(among.holds, np.array_split(self._names, THREADS)))).view(np.uint8)
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
@@ -223,12 +231,34 @@ class MemoryLengthWalk:
         if self._ids is None:
             self._start_ids(ranks)
         elif self._limit is None:
-            ids = self._ids
-            # In place: one int32 a position from length to length.
-            self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+            self._ids = self._renamed(self._ids, ranks)
         else:
             rename_all(self._ids, ranks)
         self._size, self._names, self._table = names.size, None, None
+
+    def _renamed(self, ids: Int32s, ranks: Int32s) -> Int32s:
+        """Write ranks in place, one int32 a position, and leave out positions that no longer gram can reach.
+
+        Users stay where they are among each other, also who holds nothing any more: what they have left is by place.
+        """
+        if self._first is not None:
+            # Tokens that follow are looked up by position: all of them stay.
+            self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+            return ids
+        before, starts = self._user_start, np.zeros_like(self._user_start)
+        # Cut at users, as ranges are.
+        cuts = [int(np.searchsorted(before, begin)) for begin, _ in self._ranges[1:]]
+        spans = list(pairwise([0, *cuts, before.size - 1]))
+        ends = list(in_order(lambda span: rename_in_runs(ids, before, *span, ranks, starts), spans))
+        end = 0
+        for (first, stop), its_end in zip(spans, ends, strict=True):
+            begin = int(before[first])
+            move_down(ids, begin, its_end, end)
+            starts[first:stop] -= begin - end
+            end += its_end - begin
+        starts[-1] = end
+        self._user_start, self._ranges = starts, _ranges(starts)
+        return ids[:end]
 
     def keep_words(self, words: pa.LargeStringArray, order: Draws | None = None) -> None:
         """Forget every token but these.
@@ -287,8 +317,10 @@ class MemoryLengthWalk:
             # Ranges are cut at users, so no gram crosses from one thread's range to another's.
             names, count, table = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
             check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
-            return names[:count], table
+            # Ranges get one table in the end; until then their own would only take memory.
+            return names[:count], table if alone else np.empty(0, np.int64)
 
+        alone = len(self._ranges) == 1
         return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:

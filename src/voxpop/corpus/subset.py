@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpop.arrays import Bools, Int64s
+from voxpop.kernels.pairs import belongs, table_of
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Candidates
-
-LOW = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,10 +26,7 @@ class Subset:
 
     def holds(self, names: Int64s) -> Bools:
         """Return which candidates belong to it, by their names."""
-        allowed: Bools = self.rule.estimates[names & LOW] >= self.rule.need[names >> 32]
-        if self.further is None:
-            return ~allowed
-        if self.further.size:
-            place = np.minimum(self.further.searchsorted(names), self.further.size - 1)
-            allowed |= self.further[place] == names
-        return allowed
+        table = table_of(np.empty(0, np.int64) if self.further is None else self.further)
+        mine = belongs(names, self.rule.need, self.rule.estimates, table).view(np.bool_)
+        # Without further names it is what the rule does not allow.
+        return ~mine if self.further is None else mine

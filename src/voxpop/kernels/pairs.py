@@ -8,12 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Int32s, Int64s
+from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.kernels._jit import jit
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(64)
+LOW = 2**32 - 1
 FIRST_SLOTS_BITS = 12
+AT_ONCE = 64
+"""Names that are looked up together."""
+
+
+@jit
+def _first_slot(name: Any, shift: np.uint64) -> Any:
+    """Return the slot where the search for a name begins."""
+    mixed = np.uint64(name) * SPREAD
+    # Both halves of a name are to move the slot: upper bits come down here, and a second product spreads them.
+    mixed ^= mixed >> np.uint64(29)
+    return np.int64((mixed * SPREAD) >> shift)
 
 
 @jit
@@ -21,10 +33,7 @@ def _slot_of(name: Any, table: Int64s, shift: np.uint64) -> Any:
     """Return the slot that holds a name, or the empty one where it belongs; a slot is name + 1 and its number."""
     # Two entries a slot: name + 1 (0 where it is empty) and its number.
     mask = table.size // 2 - 1
-    mixed = np.uint64(name) * SPREAD
-    # Both halves of a name are to move the slot: upper bits come down here, and a second product spreads them.
-    mixed ^= mixed >> np.uint64(29)
-    slot = np.int64((mixed * SPREAD) >> shift)
+    slot = _first_slot(name, shift)
     while table[2 * slot] != 0 and table[2 * slot] != name + 1:
         slot = (slot + 1) & mask
     return slot
@@ -40,6 +49,31 @@ def _grown(names: Int64s, count: int, bits: int) -> Int64s:
         table[2 * slot] = names[number] + 1
         table[2 * slot + 1] = number
     return table
+
+
+@jit
+def _bits_of(table: Int64s) -> int:
+    """Return which power of two the slots of a table are."""
+    bits = 0
+    while 2 << bits < table.size:
+        bits += 1
+    return bits
+
+
+@jit
+def _bits_for(count: int) -> int:
+    """Return which power of two slots are for so many names."""
+    bits = FIRST_SLOTS_BITS
+    # At most half of the slots are taken.
+    while 1 << (bits - 1) < count:
+        bits += 1
+    return bits
+
+
+@jit
+def table_of(names: Int64s) -> Int64s:
+    """Return a table that finds distinct names, at least 0, by their places."""
+    return _grown(names, names.size, _bits_for(names.size))
 
 
 @jit
@@ -72,43 +106,106 @@ def number_more_pairs(
     Returns:
         names, their count, or -1 where the table would have had to grow beyond `most`, and the table.
     """
-    begin, end, stop = span
-    bits = 0
-    while 2 << bits < table.size:
-        bits += 1
+    position, end, stop = span
+    bits = _bits_of(table)
     shift = HIGH - np.uint64(bits)
-    for position in range(begin, end):
-        left = ids[position]
-        if left < 0:
-            continue
-        right = partners[position + offset] if position + offset < stop else np.int32(-1)
-        # The one predicate of membership, in whole numbers: here, in the count and in the list (docs/privacy/ngrams.md,
-        # "One predicate").
-        if right < 0 or estimates[right] < need[left]:
-            ids[position] = -1
-            continue
-        # left * 2^32 + partner, below 2^63 as ranks are below 2^31.
-        name = (np.int64(left) << 32) | np.int64(right)
-        slot = _slot_of(name, table, shift)
-        if table[2 * slot] == 0:
-            if count == names.size:
-                if count >= most:
-                    return names, -1, table
-                bits += 1
-                longer = np.empty(1 << (bits - 1), np.int64)
-                for number in range(count):  # assigning a slice takes seconds to compile
-                    longer[number] = names[number]
-                names = longer
-                table = _grown(names, count, bits)
-                shift = HIGH - np.uint64(bits)
-                slot = _slot_of(name, table, shift)
-            table[2 * slot] = name + 1
-            table[2 * slot + 1] = count
-            names[count] = name
-            count += 1
-        # In place: position p + offset is read before it is written, for offset >= 1 and positions rise.
-        ids[position] = np.int32(table[2 * slot + 1])
+    places, block = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+    while position < end:
+        position, held = _gather_pairs(ids, partners, offset, (position, end, stop), need, estimates, places, block)
+        done, count = _number_block(ids, places, block, 0, held, names, count, table, shift)
+        while done < held:
+            if count >= most:
+                return names, -1, table
+            bits += 1
+            longer = np.empty(1 << (bits - 1), np.int64)
+            for number in range(count):  # assigning a slice takes seconds to compile
+                longer[number] = names[number]
+            names = longer
+            table = _grown(names, count, bits)
+            shift = HIGH - np.uint64(bits)
+            done, count = _number_block(ids, places, block, done, held, names, count, table, shift)
     return names, count, table
+
+
+@jit
+def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
+    """Say whether a pair is allowed: the one predicate of membership (docs/privacy/ngrams.md, "One predicate")."""
+    # In whole numbers: here, in the count and in the list.
+    return bool(estimates[right] >= need[left])
+
+
+@jit
+def _gather_pairs(
+    ids: Int32s,
+    partners: Int32s,
+    offset: int,
+    span: tuple[int, int, int],
+    need: Int64s,
+    estimates: Int64s,
+    places: Int64s,
+    block: Int64s,
+) -> Any:
+    """Write where the next pairs stand and their names, and -1 where a gram begins none.
+
+    Returns:
+        The first position that was not looked at, and how many pairs were written.
+    """
+    position, end, stop = span
+    held = 0
+    while position < end and held < block.size:
+        left = ids[position]
+        if left >= 0:
+            # In place: position p + offset is read before it is written, for offset >= 1 and positions rise.
+            right = partners[position + offset] if position + offset < stop else np.int32(-1)
+            if right < 0 or not _is_candidate(left, right, need, estimates):
+                ids[position] = -1
+            else:
+                # left * 2^32 + partner, below 2^63 as ranks are below 2^31.
+                places[held], block[held] = position, (np.int64(left) << 32) | np.int64(right)
+                held += 1
+        position += 1
+    return position, held
+
+
+@jit
+def _number_block(
+    ids: Int32s,
+    places: Int64s,
+    block: Int64s,
+    first: int,
+    held: int,
+    names: Int64s,
+    count: int,
+    table: Int64s,
+    shift: np.uint64,
+) -> Any:
+    """Write the numbers of the names of a block to their places, as long as there is room for new ones.
+
+    In a large table each look-up is a walk to memory. So the first slots of all names are read beforehand: none waits
+    for the one before it, nor for a branch that depends on what it brings, and many are under way at a time.
+
+    Returns:
+        The first name of the block that found no room, `held` where all did, and how many names there are.
+    """
+    mask = table.size // 2 - 1
+    slots, seen = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+    for number in range(first, held):
+        slots[number] = _first_slot(block[number], shift)
+        seen[number] = table[2 * slots[number]]
+    for number in range(first, held):
+        name, slot = block[number], slots[number]
+        if seen[number] != name + 1:
+            while table[2 * slot] != 0 and table[2 * slot] != name + 1:
+                slot = (slot + 1) & mask
+            if table[2 * slot] == 0:
+                if count == names.size:
+                    return number, count
+                table[2 * slot] = name + 1
+                table[2 * slot + 1] = count
+                names[count] = name
+                count += 1
+        ids[places[number]] = np.int32(table[2 * slot + 1])
+    return held, count
 
 
 @jit
@@ -152,10 +249,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
     Returns:
         All names, and a table that finds them.
     """
-    bits = FIRST_SLOTS_BITS
-    # At most half of the slots are taken.
-    while 1 << (bits - 1) < count + parts.size:
-        bits += 1
+    bits = _bits_for(count + parts.size)
     table = _grown(names, count, bits)
     shift = HIGH - np.uint64(bits)
     merged = np.empty(count + parts.size, np.int64)
@@ -175,14 +269,46 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
 @jit
 def find_names(wanted: Int64s, table: Int64s) -> Int32s:
     """Return the number of each name, -1 where the table does not hold it."""
-    bits = 0
-    while 2 << bits < table.size:
-        bits += 1
-    shift = HIGH - np.uint64(bits)
+    shift = HIGH - np.uint64(_bits_of(table))
     found = np.empty(wanted.size, np.int32)
     for number in range(wanted.size):
         slot = _slot_of(wanted[number], table, shift)
         found[number] = np.int32(table[2 * slot + 1]) if table[2 * slot] != 0 else np.int32(-1)
+    return found
+
+
+@jit
+def mark_met(names: Int64s, table: Int64s, met: Bytes) -> None:
+    """Write 1 at the number of each name that the table holds, and nothing else: parts may come side by side.
+
+    Args:
+        names: int64, at least 0.
+        table: int64, of `table_of`.
+        met: uint8, by number in the table; changed in place.
+    """
+    shift = HIGH - np.uint64(_bits_of(table))
+    for place in range(names.size):
+        slot = _slot_of(names[place], table, shift)
+        if table[2 * slot] != 0:
+            met[table[2 * slot + 1]] = 1
+
+
+@jit
+def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Int64s) -> Bytes:
+    """Return 1 for each pair that is allowed, as in `number_pairs`, or that a table holds; else 0.
+
+    Args:
+        names: int64, `left * 2^32 + partner`.
+        need: int64, by left gram.
+        estimates: int64, by partner.
+        further: int64, of `table_of`.
+    """
+    shift = HIGH - np.uint64(_bits_of(further))
+    found = np.empty(names.size, np.uint8)
+    for place in range(names.size):
+        name = names[place]
+        mine = _is_candidate(name >> 32, name & LOW, need, estimates)
+        found[place] = mine or further[2 * _slot_of(name, further, shift)] != 0
     return found
 
 
@@ -193,6 +319,45 @@ def rename_range(ids: Int32s, begin: int, end: int, renamed: Int32s) -> None:
         old = ids[position]
         if old >= 0:
             ids[position] = renamed[old]
+
+
+@jit
+def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
+    """Write `renamed[id]` for every id of some users, in place and closer together.
+
+    Of several places in a row without an id the first is left, and of those before a user's first id none. So what
+    stands side by side did so before.
+
+    Args:
+        ids: int32, by position; those of the users are overwritten, from where the first of them begins.
+        user_start: int64 (users + 1), where each user's positions begin.
+        first: int, the first of the users.
+        stop: int, behind the last of them.
+        renamed: int32, by id; below 0 for those that are forgotten.
+        starts: int64, written from `first` to before `stop`: where each user begins now.
+
+    Returns:
+        Where the last of them ends now.
+    """
+    end = user_start[first]
+    for user in range(first, stop):
+        starts[user] = end
+        held: Any = False
+        for position in range(user_start[user], user_start[user + 1]):
+            old = ids[position]
+            new = renamed[old] if old >= 0 else np.int32(-1)
+            # `end` is never behind `position`, so what is overwritten has been read.
+            ids[end] = new
+            end += held or new >= 0
+            held = new >= 0
+    return int(end)
+
+
+@jit
+def move_down(ids: Int32s, begin: int, end: int, target: int) -> None:
+    """Write the ids of a range to `target` and behind it, which is at or before its beginning."""
+    for position in range(begin, end):
+        ids[target + position - begin] = ids[position]
 
 
 @jit

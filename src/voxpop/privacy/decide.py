@@ -217,6 +217,8 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
 
 
 def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
-    uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
-    # u < p for u a whole number of 2^-128: true with probability p rounded up to 2^-128 (docs/privacy/randomness.md).
-    return bool(uniform < rule.exact(weight))
+    with precise.ALONE:
+        uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
+        # u < p for u a whole number of 2^-128: true with probability p rounded up to 2^-128
+        # (docs/privacy/randomness.md).
+        return bool(uniform < rule.exact(weight))

@@ -68,10 +68,20 @@ class NoisyLevels:
         draws = _draws(self.secret, self.purpose, names, texts)
         # One draw of 128 bits an item, the same for all cutpoints: thresholds rise, so whoever misses one misses the
         # rest, and levels have the law of one noisy weight (docs/privacy/ngrams.md, "Levels").
-        levels, still = np.zeros(weights.size, np.int64), np.arange(weights.size)
-        for rule in self.rules:
-            still = still[decide(rule, weights[still], draws[still])]
-            levels[still] += 1
+        levels = np.zeros(weights.size, np.int64)
+        if not self.rules:
+            return levels
+        # Most items win nothing; of the others whoever misses a coin misses the later ones, so coins are halved.
+        first = np.flatnonzero(decide(self.rules[0], weights, draws))
+        spans = [(first, 1, len(self.rules))]
+        while spans:
+            still, low, high = spans.pop()
+            if low == high or not still.size:
+                levels[still] = low
+                continue
+            middle = (low + high + 1) // 2
+            won = decide(self.rules[middle - 1], weights[still], draws[still])
+            spans += [(still[~won], low, middle - 1), (still[won], middle, high)]
         return levels
 
     def restricted(self) -> "NoisyLevels":

@@ -3,6 +3,7 @@
 A context of our own, so that nobody else's precision setting matters.
 """
 
+from threading import Lock
 from typing import Any
 
 from mpmath import MPContext
@@ -10,6 +11,9 @@ from mpmath import MPContext
 DIGITS = 80
 context: Any = MPContext()
 context.dps = DIGITS
+ALONE = Lock()
+"""Held by whoever computes where several threads may: mpmath sets the constants that it keeps, and how exact they are,
+one after the other, and some of its functions change the context for a while."""
 
 
 def number(value: float | int) -> Any:

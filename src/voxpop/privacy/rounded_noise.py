@@ -43,8 +43,9 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
     # Both tests look at the draw and the weight, and neither changes the law: eighty digits settle the same value.
     doubtful = (np.abs(values - np.round(values)) <= BORDER * size) | (ends < TAIL)
     for index in np.flatnonzero(doubtful):
-        value = _exact(int(weights[index]), sigma, unit, cell, draws[index])
-        cells[index] = int(precise.context.floor(value))
+        with precise.ALONE:
+            value = _exact(int(weights[index]), sigma, unit, cell, draws[index])
+            cells[index] = int(precise.context.floor(value))
     return cells
 
 
