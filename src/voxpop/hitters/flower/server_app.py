@@ -131,7 +131,8 @@ def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]}
+        # Of a node that refused or failed nothing came, and nothing is made of it.
+        return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]} if answer else {}
     except (TypeError, ValueError):
         return {}
 
