@@ -22,3 +22,31 @@ def in_order(work: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
+
+
+def one_ahead(items: Iterator[Result]) -> Iterator[Result]:
+    """Yield what an iterator yields; a thread gets the next while the last is worked with."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(_next_of, items)
+        while (found := coming.result()) is not None:
+            coming = thread.submit(_next_of, items)
+            yield found[0]
+
+
+def _next_of(items: Iterator[Result]) -> tuple[Result] | None:
+    """Return the next in a tuple, None at the end."""
+    for item in items:
+        return (item,)
+    return None
+
+
+def one_behind(work: Callable[[Task], None], tasks: Iterable[Task]) -> None:
+    """Do `work(task)` for all tasks in their order, in a thread while the next task is got by this one."""
+    with ThreadPoolExecutor(1) as thread:
+        done: Future[None] | None = None
+        for task in tasks:
+            if done is not None:
+                done.result()
+            done = thread.submit(work, task)
+        if done is not None:
+            done.result()

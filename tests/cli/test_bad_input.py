@@ -161,7 +161,7 @@ sys.exit(main(sys.argv[1:]))
     ("module", "name"),
     [
         ("voxpop.corpus.reading.read", "build_corpus"),
-        ("voxpop.union.adaptive.releasing", "evidence_step"),
+        ("voxpop.rounds.adaptive.running", "evidence_step"),
         ("voxpop.release.saving", "replace_folder"),
     ],
 )

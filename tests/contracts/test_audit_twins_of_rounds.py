@@ -17,6 +17,8 @@ from voxpop.counts.shares import UNIT, HolderShares
 from voxpop.privacy import evidence_step
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
+from voxpop.rounds.adaptive import running
+from voxpop.rounds.adaptive.holders import released
 from voxpop.rounds.at_least import AtLeast
 from voxpop.testing.audit import examine, surely_refuted
 from voxpop.testing.audit.adaptive_cases import alone_adaptive, near_adaptive
@@ -26,7 +28,6 @@ from voxpop.testing.audit.several_cases import DATA_SETS, alone_several, near_se
 from voxpop.testing.audit.top_cases import telling
 from voxpop.testing.audit.union_cases import BUDGET, EXCESS, LIMIT, Event
 from voxpop.union.adaptive import releasing
-from voxpop.union.adaptive.holders import released
 
 pytestmark = pytest.mark.jit
 TRIALS, FEW = 60_000, 15_000
@@ -53,8 +54,8 @@ def quieter(plan, factor):
 
 def with_steps(monkeypatch, change):
     """Let every round of evidence run with something changed."""
-    real = releasing.evidence_step
-    monkeypatch.setattr(releasing, "evidence_step", lambda *given: change(real(*given)))
+    real = running.evidence_step
+    monkeypatch.setattr(running, "evidence_step", lambda *given: change(real(*given)))
 
 
 def test_rounds_of_a_third_of_the_noise(monkeypatch):
@@ -97,8 +98,8 @@ def test_rounds_that_forget_the_promise(monkeypatch):
     """Adaptive rounds, planned with a promise, that run with the thresholds and floors of a plan without it."""
     plan, plain = PROMISING[0].plan(BUDGET), UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan, evidence=plain.evidence)
-    real = releasing.evidence_step
-    monkeypatch.setattr(releasing, "evidence_step", lambda _, *rest: real(twin, *rest))
+    real = running.evidence_step
+    monkeypatch.setattr(running, "evidence_step", lambda _, *rest: real(twin, *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
 
 

@@ -1,6 +1,7 @@
 """Within a bound the result is the same, and what cannot be bounded is refused."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -163,6 +164,17 @@ def test_one_user_with_nearly_everything(within):
         patch.setattr(bound, "TOKENS_AT_ONCE", 100)
         parts = vp.SetUnion(limit=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
     assert parts == vp.SetUnion(limit=3).release(whole, vp.Budget(30, 0.5), seed=1)
+
+
+def test_a_source_that_belongs_to_its_thread(within):
+    """Python's SQLite answers that thread alone which opened it: the caller's asks for rows, while another groups."""
+    rows = table(3000, 400, names=False).select("who", "text")
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create table posts (who integer, text text)")
+        connection.executemany("insert into posts values (?, ?)", rows.rows())
+        spilled = within(connection.execute("select * from posts order by rowid"), TINY, user="who", text="text")
+    assert isinstance(spilled.tokens, np.memmap)
+    assert same(vp.read(rows, user="who", text="text"), spilled)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 4)), max_size=60), st.integers(1, 400))

@@ -259,7 +259,7 @@ class NaiveLengths:
         self.names = {gram: rank[name] for gram, name in self.names.items() if name in rank}
         self.kept = True
 
-    def keep_words(self, words):
+    def keep_words(self, words, order=None):
         self.words = {word: place for place, word in enumerate(words.to_pylist())}
         self.names = {(word,): place for word, place in self.words.items()}
         self.kept = True

@@ -87,12 +87,14 @@ def test_what_ran_keeps_to_what_was_planned(letters, budget):
 
 
 def test_the_plan_spends_its_budget_and_never_more(budget):
-    """Within a millionth of delta, for both accountings and every rule of budgets."""
+    """Within a thousandth of delta, for both accountings and every rule of budgets."""
     for cell in CELLS:
         for accounting in ("joint", "published"):
             plan = vp.NGrams(max_length=4, accounting=accounting, **cell).plan(budget)
             assert plan.delta <= budget.delta
-            assert accounting == "published" or plan.delta > 0.9999 * budget.delta
+            # Thresholds of adaptive rounds come within 0.4 percent of what novel words may spend.
+            enough = 0.999 if plan.mechanism.words == "adaptive" else 0.9999
+            assert accounting == "published" or plan.delta > enough * budget.delta
 
 
 def test_published_numbers_of_the_paper(budget):
@@ -173,7 +175,11 @@ def test_next_to_no_data_gives_an_empty_release(users, budget):
 
 def test_one_length_is_a_set_union(letters, budget):
     """With max_length 1 the plan is that of set union."""
-    one = vp.NGrams(max_length=1, limit=20).plan(budget)
+    one, union = vp.NGrams(max_length=1, limit=20).plan(budget), vp.SetUnion(limit=20).plan(budget)
+    squares = [row["scale"] ** -2 for row in union.to_dict()["round_plans"]]
+    assert one.first.square == pytest.approx(sum(squares), rel=1e-3)
+    assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1).each_gram())
+    one = vp.NGrams(max_length=1, limit=20, words="once").plan(budget)
     union = vp.SetUnion(limit=20, weighting="l2-descent").plan(budget)
     assert one.first.scale == pytest.approx(union.sigma, rel=1e-6)
     assert one.first.threshold == pytest.approx(union.threshold, rel=1e-4)

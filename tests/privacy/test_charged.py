@@ -212,7 +212,7 @@ def test_rounds_on_different_grids_are_not_added_up():
 def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
     """Before, the first had 2^63.8 units, so weights wrapped; the others more than 2^64, which no kernel takes."""
     with pytest.raises(BudgetError, match="too high for integer"):
-        vp.NGrams(lengths, limit=limit, alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
+        vp.NGrams(lengths, limit=limit, alpha=alpha, words="once").plan(vp.Budget(epsilon, 1e-8))
 
 
 def test_cutoffs_beyond_integers_are_refused_at_later_lengths():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.privacy.composition import compose, composed_delta
+from voxpop.privacy.gaussian import delta as exact_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.round_composition import gaussian_rounds, pure_delta
 from voxpop.privacy.slack import MOST_PASSES, walk_slack
@@ -67,7 +68,7 @@ def test_events_agree_with_our_own_composition(epsilon):
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.SetUnion(limit=10, weighting="l2-descent").plan(budget).guarantee,
-        vp.NGrams(max_length=3, limit=10).plan(budget).guarantee,
+        vp.NGrams(max_length=3, limit=10, words="once").plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
     found, ours = by_dp_accounting(epsilon, guarantees), composed_delta(epsilon, guarantees)
@@ -146,3 +147,28 @@ def _words():
     import pyarrow as pa
 
     return pa.array([f"w{i}" for i in range(9)])
+
+
+@pytest.mark.parametrize("mechanism", [vp.SetUnion(limit=10), vp.NGrams(max_length=3, limit=10)])
+def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism):
+    """D + delta_G at the root of all squares, as for what follows within a release; less than by epsilon and delta."""
+    budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
+    spend = mechanism.plan(budget).guarantee.spend
+    assert spend.apart
+    for epsilon in (0.5, 2.0, 4.0):
+        expected = spend.novel + exact_delta(epsilon, math.hypot(spend.mu, 0.3))
+        slack = 2 * walk_slack(epsilon, MOST_PASSES)
+        found = composed_delta(epsilon, [mechanism.plan(budget).guarantee, count])
+        assert found == pytest.approx(expected + slack, rel=1e-8)
+    both = compose([mechanism.plan(budget).guarantee, gaussian(0.0, 0.3, epsilon=1.3, delta=1e-6)])
+    assert both.epsilon < 2.6 < budget.epsilon + 1.3
+
+
+def test_chances_apart_add_up_and_are_no_part_of_a_pair():
+    """Two of them, a pair with a chance and a pure release: the sum, and the line of the others."""
+    others = [gaussian(1e-3, 0.2), Guarantee(0.5, 1e-3)]
+    apart = [Guarantee(50.0, 0.9, spend=Spend(chance, mu, apart=True)) for chance, mu in ((1e-2, 0.3), (2e-2, 0.4))]
+    without = [Guarantee(50.0, 0.9, spend=Spend(0.0, mu)) for mu in (0.3, 0.4)]
+    line = composed_delta(1.0, [*others, *without])
+    assert composed_delta(1.0, [*others, *apart]) == pytest.approx(line + 3e-2, rel=1e-8)
+    assert Spend.from_dict(apart[0].spend.to_dict()) == apart[0].spend

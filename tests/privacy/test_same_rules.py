@@ -41,7 +41,9 @@ def rounds_of(plan):
     return getattr(plan, "rounds", None) or [plan.first]
 
 
-@pytest.mark.parametrize("mechanism", [*PLANNED, vp.NGrams(3, limit=20), vp.NGrams(1, weighting="weighted")])
+@pytest.mark.parametrize(
+    "mechanism", [*PLANNED, vp.NGrams(3, limit=20, words="once"), vp.NGrams(1, weighting="weighted")]
+)
 def test_thresholds_reach_the_coins_unlowered(mechanism):
     """What decides is the threshold that delta was computed from, on the grid that was charged for: exactly."""
     plan = mechanism.plan(BUDGET)
@@ -61,7 +63,9 @@ def test_the_spend_of_a_union_covers_its_rounds(union):
     assert spend.novel >= either([one.pair()[0] for one in plan.rounds]) + numerical_slack(BUDGET.epsilon)
 
 
-@pytest.mark.parametrize("ngrams", [vp.NGrams(5, limit=20), vp.NGrams(5, budgets="equal", weighting="weighted")])
+@pytest.mark.parametrize(
+    "ngrams", [vp.NGrams(5, limit=20, words="once"), vp.NGrams(5, budgets="equal", weighting="weighted")]
+)
 def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
     """The same, with the rounds that a walk settles one after the other."""
     plan = ngrams.plan(BUDGET)
@@ -76,7 +80,7 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 def test_length_1_alone_is_a_set_union(weighting, accounting):
     """One length has the noise, threshold, grid and cutoff of set union, but for the slack of its walk."""
     fields = {"weighting": weighting, "accounting": accounting, "alpha": 3.0}
-    words = vp.NGrams(1, limit=50, **fields).plan(BUDGET).first
+    words = vp.NGrams(1, limit=50, words="once", **fields).plan(BUDGET).first
     (items,) = vp.SetUnion(limit=50, **fields).plan(BUDGET).rounds
     assert words.shares.weighting_rule is items.shares.weighting_rule
     assert words.shares.setting.bits == items.shares.setting.bits

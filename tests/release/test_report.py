@@ -238,8 +238,9 @@ def test_page_states_the_numbers_of_an_extraction():
     assert sum(cost["share"] for cost in story.costs) == pytest.approx(1.0)
     parts = {(cost["length"], cost["part"]): cost["share"] for cost in story.costs}
     assert parts[2, "vote"] / parts[2, "forecast"] == pytest.approx((20.0 / 3.5) ** 2)
-    whole = 1 / plan.first.scale**2 + plan.later
-    assert parts[1, "vote"] == pytest.approx(1 / plan.first.scale**2 / whole)
+    # Length 1 is the sum of its rounds.
+    first = sum(row["scale"] ** -2 for row in plan.to_dict()["round_plans"])
+    assert parts[1, "vote"] == pytest.approx(first / (first + plan.later))
     assert [row[1] for row in story.needed.rows] == ["300", "50"]
 
 

@@ -12,8 +12,9 @@ from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
 from voxpop.privacy.evidence import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.slack import walk_slack
-from voxpop.union.adaptive.planning import plan_adaptive, total_delta
-from voxpop.union.adaptive.schedule import COURSE
+from voxpop.rounds.adaptive.planning import total_delta
+from voxpop.rounds.adaptive.schedule import COURSE
+from voxpop.union.adaptive.planning import plan_adaptive
 
 FALSE_ALARM = 1e-9
 

@@ -9,7 +9,7 @@ import voxpop as vp
 from voxpop.errors import InputError
 from voxpop.privacy.evidence import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.union.adaptive.planning import total_delta
+from voxpop.rounds.adaptive.planning import total_delta
 
 NAMES = ("words", "tags", "places")
 

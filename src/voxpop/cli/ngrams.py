@@ -21,6 +21,7 @@ from voxpop.cli.options import (
     Thresholds,
     Values,
     WeightingName,
+    Words,
     numbers_of,
 )
 from voxpop.cli.releasing import release_and_report
@@ -51,6 +52,7 @@ class Options:
     thresholds: Thresholds = "votes"
     measurement: Measurement = 0.02
     spending: Spending = None
+    words: Words = None
     prevote: Prevote = True
 
     def planned(self, budget: "Budget") -> "NGramsPlan":

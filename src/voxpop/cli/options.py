@@ -61,6 +61,13 @@ Values = Annotated[
 Budgets = Annotated[str, typer.Option(help="How lengths share the budget: auto, equal, a ratio, or a list of shares.")]
 Thresholds = Annotated[str, typer.Option(help="votes (lower for likely phrases, by how votes came out) or published.")]
 Measurement = Annotated[float, typer.Option(help="Share of a length's budget that its forecast costs.")]
+Words = Annotated[
+    str | None,
+    typer.Option(
+        help="adaptive: words come in adaptive rounds, as items do (the default, where it can be); or once.",
+        show_default=False,
+    ),
+]
 Spending = Annotated[
     str | None,
     typer.Option(

@@ -265,8 +265,13 @@ class LengthWalk(Protocol):
         of lengths, and of one length in the order in which they first stand in its documents.
         """
 
-    def keep_words(self, words: pa.LargeStringArray) -> None:
-        """Forget every token but these: distinct, in order of bytes, public, also those that nobody holds."""
+    def keep_words(self, words: pa.LargeStringArray, order: RestrictableDraws | None = None) -> None:
+        """Forget every token but these: distinct, in order of bytes, public, also those that nobody holds.
+
+        Args:
+            words: they.
+            order: where weightings that follow are sequential, what their order of users is drawn from.
+        """
 
     def extend(self, candidates: Candidates) -> None:
         """Go on to the next length: its candidates among the pairs that somebody holds.

@@ -230,14 +230,17 @@ class MemoryLengthWalk:
             rename_all(self._ids, ranks)
         self._size, self._names, self._table = names.size, None, None
 
-    def keep_words(self, words: pa.LargeStringArray) -> None:
+    def keep_words(self, words: pa.LargeStringArray, order: Draws | None = None) -> None:
         """Forget every token but these.
 
         Args:
             words: distinct, in order of bytes, public, also those that nobody holds.
+            order: where weightings that follow are sequential, what their order of users is drawn from.
         """
         if self._words is None:
             raise InternalError("words are kept at length 1 only; please report.")
+        if order is not None:
+            self.put_in_order(order)
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
     def keep_all(self) -> tuple[Int32s, Int64s | None]:

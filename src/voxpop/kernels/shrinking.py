@@ -58,8 +58,23 @@ def _weighted_cells(
 
 
 @jit
-def fit_ratios(noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, rounds: int) -> Floats:
-    """Return the weights of cells that explain the counts best, by expectation maximisation.
+def _smooth_cells(weights: Floats) -> Floats:
+    """Return the mean of each weight, twice, and of its neighbours: at either edge the weight itself stands in."""
+    last = weights.size - 1
+    smooth = np.empty_like(weights)
+    for cell in range(weights.size):
+        smooth[cell] = (weights[max(cell - 1, 0)] + 2.0 * weights[cell] + weights[min(cell + 1, last)]) / 4.0
+    return smooth
+
+
+@jit
+def fit_ratios(
+    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, rounds: int, smoothings: int
+) -> Floats:
+    """Return smooth weights of cells that explain the counts well, by expectation maximisation.
+
+    Weights that explain them best take noise for structure: they heap up in few cells. So each round smooths what it
+    has maximised (Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation problems", 1990).
 
     Args:
         noisy: float64 by bin.
@@ -68,6 +83,7 @@ def fit_ratios(noisy: Floats, expected: Floats, scale: Floats, edges: Floats, we
         edges: float64 (cells + 1), of ratios.
         weights: float64 by cell, where to begin; they sum to 1.
         rounds: how many.
+        smoothings: how often each round smooths.
 
     Returns:
         float64 by cell.
@@ -91,6 +107,9 @@ def fit_ratios(noisy: Floats, expected: Floats, scale: Floats, edges: Floats, we
                 for cell in range(cells):
                     more[cell] += fitted[cell] * table[row, cell] / total
         fitted = more / more.sum()
+        for _ in range(smoothings):
+            # The sum stays what it is: what a cell gives away its neighbours get.
+            fitted = _smooth_cells(fitted)
     return fitted
 
 

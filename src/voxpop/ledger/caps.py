@@ -62,7 +62,8 @@ class Caps:
         """
         epsilon, chance, square = Fraction(0), Fraction(0), Fraction(0)
         for each in guarantees:
-            if each.spend is None or self.name == "plain":
+            # A chance that is added, and no part of a pair, has no place in the proof of these sums.
+            if each.spend is None or each.spend.apart or self.name == "plain":
                 epsilon += Fraction(each.epsilon)
                 chance += Fraction(each.delta)
             else:

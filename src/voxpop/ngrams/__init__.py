@@ -20,6 +20,7 @@
 | `sweep.py` | what came close is voted on once more |
 | `threshold_vote.py` | from a vote to released grams |
 | `spurious.py` | how many spurious grams each length may add |
+| `slack.py` | what finite arithmetic costs an extraction |
 """
 
 from voxpop.ngrams.ngrams import NGrams

@@ -19,6 +19,8 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         "users for 50 % and 90 %: how many must hold a phrase for that chance of release, once its parts are released;",
         "they hold 10 phrases of that length each, none held by more people, and 10 candidates compete for each place",
     ]
+    if plan.get("round_plans"):
+        lines.append(f"length 1 comes in {len(plan['round_plans'])} adaptive rounds; its numbers are those of the last")
     if plan["max_length"] > 1:
         lines += _about_spurious(plan)
     if plan.get("thresholds") == "votes":

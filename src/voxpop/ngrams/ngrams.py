@@ -28,6 +28,8 @@ OF_INDIVIDUAL: dict[str, object] = {
     "thresholds": "votes",
 }
 """What individual spending is proved and measured with."""
+OF_ADAPTIVE: dict[str, object] = {"spending": "individual", "weighting": "l2-descent", "accounting": "joint"}
+"""What words in adaptive rounds are proved and measured with."""
 SIDE_VOTES = 5
 """Under individual spending: four wide votes at most, and the last one."""
 
@@ -67,6 +69,9 @@ class NGrams:
             candidate, and what is left in a last vote on what came close (docs/privacy/individual.md); "shared" charges
             every length to all. Individual spending asks for the defaults of `guide`, `pruning`, `budgets`, `values`
             and `thresholds`, and is the default with them; "shared" is where one of these differs.
+        words: "adaptive" releases length 1 in adaptive rounds, as set union does by default (docs/privacy/adaptive.md);
+            "once" by one vote. Adaptive rounds ask for individual spending, l2-descent and joint accounting, and are
+            the default with them.
         prevote: individual only: ask, with little of the budget, about what the forecast pruned at lengths 2 to 5. It
             takes memory for every pair of released words that somebody wrote; False leaves it out.
 
@@ -97,6 +102,7 @@ class NGrams:
     thresholds: Literal["votes", "published"] = "votes"
     measurement: float = MEASUREMENT
     spending: Literal["individual", "shared"] | None = None
+    words: Literal["adaptive", "once"] | None = None
     prevote: bool = True
 
     def __post_init__(self) -> None:
@@ -115,10 +121,16 @@ class NGrams:
         check_choice("thresholds", self.thresholds, ("votes", "published"))
         check_choice("accounting", self.accounting, ("joint", "published"))
         if self.spending is None:
-            object.__setattr__(self, "spending", "shared" if _not_individual(self) else "individual")
+            object.__setattr__(self, "spending", "shared" if _other_than(self, OF_INDIVIDUAL) else "individual")
         check_choice("spending", self.spending, ("individual", "shared"))
-        _check_spending(self)
+        if self.spending == "individual":
+            _check_asked(self, "spending", OF_INDIVIDUAL, "shared")
         _check_weighting(self.weighting)
+        if self.words is None:
+            object.__setattr__(self, "words", "once" if _other_than(self, OF_ADAPTIVE) else "adaptive")
+        check_choice("words", self.words, ("adaptive", "once"))
+        if self.words == "adaptive":
+            _check_asked(self, "words", OF_ADAPTIVE, "once")
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -188,24 +200,25 @@ class NGrams:
             "thresholds": self.thresholds,
             "measurement": self.measurement,
             "spending": self.spending,
+            "words": self.words,
             "prevote": self.prevote and self.spending == "individual",
         }
 
 
-def _check_spending(ngrams: NGrams) -> None:
-    """Refuse what has no proof, or no meaning, where users pay for themselves."""
-    different = _not_individual(ngrams)
-    if ngrams.spending == "individual" and different:
+def _check_asked(ngrams: NGrams, field: str, wanted: dict[str, object], other: str) -> None:
+    """Refuse what has no proof, or no meaning, with the value of a field."""
+    different = _other_than(ngrams, wanted)
+    if different:
         name = different[0]
         raise InputError(
-            f'spending="individual" asks for {name}={OF_INDIVIDUAL[name]!r}, got {getattr(ngrams, name)!r}. Leave '
-            f'`{name}` out, or use spending="shared".'
+            f'{field}="{getattr(ngrams, field)}" asks for {name}={wanted[name]!r}, got {getattr(ngrams, name)!r}. '
+            f'Leave `{name}` out, or use {field}="{other}".'
         )
 
 
-def _not_individual(ngrams: NGrams) -> list[str]:
-    """Return the fields with which users cannot pay for themselves."""
-    return [name for name, value in OF_INDIVIDUAL.items() if getattr(ngrams, name) != value]
+def _other_than(ngrams: NGrams, wanted: dict[str, object]) -> list[str]:
+    """Return the fields that have other values."""
+    return [name for name, value in wanted.items() if getattr(ngrams, name) != value]
 
 
 def _check_weighting(weighting: object) -> None:

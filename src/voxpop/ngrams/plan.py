@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
 from voxpop.ngrams.lengths import LengthPlan, LengthRun, SweepRun
+from voxpop.ngrams.slack import ngrams_slack
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned
-from voxpop.privacy.slack import walk_slack
 from voxpop.privacy.spend import gaussian_spend
+from voxpop.rounds.adaptive.numbers import AdaptiveRounds, round_rows
+from voxpop.rounds.adaptive.planning import rounds_spend
 from voxpop.rounds.plan import RoundPlan
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class NGramsPlan(Planned["NGrams"]):
     `budgets="auto"` later lengths share that total by what was released; the guarantee does not depend on how.
 
     Attributes:
-        first: noise and threshold of length 1.
+        first: noise and threshold of length 1, or its adaptive rounds.
         later: total mu^2 of everything after length 1.
         lengths: one `LengthPlan` for each length.
         delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
@@ -45,7 +47,7 @@ class NGramsPlan(Planned["NGrams"]):
         (3.984, 24.439)
     """
 
-    first: RoundPlan
+    first: RoundPlan | AdaptiveRounds
     later: float
     lengths: tuple[LengthPlan, ...]
     delta: float = field(kw_only=True)
@@ -55,9 +57,12 @@ class NGramsPlan(Planned["NGrams"]):
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        slack = walk_slack(self.budget.epsilon, self.mechanism.passes)
+        slack = ngrams_slack(self.mechanism, self.budget.epsilon)
         # (d, mu_1) of length 1, and M of all that follows: it composes with other releases by these.
-        spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
+        if isinstance(self.first, AdaptiveRounds):
+            spend = rounds_spend(self.first, slack, self.later)
+        else:
+            spend = gaussian_spend([self.first.pair()], slack, rest=self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property
@@ -94,6 +99,7 @@ class NGramsPlan(Planned["NGrams"]):
             InputError: for arguments out of range.
         """
         from voxpop.ngrams.later import threshold_for
+        from voxpop.rounds.adaptive.holders import users_needed as users_needed_in_rounds
         from voxpop.rounds.holders import users_needed
 
         if not 1 <= length <= self.mechanism.max_length:
@@ -102,11 +108,13 @@ class NGramsPlan(Planned["NGrams"]):
             raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
         if grams < 1 or candidates_each < 1:
             raise InputError("`grams` and `candidates_each` must be whole numbers of at least 1.")
-        round_plan = self.first
         if length > 1:
             sigma = self.lengths[length - 1].sigma
             round_plan = self.round_of(length, sigma, threshold_for(self.mechanism.eta, sigma, 1, candidates_each))
-        return users_needed(round_plan, self.budget, probability, grams)
+            return users_needed(round_plan, self.budget, probability, grams)
+        if isinstance(self.first, AdaptiveRounds):
+            return users_needed_in_rounds(self.first, probability, grams)
+        return users_needed(self.first, self.budget, probability, grams)
 
     def release(self, corpus: "Engine", seed: int | None = None) -> "Release":
         """Run the plan on a corpus; see `NGrams.release`."""
@@ -126,6 +134,7 @@ class NGramsPlan(Planned["NGrams"]):
             "delta": self.budget.delta,
             "delta_spent": self.delta,
             "mu_squared_later": self.later,
+            "round_plans": round_rows(self.first) if isinstance(self.first, AdaptiveRounds) else [],
             "lengths": [self._length_row(each) for each in self.lengths],
             "ran": [each.to_dict() for each in self.ran],
             "swept": None if self.swept is None else self.swept.to_dict(),

@@ -1,5 +1,6 @@
 """From a budget to the numbers that will run."""
 
+from dataclasses import replace
 from math import nextafter, sqrt
 from typing import TYPE_CHECKING
 
@@ -7,12 +8,16 @@ from voxpop.errors import BudgetError, InternalError
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
+from voxpop.ngrams.schedule import WORDS_NOVELTY, WORDS_PART
+from voxpop.ngrams.slack import ngrams_slack
 from voxpop.ngrams.spending import IndividualSpending, spending_of
 from voxpop.ngrams.spurious import allowance
 from voxpop.ngrams.sweep import sweeping
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.calibrate import calibrate
-from voxpop.privacy.slack import walk_slack
+from voxpop.rounds.adaptive.numbers import AdaptiveRounds
+from voxpop.rounds.adaptive.planning import plan_rounds, pool_for, rest_of, total_delta
+from voxpop.rounds.adaptive.schedule import schedule_for
 from voxpop.rounds.charge import check_charged, rounds_delta
 from voxpop.rounds.plan import RoundPlan
 from voxpop.weighting.rule import RuleSetting
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     """Fill in an extraction; see `NGrams.plan`."""
-    slack = walk_slack(budget.epsilon, ngrams.passes)
+    slack = ngrams_slack(ngrams, budget.epsilon)
     if budget.delta <= 2 * slack:
         if 2 * slack >= 1.0:
             raise too_large(budget.epsilon)
@@ -36,15 +41,33 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
     rule = ngrams.shares
     # What 128 bits cost comes off first.
     exact = Budget(budget.epsilon, budget.delta - slack)
-    first = _first_round(ngrams, exact, rule.first)
-    # mu_1^2, rounded down; later lengths have (1 / share - 1) times that, fixed before any data are read.
-    square = (first.shares.sensitivity / first.scale) ** 2 * (1 - 2.0**-40)
-    later = nextafter(square * (1 / rule.first - 1), 0.0) if ngrams.max_length > 1 else 0.0
-    # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
-    spent = rounds_delta([first], exact.epsilon, later)
+    first, later, spent = (_in_rounds if ngrams.words == "adaptive" else _in_one)(ngrams, exact, rule.first)
     if not spent <= exact.delta:
         raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     return NGramsPlan(ngrams, budget, first, later, _lengths(ngrams, first, later), delta=spent + slack)
+
+
+def _in_one(ngrams: "NGrams", budget: Budget, share: float) -> tuple[RoundPlan, float, float]:
+    """Return one round for length 1, the mu^2 of what comes later, and the delta of both."""
+    first = _first_round(ngrams, budget, share)
+    # mu_1^2, rounded down; later lengths have (1 / share - 1) times that, fixed before any data are read.
+    square = (first.shares.sensitivity / first.scale) ** 2 * (1 - 2.0**-40)
+    later = nextafter(square * (1 / share - 1), 0.0) if ngrams.max_length > 1 else 0.0
+    # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
+    return first, later, rounds_delta([first], budget.epsilon, later)
+
+
+def _in_rounds(ngrams: "NGrams", budget: Budget, share: float) -> tuple[AdaptiveRounds, float, float]:
+    """Return adaptive rounds for length 1, the mu^2 of what comes later, and the delta of both."""
+    limit, more = ngrams.limits[0], ngrams.max_length > 1
+    schedule = schedule_for(limit)
+    if more:
+        share, schedule = share * WORDS_PART, replace(schedule, novelty=WORDS_NOVELTY)
+    first = plan_rounds(budget.epsilon, budget.delta, limit, pool_for(limit), schedule, share=share)
+    # Fixed before any data are read, as above.
+    later = rest_of(first, share) if more else 0.0
+    # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
+    return first, later, total_delta(first.opening, first.rounds, first.evidence, budget, first.pool, rest=later)
 
 
 def _first_round(ngrams: "NGrams", budget: Budget, share: float) -> RoundPlan:
@@ -69,7 +92,7 @@ def _first_round(ngrams: "NGrams", budget: Budget, share: float) -> RoundPlan:
     return grid_round(weighting_rule, setting, scale.scale, scale.threshold, ngrams.alpha)
 
 
-def _lengths(ngrams: "NGrams", first: RoundPlan, later: float) -> tuple[LengthPlan, ...]:
+def _lengths(ngrams: "NGrams", first: RoundPlan | AdaptiveRounds, later: float) -> tuple[LengthPlan, ...]:
     """Run the budgets without data: every length takes its usual share, and measures where it may."""
     lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
     spending = spending_of(ngrams, later)

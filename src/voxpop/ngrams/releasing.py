@@ -44,6 +44,8 @@ from voxpop.privacy.decisions import CellNoise
 from voxpop.privacy.secret import Secret
 from voxpop.progress import track
 from voxpop.release import Release
+from voxpop.rounds.adaptive.numbers import AdaptiveRounds
+from voxpop.rounds.adaptive.running import released_in_rounds
 from voxpop.rounds.charge import check_charged
 from voxpop.rounds.plan import RoundPlan
 from voxpop.weighting.additive import Weighted
@@ -83,6 +85,7 @@ class _Walk:
     def __init__(self, plan: "NGramsPlan", corpus: Engine, secret: Secret) -> None:
         self._plan = plan
         self._ngrams = plan.mechanism
+        self._corpus = corpus
         self._walk = corpus.length_walk()
         self._secret = secret
         self._spending = spending_of(self._ngrams, plan.later)
@@ -121,18 +124,30 @@ class _Walk:
             self._sweep(self._spending)
 
     def _release_words(self) -> None:
-        first, pass_name = self._plan.first, "length 1"
+        first = self._plan.first
+        # (words,): from here on a word is its rank among these, in order of bytes.
+        if isinstance(first, AdaptiveRounds):
+            self.vocabulary = released_in_rounds(first, self._plan.budget, self._corpus, self._secret)
+            # Nothing is told apart but by the measurement.
+            self._levels = np.zeros(len(self.vocabulary), np.int64)
+            self._walk.keep_words(self.vocabulary, self._secret)
+        else:
+            self.vocabulary = self._voted_words(first)
+        words = len(self.vocabulary)
+        self.released.append(Grams.of_tokens(words))
+        self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
+        # Released over valid candidates, at the length before; nothing is known of pairs yet.
+        self._density = 1.0 if words <= FEW_TOKENS else 0.0
+        self._spending.dense = words <= FEW_TOKENS
+
+    def _voted_words(self, first: RoundPlan) -> pa.LargeStringArray:
+        """Release words by one vote, and keep them."""
+        pass_name = "length 1"
         # Private from here: it answers only through noise.
         histogram = self._walk.weigh(first.shares, first.shares.setting.limit, self._secret, pass_name)
         words, self._levels = self._vote(first, None).levels(histogram, self._secret, pass_name)
-        # (words,): from here on a word is its rank among these, in order of bytes.
-        self.vocabulary = histogram.texts(words)
         self._walk.keep(words)
-        self.released.append(Grams.of_tokens(words.size))
-        self.ran.append(LengthRun(1, first.scale, None, None, first.threshold))
-        # Released over valid candidates, at the length before; nothing is known of pairs yet.
-        self._density = 1.0 if words.size <= FEW_TOKENS else 0.0
-        self._spending.dense = words.size <= FEW_TOKENS
+        return histogram.texts(words)
 
     def _prospect(self, valid: Candidates) -> Prospect:
         """Measure the grams just released, unless there is nothing to prune."""

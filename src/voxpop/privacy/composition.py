@@ -3,7 +3,8 @@
 Each release is dominated by a pair of laws, and dominating pairs compose, also where a later release is chosen in view
 of an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
 
-* the pair of a `Spend`: hit with probability d, otherwise shifted by mu;
+* the pair of a `Spend`: hit with probability d, otherwise shifted by mu; where the spend is `apart`, shifted by mu, and
+  d is added to the delta of everything;
 * for anything that is (epsilon_j, delta_j)-private: impossible outcomes of mass delta_j on either side, otherwise
   randomised response, whose loss is epsilon_j or -epsilon_j (Kairouz, Oh and Viswanath, 2015).
 
@@ -115,9 +116,11 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
 
 
 def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:
-    # D_0 and mu of the spends; D_1 of the deltas; D of both.
-    novel = either([each.spend.novel for each in spending if each.spend])
-    mu = math.hypot(*(each.spend.mu for each in spending if each.spend))
+    spends = [each.spend for each in spending if each.spend]
+    # D_0 and mu of the spends; D_1 of the deltas; D of both. Chances that are no part of a pair are added.
+    novel = either([each.novel for each in spends if not each.apart])
+    added = sum_up([each.novel for each in spends if each.apart])
+    mu = math.hypot(*(each.mu for each in spends))
     impossible = either([each.delta for each in plain])
     hit = either([novel, impossible])
     if hit >= 1:
@@ -129,7 +132,7 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     forward = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - log_none - losses, mu)))
     backward = impossible + (1 - impossible) * float(chances @ np.exp(log_delta(epsilon + log_none - losses, mu)))
     slack = walk_slack(epsilon, MOST_PASSES) * len(spending)
-    return min(1.0, max(forward, backward) * ROUNDING + slack)
+    return min(1.0, (added + max(forward, backward)) * ROUNDING + slack)
 
 
 def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:

@@ -28,7 +28,7 @@ def event_of(guarantee: "Guarantee") -> Any:
         raise InputError("events need dp-accounting, which is not installed: pip install voxpop[accounting].") from None
     if guarantee.unproved or not guarantee.private:
         return dp_event.NonPrivateDpEvent()
-    if guarantee.spend is not None:
+    if guarantee.spend is not None and not guarantee.spend.apart:
         gaussian = dp_event.GaussianDpEvent(1 / guarantee.spend.mu)
         if guarantee.spend.novel <= 0:
             return gaussian

@@ -17,17 +17,22 @@ class Spend:
     otherwise the release is a Gaussian mechanism whose sensitivity is at most `mu` times its sigma. Without the user,
     nothing novel is there. `round_composition.py` and `composition.py` say how pairs compose.
 
+    Adaptive rounds are no such pair, for what novel items use up of a user's unit follows from results. Theirs is
+    `apart`: the chance is added to the delta of everything else (docs/privacy/composition.md, "Adaptive rounds").
+
     Args:
         novel: Probability, numerical slack included; 0 where all that can come out is known beforehand.
         mu: Sensitivity over sigma; of several releases, the root of the sum of squares.
+        apart: Whether `novel` is added to delta, instead of being part of a pair.
     """
 
     novel: float
     mu: float
+    apart: bool = False
 
-    def to_dict(self) -> dict[str, float]:
-        """The two numbers, ready for JSON."""
-        return {"novel": self.novel, "mu": self.mu}
+    def to_dict(self) -> dict[str, float | bool]:
+        """The numbers, ready for JSON."""
+        return {"novel": self.novel, "mu": self.mu, **({"apart": True} if self.apart else {})}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
@@ -35,7 +40,7 @@ class Spend:
         novel, mu = float(values["novel"]), float(values["mu"])
         if not (0 <= novel <= 1 and 0 <= mu < float("inf")):
             raise ValueError("out of range")
-        return cls(novel, mu)
+        return cls(novel, mu, values.get("apart", False) is True)
 
 
 def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Spend:

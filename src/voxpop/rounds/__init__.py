@@ -2,6 +2,7 @@
 
 | file | holds |
 |---|---|
+| `adaptive/` | rounds that add up evidence |
 | `plan.py` | a round with its noise filled in |
 | `fractions.py` | how rounds share a budget |
 | `holders.py` | how many users an item needs |

@@ -3,6 +3,7 @@
 Bottom up, a node's own counts and the sum of its children's are averaged, each by its precision. Top down, each count
 is expected to be its context's total times the chance one symbol shorter, and is drawn towards that as far as all
 counts of its kind together say (`kernels/shrinking.py`): where noise drowns it, the shorter context's chance stays.
+Shorter than no symbol there is nothing: how often a symbol occurs at all is expected to be what all do on average.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
 from voxpop.sequences.context_tree import OTHERS, ContextTree
 from voxpop.sequences.redrawing import laplace, uniforms
-from voxpop.sequences.schedule import EDGES, FEWEST, MOST, ROUNDS, STRATA, TRUSTED_MEANS
+from voxpop.sequences.schedule import EDGES, FEWEST, MOST, ROUNDS, SMOOTHINGS, STRATA, TRUSTED_MEANS
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 LEAST = 1e-9
 """Expected and believed counts are at least this, so that they can be divided by."""
+
+LEAST_COUNT = 0.01
+"""How often each symbol is believed to occur at all, at least, as no chance may be 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,10 +56,7 @@ def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
     counts, scales = _combined(tree)
     chances = np.zeros((tree.nodes, tree.width))
     totals = np.zeros(tree.nodes)
-    # float64 (width): how often each symbol occurs at all; a little for each, as no chance may be 0.
-    root = np.maximum(counts[0], 0.01)
-    if redraw is not None:
-        root = np.maximum(counts[0] + scales[0] * laplace(redraw, "settling/root", tree.width), 0.01)
+    root = _believed_at_all(counts[0], float(scales[0]), redraw)
     chances[0], totals[0] = root / root.sum(), root.sum()
     # A sequence has max_length symbols at most, so there are at least so many.
     ends = max(float(root[-1]), totals[0] / tree.max_length)
@@ -74,7 +75,8 @@ def settle(tree: ContextTree, redraw: "Source | None" = None) -> Settled:
                 drawn = None if redraw is None else uniforms(redraw, purpose, size)
                 # float64 (nodes, width): c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
-                believed = _believed(counts[nodes], expected, np.repeat(scales[nodes, None], tree.width, 1), drawn)
+                each = np.repeat(scales[nodes, None], tree.width, 1)
+                believed = _believed(counts[nodes], expected, each, drawn, EDGES, FEWEST)
                 believed[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
                 chances[nodes] = believed / believed.sum(axis=1, keepdims=True)
     return Settled(chances, totals, ends)
@@ -122,35 +124,62 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
     return counts, np.sqrt(variances)
 
 
-def _believed(noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None) -> Floats:
+def _believed_at_all(noisy: Floats, scale: float, redraw: "Source | None") -> Floats:
+    """Return the mean, or a draw, of how often each symbol, and the end, may occur at all: float64 (width), above 0.
+
+    Args:
+        noisy: float64 (width).
+        scale: of the noise on each.
+        redraw: as in `settle`.
+    """
+    symbols = noisy.size - 1
+    # The noise of sums is without bias; that of counts that cannot fall below 0 is not.
+    total = max(float(noisy[:-1].sum()), symbols * LEAST_COUNT)
+    drawn = None if redraw is None else uniforms(redraw, "settling/root", symbols)
+    # No count is more than all: ratios reach to the number of symbols, in steps as before.
+    more = max(int(np.ceil(np.log(symbols / EDGES[-1]) / np.log(EDGES[-1] / EDGES[-2]))), 0)
+    edges = np.concatenate([EDGES, EDGES[-1] * (EDGES[-1] / EDGES[-2]) ** np.arange(1, more + 1)])
+    # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
+    believed = _believed(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
+    if redraw is None:
+        believed *= total / believed.sum()
+    # The end is no symbol: it is as likely as its own count says.
+    moved = 0.0 if redraw is None else scale * float(laplace(redraw, "settling/ends", 1)[0])
+    found: Floats = np.maximum(np.append(believed, noisy[-1] + moved), LEAST_COUNT)
+    return found
+
+
+def _believed(
+    noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None, edges: Floats, fewest: int
+) -> Floats:
     """Return the mean, or a draw, of what each count may have been, given what all of them look like."""
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
-    weights = _ratios(flat, mean, scale, strata)
+    weights = _ratios(flat, mean, scale, strata, edges, fewest)
     # By stratum: the mean ratio, by which expected counts are off on average.
-    centre = weights @ ((EDGES[1:] + EDGES[:-1]) / 2)
+    centre = weights @ ((edges[1:] + edges[:-1]) / 2)
     centre[TRUSTED_MEANS:] = 1.0
     mean = mean / centre[strata]
     if drawn is None:
-        found = mean_counts(flat, mean, scale, EDGES, weights, strata)
+        found = mean_counts(flat, mean, scale, edges, weights, strata)
     else:
-        found = draw_counts(flat, mean, scale, EDGES, weights, strata, drawn)
+        found = draw_counts(flat, mean, scale, edges, weights, strata, drawn)
     return np.maximum(found, LEAST).reshape(noisy.shape)
 
 
-def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s) -> Floats:
+def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, fewest: int) -> Floats:
     """Return the weights of ratios in each stratum; where few bins or much noise say little, those of the one above."""
     # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
-    middle = np.sqrt(np.maximum(EDGES[1:], 1e-3) * np.maximum(EDGES[:-1], 1e-3))
+    middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
     # (cells,), and 1 together.
-    fitted = np.diff(EDGES) * np.exp(-middle)
+    fitted = np.diff(edges) * np.exp(-middle)
     fitted /= fitted.sum()
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
         # From high strata, where noise says much, to low ones, which begin with the weights of the one above.
-        if mine.size >= FEWEST:
+        if mine.size >= fewest:
             some = mine[:: 1 + mine.size // MOST]
-            fitted = fit_ratios(noisy[some], mean[some], scale[some], EDGES, fitted, ROUNDS)
+            fitted = fit_ratios(noisy[some], mean[some], scale[some], edges, fitted, ROUNDS, SMOOTHINGS)
         weights[stratum] = fitted
     return weights

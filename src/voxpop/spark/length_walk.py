@@ -83,8 +83,7 @@ class SparkLengthWalk:
             if price is not None or among is not None:
                 raise InternalError("users were to pay for a pass before words were kept; please report the call.")
             if shares.sequential:
-                self._state = self._in_groups()
-                self._order = secret.restrict(order_of(ALL_LENGTHS))
+                self._in_order(secret)
             weighing = restricted_weighing(*given, order=ALL_LENGTHS)
             self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), words=True)
             return self._words
@@ -97,6 +96,11 @@ class SparkLengthWalk:
             return weigh_by(self._state, work, words=False)
         work = closure(weigh_next, weighing=weighing, since=since)
         return weigh_by(self._state, work, words=False, public=self._public())
+
+    def _in_order(self, secret: "RestrictableDraws") -> None:
+        """Let users weigh in an order from now on, in groups."""
+        self._state = self._in_groups()
+        self._order = secret.restrict(order_of(ALL_LENGTHS))
 
     def weigh_aside(
         self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, price: "Price"
@@ -140,8 +144,10 @@ class SparkLengthWalk:
         self._go_on(closure(keep_next, since=self._since()), public, names.size)
         self._aside_size += 0 if aside is None else aside.size
 
-    def keep_words(self, words: pa.LargeStringArray) -> None:
+    def keep_words(self, words: pa.LargeStringArray, order: "RestrictableDraws | None" = None) -> None:
         """Forget every token but these: distinct, in order of bytes, also those that nobody holds."""
+        if order is not None:
+            self._in_order(order)
         self._go_on(closure(keep_words, order=self._order), public_words(words), len(words))
 
     def _go_on(self, work: Task, public: Arrays, size: int) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, final, overload
 from voxpop.arguments import LARGEST_LIMIT, check_budget, check_choice, check_whole, check_within
 from voxpop.errors import BudgetError, InputError, UnsoundError
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.adaptive.schedule import USUAL_LIMIT
 from voxpop.rounds.at_least import AtLeast
-from voxpop.union.adaptive.schedule import USUAL_LIMIT
 from voxpop.weighting.own import Weighting
 from voxpop.weighting.soundness import sound_rule
 

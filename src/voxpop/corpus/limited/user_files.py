@@ -7,6 +7,7 @@ import numpy as np
 from voxpop.arrays import Int32s, Int64s, Uint64s
 from voxpop.corpus.limited.memory import MemoryLimit
 from voxpop.corpus.limited.sorter import Heads, Sorter
+from voxpop.threads import one_ahead
 
 Mapped = tuple[Int32s, Int64s, Uint64s]
 
@@ -51,6 +52,6 @@ class UserFiles:
 def in_key_order(sorter: Sorter, limit: MemoryLimit) -> Mapped:
     """Return the users of a sorter by their keys, mapped."""
     files = UserFiles(limit)
-    for heads, tokens in sorter.blocks():
+    for heads, tokens in one_ahead(sorter.blocks()):
         files.append(heads, tokens)
     return files.mapped()

@@ -5,6 +5,8 @@ the order of the rows, tokens by their rank in the sorted vocabulary. See docs/d
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
 from typing import final
 
 import numpy as np
@@ -22,6 +24,7 @@ from voxpop.corpus.reading.layout import Piece, build_corpus
 from voxpop.corpus.reading.stretches import Stretch, stretches
 from voxpop.corpus.reading.users import encode_users, first_rows, identities
 from voxpop.kernels.group import rename
+from voxpop.threads import one_ahead, one_behind
 
 Encode = Callable[[Stretch], tuple[list[Piece], list[pa.Array]]]
 
@@ -32,20 +35,36 @@ SHARE_OF_STRETCH = 6
 def read_within(limit: MemoryLimit, rows: Rows, encode: Encode, kind: str) -> Corpus | None:
     """Return the corpus of rows, its arrays mapped where they are large; None where there are no rows."""
     spill = _Spill(limit, kind)
-    for stretch in stretches(rows, limit.room // SHARE_OF_STRETCH):
-        pieces, words = encode(stretch)
-        if not stretch.users:
-            break
-        codes, keys = encode_users(stretch.users)
-        corpus = build_corpus(pieces, words, (codes, keys), kind)
-        # All rows fit into one stretch: nothing to merge.
-        if stretch.finished and spill.empty:
-            return corpus.within(limit)
-        first = first_rows(codes)
-        spill.add(corpus, identities(stretch.users, keys, first), first, codes.size)
-        del pieces, words, codes, keys, corpus, first
-        release_unused()
-    return None if spill.empty else spill.merged()
+    # The next stretch is encoded while the last is grouped and written; rows are asked for by this thread alone, since
+    # a source may belong to it.
+    encoded = _encoded(stretches(rows, limit.room // SHARE_OF_STRETCH), encode)
+    first = next(encoded, None)
+    if first is None:
+        return None
+    # All rows fit into one stretch: nothing to merge.
+    if first.finished:
+        return build_corpus(first.pieces, first.words, encode_users(first.users), kind).within(limit)
+    one_behind(spill.take, chain([first], encoded))
+    return spill.merged()
+
+
+@final
+@dataclass(slots=True)
+class _Encoded:
+    """The tokens of a stretch by provisional ids, and whose its rows are."""
+
+    pieces: list[Piece]
+    words: list[pa.Array]
+    users: list[pa.Array]
+    finished: bool
+
+
+def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[_Encoded]:
+    """Yield the stretches that have rows."""
+    for stretch in every:
+        encoded = _Encoded(*encode(stretch), stretch.users, stretch.finished)
+        if encoded.users:
+            yield encoded
 
 
 @final
@@ -61,10 +80,16 @@ class _Spill:
         self._sizes: list[int] = []
         self._rows = 0
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing was added."""
-        return not self._sizes
+    def take(self, stretch: _Encoded) -> None:
+        """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
+        codes, keys = encode_users(stretch.users)
+        corpus = build_corpus(stretch.pieces, stretch.words, (codes, keys), self._kind)
+        first = first_rows(codes)
+        self.add(corpus, identities(stretch.users, keys, first), first, codes.size)
+        # Whoever cut the stretch still holds it while the next is cut.
+        stretch.pieces, stretch.words, stretch.users = [], [], []
+        del corpus, codes, keys, first
+        release_unused()
 
     def add(self, corpus: Corpus, who: Uint64s, first: Int64s, rows: int) -> None:
         """Keep one more corpus: whose its users' records are, and the row in which each of them first appears."""
@@ -84,12 +109,12 @@ class _Spill:
         release_unused()
         expected = self._tokens.size + self._heads.size
         by_user = Sorter(limit, most, expected)
-        for heads, tokens in self._named_blocks(most // 4):
+        for heads, tokens in one_ahead(self._named_blocks(most // 4)):
             by_user.add(heads, tokens)
         self._tokens.close()
         self._heads.close()
         by_row = Sorter(limit, most, expected, 0, self._rows)
-        for heads, tokens in _with_first_row(by_user.blocks()):
+        for heads, tokens in _with_first_row(one_ahead(by_user.blocks())):
             by_row.add(heads, tokens)
         mapped = in_key_order(by_row, limit)
         release_unused()

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.adaptive.holders import released
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.engines import Engine, in_memory
 from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 from voxpop.testing.audit.union_cases import BUDGET, COPIES, LIMIT, MOST_HOLDERS, TELLING, Event
-from voxpop.union.adaptive.holders import released
 from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.set_union import SetUnion
 

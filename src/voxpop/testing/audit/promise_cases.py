@@ -13,10 +13,10 @@ from typing import Final
 
 from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.adaptive.holders import released
 from voxpop.testing.audit.adaptive_cases import near_adaptive
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.union_cases import BUDGET, LIMIT, Event, near, released_by
-from voxpop.union.adaptive.holders import released
 from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.plan import UnionPlan
 from voxpop.union.set_union import SetUnion

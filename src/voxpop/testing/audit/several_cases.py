@@ -19,11 +19,11 @@ import numpy as np
 from voxpop.corpus.corpus import Corpus
 from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.adaptive.holders import released
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import copied_items, released_numbers
 from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
 from voxpop.testing.audit.union_cases import BUDGET, LIMIT, MOST_HOLDERS, TELLING
-from voxpop.union.adaptive.holders import released
 from voxpop.union.adaptive.plan import AdaptivePlan
 from voxpop.union.set_union import SetUnion
 

@@ -31,6 +31,7 @@ from voxpop.ngrams.plan import NGramsPlan
 from voxpop.ngrams.spending import spending_of
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.individual import REACH_STEPS, WHOLE
+from voxpop.rounds.adaptive.numbers import AdaptiveRounds
 from voxpop.testing.audit.case import Case
 from voxpop.testing.audit.copies import corpus_of, released_numbers
 from voxpop.testing.audit.engines import Engine, in_memory
@@ -40,6 +41,8 @@ from voxpop.testing.audit.ngrams_cases import ngrams_cases
 BUDGET = Budget(1.0, 0.02)
 SURE = 7.0
 """Sigmas by which a word or a shorter phrase is above its threshold."""
+UNSURE = 1e-6
+"""How likely a word that comes out in adaptive rounds may stay away; a release without it counts as no hit."""
 TELLING = 10**6
 MOST_HOLDERS = 5
 """With more, so few copies would lie between two marks that the lowest one were not sure."""
@@ -114,7 +117,7 @@ def triples(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
 def individual_pairs(budget: Budget = BUDGET) -> tuple[NGramsPlan, Phrases]:
     """Return two lengths where every user pays for itself: words are few, so that nearly all is spent on pairs."""
     plan = _default(2).plan(budget)
-    return plan, Phrases(2, 60, 30, _enough(plan, 0), (300,))
+    return plan, Phrases(2, 70, 30, _enough(plan, 0), (300,))
 
 
 def reach_of(plan: NGramsPlan) -> float:
@@ -139,6 +142,11 @@ def _default(lengths: int, **fields: Any) -> NGrams:
 
 def _enough(plan: NGramsPlan, number: int) -> int:
     """Return how many holders make the release of a word or a shorter phrase sure, whatever the mark."""
+    if number == 0 and isinstance(plan.first, AdaptiveRounds):
+        needed = plan.holders(1, 1 - UNSURE, grams=1)
+        if needed is None:
+            raise InternalError("no number of users makes a word sure; please report.")
+        return needed
     threshold = plan.first.threshold if number == 0 else plan.lengths[number].highest_threshold
     return ceil(threshold + SURE * plan.lengths[number].sigma)
 

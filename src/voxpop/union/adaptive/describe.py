@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from voxpop.rounds.adaptive.numbers import round_table
 from voxpop.tables import table
 from voxpop.union.describe import missing_line, users_table
 from voxpop.union.promised import promise_lines
@@ -15,7 +16,7 @@ def describe(plan: dict[str, Any], guarantee: str) -> str:
         f"{guarantee}; thresholds and floors in standard deviations of the evidence",
         *_data_sets(plan),
         "",
-        *table(_round_rows(plan)),
+        *table(round_table(plan["round_plans"])),
         "",
         *users_table(plan),
         missing_line(plan),
@@ -38,14 +39,3 @@ def _one_each(plan: dict[str, Any]) -> list[str]:
     if plan["limit"] > 1:
         return []
     return ['Where users hold one item each, weighting="count" is the optimal mechanism']
-
-
-def _round_rows(plan: dict[str, Any]) -> list[list[str]]:
-    opening, *later = plan["round_plans"]
-    first = ["1", f"{opening['scale']:.6g}", f"{opening['threshold'] / opening['scale']:.4g}", "-", "-"]
-    rows = [["round", "sigma", "threshold", "floor", "part"], first]
-    for number, each in enumerate(later, start=2):
-        floor = "-" if each["evidence_floor"] is None else f"{each['evidence_floor']:.4g}"
-        part = f"{each['part'] / later[-1]['part']:.4g}"
-        rows.append([str(number), f"{each['scale']:.6g}", f"{each['evidence_threshold']:.4g}", floor, part])
-    return rows

@@ -6,35 +6,15 @@ from typing import TYPE_CHECKING, Any, final, overload
 
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.rounds.adaptive.numbers import AdaptiveRound, round_rows, usual_threshold
+from voxpop.rounds.adaptive.planning import rounds_slack, rounds_spend
 from voxpop.rounds.holders import SIZES, check_holders
 from voxpop.rounds.plan import RoundPlan
 from voxpop.union.plan_numbers import PlanNumbers
-from voxpop.weighting.rule import CalibratedRule
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
     from voxpop.release import Release
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class AdaptiveRound:
-    """One round that adds to the evidence.
-
-    Attributes:
-        shares: the weighting with limit, grid and cutoff.
-        sigma: standard deviation of the noise on a weight.
-        cell: noisy weights are rounded to whole multiples of it, a power of two.
-    """
-
-    shares: CalibratedRule
-    sigma: float
-    cell: float
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising, or None where nothing stops them."""
-        return self.shares.setting.cutoff_weight
 
 
 @final
@@ -69,7 +49,11 @@ class AdaptivePlan(PlanNumbers):
     @property
     def guarantee(self) -> Guarantee:
         """What a release of this plan guarantees."""
-        return Guarantee(self.budget.epsilon, self.budget.delta)
+        if self.data_sets:
+            # The numbers are those of one data set; together they compose by epsilon and delta.
+            return Guarantee(self.budget.epsilon, self.budget.delta)
+        slack = rounds_slack(self.budget.epsilon, len(self.rounds), self.limit, self.pool)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self, slack))
 
     @property
     def sigma(self) -> float:
@@ -84,11 +68,7 @@ class AdaptivePlan(PlanNumbers):
     @property
     def threshold(self) -> float:
         """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
-        evidence = self.evidence
-        # Weight w adds c_r w / sigma_r of evidence in round r.
-        per_weight = sum(part / each.sigma for part, each in zip(evidence.parts, self.rounds, strict=True))
-        # The weight at which the mean of the evidence lies at the last threshold.
-        return float(evidence.thresholds[-1] * evidence.spreads[-1]) / per_weight
+        return usual_threshold(self)
 
     @property
     def cutoff(self) -> float | None:
@@ -111,7 +91,7 @@ class AdaptivePlan(PlanNumbers):
         Raises:
             InputError: for arguments out of range.
         """
-        from voxpop.union.adaptive.holders import users_needed
+        from voxpop.rounds.adaptive.holders import users_needed
 
         check_holders(probability, items)
         return users_needed(self, probability, items)
@@ -121,13 +101,13 @@ class AdaptivePlan(PlanNumbers):
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        from voxpop.union.adaptive.holders import missing
+        from voxpop.rounds.adaptive.holders import missing
 
         return max(missing(self, items) for items in SIZES)
 
     def released_with_few(self) -> float:
         """Bound how likely an item of fewer than `at_least` users is released; 1 where nothing is promised."""
-        from voxpop.union.adaptive.few import ever_released_with_few
+        from voxpop.rounds.adaptive.few import ever_released_with_few
 
         promise = self.mechanism.promise
         if promise is None:
@@ -158,20 +138,7 @@ class AdaptivePlan(PlanNumbers):
         return self.data_sets
 
     def _round_rows(self) -> list[dict[str, Any]]:
-        return [self.opening.to_dict(), *map(self._round_row, range(len(self.rounds)))]
-
-    def _round_row(self, number: int) -> dict[str, Any]:
-        each, evidence = self.rounds[number], self.evidence
-        return {
-            "noise": "gaussian",
-            "scale": each.sigma,
-            "threshold": None,
-            "cutoff": each.cutoff,
-            "grid_bits": each.shares.setting.bits,
-            "part": evidence.parts[number],
-            "evidence_threshold": evidence.thresholds[number],
-            "evidence_floor": evidence.floors[number] if number < len(evidence.floors) else None,
-        }
+        return round_rows(self)
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""

@@ -1,28 +1,17 @@
-"""The double line of adaptive rounds: noisy weights, and what follows from them.
-
-Everything after an `EvidenceStep` is a function of noisy weights: of a Gaussian mechanism on the items that other users
-hold, and of noise and a user's own weights on those that nobody else holds.
-"""
+"""From adaptive rounds to a release, of one data set or of several; the double line is `rounds/adaptive/running.py`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from voxpop.corpus.engine import Engine, check_engine
 from voxpop.errors import InputError
-from voxpop.privacy.decisions import ReleaseDecisions
-from voxpop.privacy.evidence_step import EvidenceStep
 from voxpop.privacy.secret import Secret
-from voxpop.progress import track
 from voxpop.release import Release
+from voxpop.rounds.adaptive.running import released_in_rounds
 
 if TYPE_CHECKING:
     from voxpop.union.adaptive.plan import AdaptivePlan
-
-OPENING = "round 0/length 1"
-POOL = "pool/length 1"
 
 
 def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
@@ -37,18 +26,9 @@ def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> 
 
 def _released(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
     secret = Secret.of(seed)
-    limit, opening = plan.limit, plan.opening
-    pools = corpus.pools(secret)
-    pools.opening(
-        opening.shares, limit, ReleaseDecisions(opening.rule(plan.budget), secret, f"noise/{OPENING}"), OPENING
-    )
-    # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
-    pools.draw(plan.pool, POOL)
-    for number, each in enumerate(track(plan.rounds, "releasing", lambda _: 1, None, "rounds")):
-        pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, limit, evidence_step(plan, number, secret, pass_name), pass_name)
+    words = released_in_rounds(plan, plan.budget, corpus, secret)
     guarantee = replace(plan.guarantee, private=secret.private)
-    return Release.from_items(pools.released(), plan, guarantee, corpus.reading, corpus.keys)
+    return Release.from_items(words, plan, guarantee, corpus.reading, corpus.keys)
 
 
 def release_several(plan: "AdaptivePlan", corpora: Mapping[str, Engine], seed: int | None) -> dict[str, Release]:
@@ -64,21 +44,3 @@ def release_several(plan: "AdaptivePlan", corpora: Mapping[str, Engine], seed: i
     # data sets").
     seeds = {name: None if seed is None else seed + number for number, name in enumerate(plan.data_sets)}
     return {name: _released(plan, corpora[name], seeds[name]) for name in corpora}
-
-
-def evidence_step(plan: "AdaptivePlan", number: int, secret: Secret, pass_name: str) -> EvidenceStep:
-    """Return what a round makes of weights."""
-    each, rules = plan.rounds[number], plan.evidence
-    # Levels are stated in standard deviations of the evidence's own noise; the step compares sums.
-    unit, spread = each.shares.setting.unit, float(rules.spreads[number])
-    return EvidenceStep(
-        sigma=each.sigma,
-        unit=unit,
-        cell=round(each.cell * unit),
-        part=rules.parts[number],
-        threshold=rules.thresholds[number] * spread,
-        # No floor in the last round: nothing follows for which an item could be dropped.
-        floor=rules.floors[number] * spread if number < len(rules.floors) else -np.inf,
-        secret=secret,
-        purpose=f"noise/{pass_name}",
-    )

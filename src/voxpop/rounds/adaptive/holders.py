@@ -11,7 +11,7 @@ from voxpop.arrays import Floats
 from voxpop.rounds.holders import COMMON
 
 if TYPE_CHECKING:
-    from voxpop.union.adaptive.plan import AdaptivePlan
+    from voxpop.rounds.adaptive.numbers import Rounds
 
 
 MOST_USERS = 10**12
@@ -20,7 +20,7 @@ STEPS = 40
 REACH = 8.0
 
 
-def users_needed(plan: "AdaptivePlan", probability: float, items: int) -> int | None:
+def users_needed(plan: "Rounds", probability: float, items: int) -> int | None:
     """Return the least number of holders who reach the probability, or None; see `AdaptivePlan.holders`."""
     low, high = 0, 1
     while released(plan, high, items) < probability:
@@ -35,19 +35,19 @@ def users_needed(plan: "AdaptivePlan", probability: float, items: int) -> int | 
     return high
 
 
-def missing(plan: "AdaptivePlan", items: int) -> float:
+def missing(plan: "Rounds", items: int) -> float:
     """Return how likely an item of ten times the users needed is not released; see `AdaptivePlan.missing`."""
     users = users_needed(plan, 0.5, items)
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
 
-def released(plan: "AdaptivePlan", users: int, items: int) -> float:
+def released(plan: "Rounds", users: int, items: int) -> float:
     """Return how likely an item of so many users, who hold `items` such items each, is released in some round."""
     return 1 - _miss_probability(plan, users, items)
 
 
 @lru_cache(maxsize=1024)  # the searches for several probabilities ask for many of the same numbers
-def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
+def _miss_probability(plan: "Rounds", users: int, items: int) -> float:
     """Return how likely an item of so many users is released in no round."""
     setting, opening = plan.opening.shares.setting, plan.opening
     share = opening.shares.weighting_rule.share(min(items, setting.limit), setting)
@@ -59,7 +59,7 @@ def _miss_probability(plan: "AdaptivePlan", users: int, items: int) -> float:
     return not_first * _never(plan, means)
 
 
-def _never(plan: "AdaptivePlan", means: Floats) -> float:
+def _never(plan: "Rounds", means: Floats) -> float:
     """Return how likely the evidence never reaches its threshold.
 
     The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.

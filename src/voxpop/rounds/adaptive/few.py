@@ -8,12 +8,12 @@ from scipy.special import ndtr
 
 from voxpop.arrays import Floats
 from voxpop.privacy.evidence import EvidenceRounds
+from voxpop.rounds.adaptive.schedule import USUAL_THRESHOLD
 from voxpop.rounds.at_least import UP, AtLeast
-from voxpop.union.adaptive.schedule import USUAL_THRESHOLD
 
 if TYPE_CHECKING:
+    from voxpop.rounds.adaptive.numbers import AdaptiveRound
     from voxpop.rounds.plan import RoundPlan
-    from voxpop.union.adaptive.plan import AdaptiveRound
 
 NEAREST: Final = 1.0
 """A floor lies at least so many standard deviations below the threshold of its round."""

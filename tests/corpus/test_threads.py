@@ -1,0 +1,47 @@
+"""Work handed to a second thread: the same order, whose thread asks for what, and where errors go."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from voxpop.threads import one_ahead, one_behind
+
+
+def test_one_ahead_is_in_order_and_passes_errors_on():
+    """Whatever the items are, None too; what fails while it is got fails where it is used."""
+    assert list(one_ahead(iter([1, None, (), 2]))) == [1, None, (), 2]
+    assert list(one_ahead(iter([]))) == []
+
+    def broken() -> Iterator[int]:
+        yield 1
+        raise ValueError("two")
+
+    given = one_ahead(broken())
+    assert next(given) == 1
+    with pytest.raises(ValueError, match="two"):
+        next(given)
+
+
+def test_one_behind_is_in_order_and_passes_errors_on():
+    """Tasks are got by the caller's thread, worked on by another, and none after one that failed."""
+    here, done, got_in, done_in = threading.get_ident(), [], set(), set()
+
+    def tasks() -> Iterator[int]:
+        for number in range(5):
+            got_in.add(threading.get_ident())
+            yield number
+
+    def work(number: int) -> None:
+        done_in.add(threading.get_ident())
+        if number == 3 and len(done) == 8:
+            raise ValueError("three")
+        done.append(number)
+
+    one_behind(work, tasks())
+    assert done == [0, 1, 2, 3, 4]
+    assert got_in == {here}
+    assert here not in done_in
+    with pytest.raises(ValueError, match="three"):
+        one_behind(work, tasks())
+    assert done == [0, 1, 2, 3, 4, 0, 1, 2]

@@ -1,0 +1,84 @@
+"""Words in adaptive rounds, longer grams behind them: the numbers of both add up, and what runs is what was planned."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import voxpop as vp
+from support.corpora import corpus_of
+from voxpop.errors import InputError
+from voxpop.ngrams.slack import ngrams_slack
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.secret import Secret
+from voxpop.rounds.adaptive.numbers import AdaptiveRounds
+from voxpop.rounds.adaptive.planning import total_delta
+from voxpop.rounds.adaptive.running import released_in_rounds
+
+BUDGETS = [vp.Budget(4, 1e-7), vp.Budget(0.5, 1e-5), vp.Budget(20, 1e-9)]
+pytestmark = pytest.mark.jit
+
+
+def spent(plan, first, rest):
+    """Return what rounds and what follows spend, by the numbers given, slack counted."""
+    delta = total_delta(first.opening, first.rounds, first.evidence, plan.budget, first.pool, rest=rest)
+    return delta + ngrams_slack(plan.mechanism, plan.budget.epsilon)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("fields", [{}, {"max_length": 2, "limit": 7}, {"max_length": 1}], ids=str)
+def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
+    """Delta is that of the numbers that run; more of either part, or either part forgotten, is another number."""
+    plan = vp.NGrams(**fields).plan(budget)
+    first = plan.first
+    assert isinstance(first, AdaptiveRounds)
+    assert 0.9 * budget.delta < spent(plan, first, plan.later) <= plan.delta * (1 + 1e-9) <= budget.delta
+    # All of mu^2 alone, without novel words, is below what novelty leaves.
+    assert gaussian_delta(budget.epsilon, (first.square + plan.later) ** 0.5) < budget.delta
+    if plan.mechanism.max_length > 1:
+        assert first.square < plan.later
+        # A twin that takes nothing off what follows, and one whose rounds have all of mu^2 as well.
+        assert spent(plan, first, first.square + plan.later) > 1.02 * budget.delta
+        louder = replace(first, opening=replace(first.opening, scale=first.opening.scale / 3))
+        assert spent(plan, louder, plan.later) > budget.delta
+
+
+def test_words_are_those_of_the_planned_rounds():
+    """One secret gives the same words as the rounds by themselves; what came out is what phrases are made of."""
+    corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
+    plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-6))
+    release = plan.release(corpus, seed=3)
+    words = released_in_rounds(plan.first, plan.budget, corpus, Secret.of(3)).to_pylist()
+    assert [gram[0] for gram in release.each_gram() if len(gram) == 1] == words == ["barn", "old", "red"]
+    assert ("old", "red", "barn") in {tuple(gram) for gram in release.each_gram()}
+
+
+def test_what_follows_has_more_than_behind_one_vote():
+    """Rounds get by with a tenth of mu^2 instead of a sixth."""
+    rounds, vote = (vp.NGrams(words=words).plan(vp.Budget(4, 1e-7)) for words in ("adaptive", "once"))
+    assert rounds.later > 1.05 * vote.later
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"weighting": "weighted"}, "weighting='l2-descent'"),
+        ({"accounting": "published"}, "accounting='joint'"),
+        ({"spending": "shared"}, "spending='individual'"),
+        ({"thresholds": "published"}, "spending='individual'"),
+    ],
+    ids=str,
+)
+def test_rounds_are_refused_where_they_have_no_proof(fields, named):
+    """The message names what they ask for; left out, words come by one vote."""
+    with pytest.raises(InputError, match=named):
+        vp.NGrams(words="adaptive", **fields)
+    assert vp.NGrams(**fields).words == "once"
+
+
+def test_the_plan_says_how_words_come_out():
+    """In its text and its numbers, one row a round."""
+    plan = vp.NGrams(max_length=2).plan(vp.Budget(1, 1e-6))
+    assert "length 1 comes in 21 adaptive rounds" in str(plan)
+    squares = [row["scale"] ** -2 for row in plan.to_dict()["round_plans"]]
+    assert np.isclose(sum(squares), plan.first.square, rtol=1e-3)
