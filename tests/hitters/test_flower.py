@@ -1,11 +1,12 @@
-"""A real federation: a SuperLink and SuperNodes as separate processes on loopback, compared with the simulation."""
+"""A real federation: a SuperLink and four SuperNodes as separate processes on loopback, compared with the simulation.
 
-import os
-import signal
-import socket
-import subprocess
-import sys
+Several runs go on at a time, on the same nodes, and each test waits for its own. What a node or the server does wrong
+in a run stands in its run config; the rest of them is what people run.
+"""
+
+import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,217 +17,315 @@ import voxpop as vp
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
+from benchmarks.support.federation import Federation, app_with
 from flwr.app import Context, RecordDict
 
 from voxpop.errors import InputError
 from voxpop.hitters.domain import Domain, public_symbols
 from voxpop.hitters.flower import client_app
+from voxpop.hitters.flower.memory import begin, keep_votes, kept_votes
 from voxpop.hitters.flower.settings import settings_of
 from voxpop.hitters.node import node_votes
 from voxpop.hitters.prefix import Prefix
+from voxpop.hitters.server import grow
 from voxpop.hitters.trie import Trie
 from voxpop.hitters.wire import write_trie
-from voxpop.keys import Keys
 from voxpop.privacy.secret import Secret
 
-APP = Path(__file__).resolve().parent.parent.parent / "examples" / "flower"
-BIN = Path(sys.executable).parent
-MOODS = '''
-"""A node that does not do what it should, if its config says so."""
+NODES = 4
+AT_A_TIME = 6
+SECRET = Secret.from_seed(11)
+BUDGET = vp.Budget(1, 1e-6)
+WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
+"""One round: a word of three letters and its end mark."""
+ROOT = Trie()
+CLIENT = '''
+"""A node that does what the run config says of it: "3:1.masked=lost" is node 3 when sums are asked for in round 1."""
 
 import time
+from collections import Counter
+from pathlib import Path
 
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from voxpop.hitters import domain
 from voxpop.hitters.flower import client_app
+from voxpop.hitters.prefix import Prefix
 
 app = ClientApp()
+honest = client_app.node_votes
 
 
 @app.query()
 def vote(message, context):
-    mood, stage = context.node_config.get("mood"), message.content["round"]["stage"]
-    if mood == "garbled":
-        return Message(RecordDict({"votes": ConfigRecord({"sums": "[[[]]]"})}), reply_to=message)
-    if mood == "lying":
-        lie = '[[["z"],false,99],[["q"],false,-5]]'
-        return Message(RecordDict({"votes": ConfigRecord({"sums": lie})}), reply_to=message)
-    if mood == "again":
-        client_app.app(message, context)  # the second answer to the same round is refused by the node itself
-    if mood == stage:
+    told, config = message.content["round"], context.run_config
+    domain.MOST_SUMS = int(config["most-sums"])
+    part = f".{int(told['part']) + 1}" if told.get("part") else ""
+    now = f"{context.node_config['place']}:{int(told.get('number', 0)) + 1}.{told['stage']}{part}"
+    deed = dict(each.split("=") for each in config["deeds"].split()).get(now)
+    if deed == "lost":
         raise RuntimeError("lost at this stage")
-    return client_app.app(message, context)
+    if deed in ("garbled", "malformed"):
+        lie = "[[[]]]" if deed == "garbled" else '[[["z"],false,99],[["q"],false,-5]]'
+        return Message(RecordDict({"votes": ConfigRecord({"sums": lie})}), reply_to=message)
+    if deed == "again":
+        client_app.app(message, context)  # the second answer to the same round is refused by the node itself
+    if deed == "late":
+        while not (Path(config["folder"]) / "closed").exists():
+            time.sleep(0.1)
+    if deed == "stranger":
+        config["symbols"] = "zyxwvutsrqponmlkjihgfedcb_"
+    lies = dict(each.split("=") for each in config["lies"].split()) if deed == "lies" else {}
+    added = Counter({Prefix(tuple(word), ended=True): int(count) for word, count in lies.items()})
+    client_app.node_votes = lambda *given: honest(*given) + added
+    answer = client_app.app(message, context)
+    if deed == "short":
+        answer.content["votes"]["sums"] = answer.content["votes"]["sums"][:-4]
+    if deed == "late":
+        (Path(config["folder"]) / "late").touch()
+    return answer
 '''
+SERVER = '''
+"""The server: it asks again, closes a stage early, or has its memory read in the end, if the run config says so."""
 
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-WATCHED = '''
-"""The server, whose memory is read when it is done: for the sums of each node, and for their total."""
-
-import os
+import time
 from pathlib import Path
 
+from flwr.app import Message
 from flwr.serverapp import ServerApp
 
+from voxpop.hitters import domain
 from voxpop.hitters.flower import server_app
 from voxpop.hitters.masking.collector import Collector
 
+BLOCK = 1 << 22
 app = ServerApp()
 kept = []
 real = Collector.total
 Collector.total = lambda self, nodes: kept.append((self, real(self, nodes))) or kept[-1][1]
 
 
+class Changed:
+    """The way to the nodes, with a fault."""
+
+    def __init__(self, grid, fault, folder):
+        self.grid, self.fault, self.folder, self.stages = grid, fault, folder, 0
+
+    def get_node_ids(self):
+        return self.grid.get_node_ids()
+
+    def send_and_receive(self, messages, *, timeout):
+        messages, self.stages = list(messages), self.stages + 1
+        if self.fault == "closes" and self.stages == 3:
+            return self.all_but_one(messages)
+        if self.fault == "closes" and self.stages == 5:
+            while not (self.folder / "late").exists():
+                time.sleep(0.1)
+            time.sleep(5)  # time to send it
+        answers = list(self.grid.send_and_receive(messages, timeout=timeout))
+        if self.fault != "twice":
+            return answers
+        ids = [message.metadata.dst_node_id for message in messages]
+        copies = [Message(m.content, i, "query", group_id="again") for m, i in zip(messages, ids)]
+        return [*self.grid.send_and_receive(copies, timeout=timeout), *answers]
+
+    def all_but_one(self, messages):
+        waiting, answers = list(self.grid.push_messages(messages)), []
+        while len(answers) < len(messages) - 1:
+            came = list(self.grid.pull_messages(waiting))
+            answers, heard = answers + came, {answer.metadata.reply_to_message_id for answer in came}
+            waiting = [number for number in waiting if number not in heard]
+            time.sleep(0.2)
+        (self.folder / "closed").touch()
+        return answers
+
+
 @app.main()
 def main(grid, context):
-    server_app.main(grid, context)
-    patterns = [bytes.fromhex(line) for line in Path(os.environ["VOXPOP_PATTERNS"]).read_text().split()]
-    found = [0] * len(patterns)
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        span, access = line.split()[:2]
-        low, high = (int(each, 16) for each in span.split("-"))
-        if "rw" not in access:
-            continue
-        with open("/proc/self/mem", "rb", 0) as memory:
-            try:
-                memory.seek(low)
-                text = memory.read(high - low)
-            except (OSError, ValueError, OverflowError):
+    config = context.run_config
+    folder, domain.MOST_SUMS = Path(config["folder"]), int(config["most-sums"])
+    server_app.main(Changed(grid, config["server"], folder), context)
+    if config["server"] == "watched":
+        patterns = [bytes.fromhex(line) for line in (folder / "patterns").read_text().split()]
+        found = [0] * len(patterns)
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            span, access = line.split()[:2]
+            low, high = (int(each, 16) for each in span.split("-"))
+            if "rw" not in access:
                 continue
-        found = [count + text.count(pattern) for count, pattern in zip(found, patterns)]
-    Path(os.environ["VOXPOP_FOUND"]).write_text(" ".join(map(str, found)))
+            with open("/proc/self/mem", "rb", 0) as memory:
+                for start in range(low, high, BLOCK):
+                    try:
+                        memory.seek(start)
+                        # The next block's first bytes, too: a pattern that begins in this one.
+                        text = memory.read(min(BLOCK + len(patterns[0]) - 1, high - start))
+                    except (OSError, ValueError, OverflowError):
+                        break
+                    if text.count(0) < len(text):  # reserved and never used: a gigabyte of zeros
+                        found = [count + text.count(pattern) for count, pattern in zip(found, patterns)]
+                    time.sleep(0)  # Flower's heartbeat must go on
+        (folder / "counted.part").write_text(" ".join(map(str, found)))
+        (folder / "counted.part").rename(folder / "counted")
+    (folder / "done").touch()
 '''
+MORE = '\ndeeds = ""\nlies = ""\nserver = ""\nfolder = ""\nmost-sums = 4194304\n'
+LOSSES = "3:1.keys=lost 2:2.shares=lost 1:3.masked=lost 0:4.unmasking=lost"
 
 
-class Federation:
-    """Processes that are stopped in the end, each with a log."""
-
-    def __init__(self, folder: Path):
-        self.folder, self.link = folder, free_port()
-        self.running: list[subprocess.Popen] = []
-        self.runs = 0
-        home = folder / "home"
-        home.mkdir()
-        connection = f'address = "127.0.0.1:{self.link}"\ninsecure = true\n'
-        (home / "config.toml").write_text(f'[superlink]\ndefault = "loopback"\n\n[superlink.loopback]\n{connection}')
-        path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-        watched = {"VOXPOP_PATTERNS": str(folder / "patterns"), "VOXPOP_FOUND": str(folder / "counted")}
-        flower = {"FLWR_HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "PATH": path}
-        self.environment = {**os.environ, **flower, **watched}
-        self.start(
-            "link", "flower-superlink", "--insecure", "--port", self.link, "--disable-runtime-dependency-installation"
-        )
-        self.wait_for(lambda: socket.create_connection(("127.0.0.1", self.link), 1).close())
-
-    def start(self, name: str, *command: object) -> subprocess.Popen:
-        """Start a process of its own group, with its output in a file."""
-        with open(self.folder / f"{name}.log", "w") as output:
-            program, *rest = map(str, command)
-            process = subprocess.Popen(
-                [str(BIN / program), *rest],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self.environment,
-                start_new_session=True,
-            )
-        self.running.append(process)
-        return process
-
-    def node(self, name: str, source: Path, mood: str = "well") -> subprocess.Popen:
-        config = f'source="{source}" user="who" items="what" mood="{mood}"'
-        address = f"127.0.0.1:{self.link}"
-        return self.start(
-            name,
-            "flower-supernode",
-            "--insecure",
-            "--superlink",
-            address,
-            "--port",
-            free_port(),
-            "--node-config",
-            config,
-        )
-
-    def run(self, app: Path, config: str) -> subprocess.Popen:
-        self.runs += 1
-        return self.start(f"run{self.runs}", "flwr", "run", app, "loopback", "--stream", "--run-config", config)
-
-    def wait_for(self, works, seconds: float = 300.0) -> None:
-        until = time.monotonic() + seconds
-        while True:
-            try:
-                if works() is not False:
-                    return
-            except OSError:
-                pass
-            assert time.monotonic() < until, self.logs()
-            time.sleep(0.5)
-
-    def logs(self) -> str:
-        return "\n".join(f"== {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
-
-    def stop(self) -> None:
-        for process in reversed(self.running):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
-        for process in self.running:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait(20)
+def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
+    return node_votes(vp.read(path, user="who", items="what"), "characters", trie, plan.rules, SECRET)
 
 
-@pytest.fixture
-def federation(tmp_path):
-    """A SuperLink, stopped in the end with all that was started beside it."""
-    started = Federation(tmp_path)
-    yield started
-    started.stop()
+def first_holder(path: Path) -> int:
+    """A user who is asked in the first round: alone with its word."""
+    for user in range(5000, 5100):
+        pl.DataFrame({"who": [user], "what": ["zoo"]}).write_parquet(path)
+        if votes_of(path):
+            return user
+    raise AssertionError("a hundred users, and none is asked")
 
 
-def tables(folder: Path, count: int, words=("sua", "sub", "suc", "sud")) -> list[Path]:
-    """One table per node: 300 users each, of whom each says its own name or one of four words."""
+def shared_users(path: Path) -> int:
+    """So many users that their word is not found where they live on one node, and found where they live on two."""
+    for count in range(1, 60):
+        pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
+        if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
+            assert sum(votes_of(path).values()) < WHOLE.theta
+            return count
+    raise AssertionError("sixty users, and they are not enough")
+
+
+def tables(folder: Path) -> list[Path]:
+    """One a node: of its 500 users most say one of four words, a fifth one of this node, a tenth one of their own.
+
+    Somebody on node 1 is alone with "zoo"; some users live on node 2 and on node 3.
+    """
     paths = []
-    for number in range(count):
-        users = range(number * 300, number * 300 + 300)
-        said = [words[(user * user + number) % 7 % len(words)] if user % 4 else f"u{user}" for user in users]
+    twice = range(9000, 9000 + shared_users(folder / "shared.parquet"))
+    for number in range(NODES):
+        who = list(range(number * 500, number * 500 + 500))
+        said = [*["sua"] * 3, *["sub"] * 2, "suc", "sud", *[f"{'abcd'[number]}wx"] * 2]
+        what = [[*said, f"u{user}"][user % 10] for user in who]
+        if number == 1:
+            who, what = [*who, first_holder(folder / "alone.parquet")], [*what, "zoo"]
+        if number >= 2:
+            who, what = [*who, *twice], [*what, *["two"] * len(twice)]
         paths.append(folder / f"node{number}.parquet")
-        pl.DataFrame({"who": users, "what": said}).write_parquet(paths[-1])
+        pl.DataFrame({"who": who, "what": what}).write_parquet(paths[-1])
     return paths
 
 
-def app_with(folder: Path, **files: str) -> Path:
-    """Return a copy of the example whose server or client is another."""
-    app = folder / "app"
-    (app / "hitters_app").mkdir(parents=True)
-    for name in ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py", "hitters_app/client.py"):
-        (app / name).write_text((APP / name).read_text())
-    for name, text in files.items():
-        (app / "hitters_app" / f"{name}.py").write_text(text.lstrip())
-    return app
+def lies(paths: list[Path]) -> str:
+    """One vote too few for a word with one holder; many for a word without; and what makes a word's total 0."""
+    honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
+    assert honest >= WHOLE.theta
+    return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
 
 
-def config(folder: Path, patience: int, nodes: int, more: str = "", output: str = "found") -> str:
-    return f'max-length=4 seed=11 nodes={nodes} patience={patience}.0 output="{folder / output}" {more}'
+class Runs:
+    """Everything that is run, started at once.
+
+    Attributes:
+        paths: the tables of the nodes.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder, self.paths = folder, tables(folder)
+        self.federation = Federation(folder)
+        self.patterns = patterns_of(self.paths)
+        for number, path in enumerate(self.paths):
+            self.federation.node(f"node{number}", f'source="{path}" user="who" items="what" place={number}')
+        self.app = app_with(folder, MORE, client=CLIENT, server=SERVER)
+        self.waiting: list[tuple[str, str]] = []
+        self.start("honest", server="watched")
+        self.start("losses", "unit=1", deeds=LOSSES)
+        for stage in ("keys", "shares", "masked", "unmasking"):
+            self.start(f"beyond-{stage}", deeds=f"2:1.{stage}=lost 3:1.{stage}=lost")
+        self.start("late", "unit=2", deeds="3:1.masked=late 3:2.keys=lost", server="closes")
+        self.start("malformed", "unit=2", deeds="3:1.masked=short 2:2.masked=stranger")
+        self.start("malformed-both", deeds="3:1.masked=short 2:1.masked=stranger")
+        self.start("lies", deeds="0:1.masked=lies", lies=lies(self.paths))
+        self.start("twice", server="twice")
+        self.start("parts", "most-sums=10000", deeds="3:1.masked=lost")
+        self.start("open", "secure=false", deeds="0:1.votes=garbled 1:1.votes=again")
+        self.start("open-malformed", "secure=false", deeds="0:1.votes=malformed")
+        self.starting = threading.Thread(target=self.start_all, daemon=True)
+        self.starting.start()
+
+    def start(self, name: str, more: str = "", **texts: str) -> None:
+        """Put a run into the queue, with what goes wrong in it."""
+        mine = self.folder / name
+        mine.mkdir()
+        (mine / "patterns").write_text("\n".join(pattern.hex() for pattern in self.patterns))
+        told = "".join(
+            f' {key}="{text}"' for key, text in {"folder": str(mine), "output": f"{mine}/found", **texts}.items()
+        )
+        self.waiting.append((name, f"max-length=4 seed=11 nodes={NODES} patience=400.0 {more}{told}"))
+
+    def start_all(self) -> None:
+        """Start runs in their order, so many at a time."""
+        running: list[str] = []
+        for name, config in self.waiting:
+            while len(running) == AT_A_TIME:
+                time.sleep(0.2)
+                running = [each for each in running if not self.over(each)]
+            self.federation.run(name, self.app, config)
+            running.append(name)
+
+    def over(self, name: str) -> bool:
+        """Whether a run has ended, as it should or not."""
+        return (self.folder / name / "done").exists() or "ERROR" in (self.folder / f"{name}.log").read_text()
+
+    def release(self, name: str) -> vp.Release:
+        """Wait for a run, and return what it released."""
+        self.federation.wait_for((self.folder / name / "done").exists)
+        return vp.load(self.folder / name / "found")
+
+    def failed(self, name: str) -> str:
+        """Wait for a run that releases nothing, and return what its server says."""
+        log = self.folder / f"{name}.log"
+        # There is no log, and so an OSError, until the run's turn comes.
+        self.federation.wait_for(lambda: "nothing is released" in log.read_text())
+        assert not (self.folder / name / "found").exists()
+        return log.read_text()
+
+    def says(self, name: str, what: str) -> str:
+        """Wait until a run's log says something, and return the log: it comes after the release."""
+        log = self.folder / f"{name}.log"
+        self.federation.wait_for(lambda: what in log.read_text())
+        return log.read_text()
+
+    def expected(self, plan, lost=()) -> set[str]:
+        """What a run finds whose sums lack those of some (node, round)."""
+        trie = Trie()
+        for number in range(1, plan.rounds + 1):
+            votes: Counter[Prefix] = Counter()
+            for node, path in enumerate(self.paths):
+                votes += Counter() if (node, number) in lost else votes_of(path, trie, plan)
+            trie = grow(trie, votes, plan.rules)
+        return {"".join(map(str, word)) for word in trie.words}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The federation and all its runs; stopped in the end."""
+    started = Runs(tmp_path_factory.mktemp("federation"))
+    yield started
+    started.federation.stop()
 
 
 def patterns_of(paths: list[Path]) -> list[bytes]:
-    """The bytes of each node's counts of the four words, as they lie in its vector, and those of their total."""
-    plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
-    domain = Domain(Trie(), plan.rules, public_symbols("characters", None))
-    place = domain.place[Prefix(tuple("sua"), ended=True)]
-    nodes = [vp.read(path, user="who", items="what") for path in paths]
-    vectors = [
-        domain.vector(node_votes(node, "characters", Trie(), plan.rules, Secret.from_seed(11))) for node in nodes
-    ]
-    return [vector[place : place + 4].astype("<u4").tobytes() for vector in [*vectors, sum(vectors)]]
+    """The bytes of each node's counts of words "su?" as they lie in its vector, those of their total, and a decoy.
+
+    The decoy is of no vector: what looking for a pattern itself leaves in memory.
+    """
+    domain = Domain(Trie(), WHOLE.rules, public_symbols("characters", None))
+    place = domain.place_of(Prefix(tuple("sua"), ended=True))
+    vectors = [domain.vector(votes_of(path)) for path in paths]
+    found = [vector[place : place + 4].astype("<u4").tobytes() for vector in [*vectors, sum(vectors)]]
+    assert len(set(found)) == NODES + 1
+    return [*found, found[0][::-1]]
 
 
 def memory_holds(process: int, pattern: bytes) -> bool:
@@ -246,18 +345,31 @@ def memory_holds(process: int, pattern: bytes) -> bool:
     return False
 
 
+def numbers_of(ballot) -> list[float]:
+    """A ballot as a server sends it."""
+    return [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
+
+
+def table_of(folder: Path) -> Path:
+    """Three hundred users, half of them with one word."""
+    path = folder / "table.parquet"
+    pl.DataFrame({"who": range(300), "what": [f"u{user}" if user % 2 else "sun" for user in range(300)]}).write_parquet(
+        path
+    )
+    return path
+
+
 def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
     """Each ballot keeps to the budget of all rounds by itself; one after the other was not accounted for."""
     settings = settings_of({"epsilon": 1.0, "delta": 1e-6, "max-length": 6, "secure": False})
-    node = {"source": str(tables(tmp_path, 1)[0]), "user": "who", "items": "what"}
+    node = {"source": str(table_of(tmp_path)), "user": "who", "items": "what"}
     context, ballot = Context(1, 2, node, RecordDict(), {}), settings.plan.rules.ballot
     other = replace(ballot, rate=ballot.rate / 2)
     assert settings.certified(other).delta <= 1e-6
     later = Trie().grown(frozenset({Prefix(tuple("sunn"))}))
 
     def asked(trie, ballot):
-        numbers = [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
-        return client_app._votes({"trie": write_trie(trie), "ballot": numbers}, settings, context)
+        return client_app._votes({"trie": write_trie(trie), "ballot": numbers_of(ballot)}, settings, context)
 
     assert "sums" in asked(Trie(), ballot)
     with pytest.raises(InputError, match="other votes than in an earlier round"):
@@ -265,79 +377,172 @@ def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
     assert "sums" in asked(later, ballot)
 
 
+def test_votes_are_drawn_once_for_all_parts_of_a_round(tmp_path, monkeypatch):
+    """Without a seed: what a node says in all parts is one draw; drawn anew in each, users vote in several.
+
+    The broken twin forgets its votes between two parts. That it draws the same 240 coins again by chance is less
+    likely than 2^-150.
+    """
+    monkeypatch.setattr("voxpop.hitters.domain.MOST_SUMS", 3000)
+    settings = settings_of({"epsilon": 1.0, "delta": 1e-6, "max-length": 4})
+    plan, domain = settings.plan, Domain(Trie(), settings.plan.rules, settings.symbols)
+    told = {"trie": write_trie(Trie()), "ballot": numbers_of(plan.rules.ballot), "number": 0}
+    assert domain.parts == 7
+    table = tmp_path / "spread.parquet"
+    words = ["".join(letters) for letters in zip("bdfhjlnprtvx" * 20, "aeiou" * 48, "klmnop" * 40, strict=True)]
+    pl.DataFrame({"who": range(240), "what": words}).write_parquet(table)
+
+    def drawn(forgetful: bool) -> list[Counter[Prefix]]:
+        context = Context(1, 2, {"source": str(table), "user": "who", "items": "what"}, RecordDict(), {})
+        rounds = []
+        for _ in range(2):
+            parts: Counter[Prefix] = Counter()
+            for part in range(domain.parts):
+                if forgetful:
+                    context.state.pop("voxpop-votes", None)
+                parts += domain.votes(client_app._sums({**told, "part": part}, settings, context)[1], part)
+            rounds.append(parts)
+        return rounds
+
+    first, second = drawn(forgetful=False)
+    assert first == second
+    assert sum(first.values()) > 100
+    first, second = drawn(forgetful=True)
+    assert first != second
+
+
+def test_a_node_answers_each_part_once_and_forgets_another_run(tmp_path):
+    """The same or an earlier part or round is refused; another trie within a round, too; a new run starts afresh."""
+    context = Context(1, 2, {}, RecordDict(), {})
+    begin(context, 0)
+    begin(context, 0, 1)
+    begin(context, 1)
+    for rounds, part in ((0, 0), (0, 2), (1, 0)):
+        with pytest.raises(InputError, match="answers each round once"):
+            begin(context, rounds, part)
+    keep_votes(context, 1, "trie", "[]")
+    assert kept_votes(context, 1, "trie") == "[]"
+    assert kept_votes(context, 2, "trie") is None
+    with pytest.raises(InputError, match="another trie"):
+        kept_votes(context, 1, "other")
+    again = Context(5, 2, {}, context.state, {})
+    begin(again, 0)
+    assert kept_votes(again, 1, "trie") is None
+
+
 @pytest.mark.slow
-def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees_the_total_only(federation, tmp_path):
-    """Three nodes, sums added up in secret: the release of one corpus with the same secret, bit by bit.
+def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees_the_total_only(runs):
+    """Sums added up in secret: the release of one corpus with the same secret, bit by bit.
 
     The memory of the server's process, when it is done, holds the total and the counts of no node; nor does that of the
     SuperLink, which hands messages on, nor any log.
     """
-    paths = tables(tmp_path, 3)
-    patterns = patterns_of(paths)
-    assert len(set(patterns)) == 4
-    decoy = patterns[0][::-1]  # of no vector: what looking for a pattern itself leaves in memory
-    (tmp_path / "patterns").write_text("\n".join(pattern.hex() for pattern in [*patterns, decoy]))
-    for path in paths:
-        federation.node(path.stem, path)
-    federation.run(app_with(tmp_path, server=WATCHED), config(tmp_path, 120, 3))
-    federation.wait_for(lambda: (tmp_path / "counted").exists() and (tmp_path / "counted").read_text() != "")
-    *nodes, total, none = map(int, (tmp_path / "counted").read_text().split())
-    assert nodes == [none] * 3
+    release = runs.release("honest")
+    *nodes, total, none = map(int, (runs.folder / "honest" / "counted").read_text().split())
+    assert nodes == [none] * NODES
     assert total > none
-    link = federation.running[0].pid
-    assert not any(memory_holds(link, pattern) for pattern in patterns[:3])
-    assert not any(pattern.hex() in log.read_text() for log in tmp_path.glob("*.log") for pattern in patterns[:3])
-    release = vp.load(tmp_path / "found")
-    whole = vp.HeavyHitters(max_length=4).release(vp.read(paths, user="who", items="what"), vp.Budget(1, 1e-6), seed=11)
-    assert list(release) == list(whole) == ["sua", "sub", "suc", "sud"]
+    assert not any(memory_holds(runs.federation.link.pid, pattern) for pattern in runs.patterns[:NODES])
+    logs = [log.read_text() for log in runs.folder.glob("*.log")]
+    assert not any(pattern.hex() in log for log in logs for pattern in runs.patterns[:NODES])
+    whole = WHOLE.release(vp.read(runs.paths, user="who", items="what"), seed=11)
+    found = runs.expected(WHOLE)
+    assert set(release) == found >= {"awx", "bwx", "cwx", "dwx", "sua", "sub", "suc", "sud", "two"}
+    assert "zoo" not in found
+    # A user of two nodes is two users there, and one where both tables are read together.
+    assert list(release) == sorted([*whole, "two"])
     assert "of no node its own sums" in release.guarantee.seen
     assert "not against the server" in release.plan.to_dict()["trust"]
-    # The server reads no table, so it cannot say how it was read, nor from which columns.
-    plan = replace(whole.plan, aggregation="secure")
-    assert release == replace(whole, reading="", keys=Keys(), plan=plan, guarantee=plan.promise(private=False))
+    # The server reads no table, so it cannot say how it was read.
+    plan = replace(WHOLE, aggregation="secure")
+    assert release.plan.to_dict() == plan.to_dict()
+    assert (release.guarantee, release.reading) == (plan.promise(private=False), "")
 
 
 @pytest.mark.slow
-def test_whom_secure_rounds_can_lose(federation, tmp_path):
-    """One of four nodes is lost before its sums: the others are heard. One of three: the run fails closed, loudly."""
-    app, paths = app_with(tmp_path, client=MOODS), tables(tmp_path, 4)
-    nodes = [federation.node(path.stem, path, "masked" if number == 3 else "well") for number, path in enumerate(paths)]
-    federation.run(app, config(tmp_path, 120, 4))
-    federation.wait_for(lambda: (tmp_path / "found" / "release.json").exists(), 480)
-    assert list(vp.load(tmp_path / "found")) == ["sua", "sub", "suc", "sud"]
-    assert "is left out: lost, late or malformed" in (tmp_path / "run1.log").read_text()
-    os.killpg(nodes[0].pid, signal.SIGKILL)
-    federation.run(app, config(tmp_path, 60, 3, output="second"))
-    federation.wait_for(lambda: "nothing is released" in (tmp_path / "run2.log").read_text(), 480)
-    assert not (tmp_path / "second").exists()
+def test_one_of_four_nodes_is_lost_at_each_stage(runs):
+    """Before keys, shares or sums: left out of that round; after its sums: counted. The run goes on."""
+    plan = vp.HeavyHitters(max_length=4, unit=1).plan(BUDGET)
+    found = runs.expected(plan, {(3, 1), (2, 2), (1, 3)})
+    assert set(runs.release("losses")) == found
+    assert found & {"awx", "bwx", "cwx", "dwx"} == {"awx"}
+    log = runs.says("losses", "round 4 of at most 4 done")
+    for number in (1, 2, 3):
+        assert log.count(f"round {number}: node ") == 1
+    assert log.count("is left out: refused or failed") == 3
+    assert log.count("counted, but did not help to unmask: refused or failed") == 1
 
 
 @pytest.mark.slow
-def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(federation, tmp_path):
-    """Sums in the open: one node talks nonsense, one lies about counts, one answers twice; the others are heard.
+@pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmasking"])
+def test_with_two_of_four_nodes_lost_the_run_ends_without_a_release(runs, stage):
+    """At every stage: beyond the threshold the round fails closed, loudly."""
+    assert "2 of 4 nodes are left and 3 are needed" in runs.failed(f"beyond-{stage}")
+
+
+@pytest.mark.slow
+def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
+    """A node sends its sums when the next round has begun: they are in no total, and the run goes on without it."""
+    plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
+    found = runs.expected(plan, {(3, 1), (3, 2)})
+    assert set(runs.release("late")) == found
+    assert (runs.folder / "late" / "late").exists()
+    assert "dwx" not in found
+    assert "dwx" in runs.expected(plan)
+    assert "is left out: lost or late" in runs.says("late", "round 2 of at most 2 done")
+
+
+@pytest.mark.slow
+def test_sums_of_another_length_or_domain_are_left_out_by_name(runs):
+    """One node sends a number too few, another counts over other letters: left out; both in a round: fails closed."""
+    plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
+    found = runs.expected(plan, {(3, 1), (2, 2)})
+    assert set(runs.release("malformed")) == found
+    assert found & {"awx", "bwx", "cwx", "dwx"} == {"awx", "bwx"}
+    log = runs.says("malformed", "round 2 of at most 2 done")
+    assert log.count("is left out: what it sent does not fit the round") == 2
+    both = runs.failed("malformed-both")
+    assert both.count("is left out: what it sent does not fit the round") == 2
+
+
+@pytest.mark.slow
+def test_a_lying_node_chooses_what_is_found_and_takes_the_threshold_from_others(runs):
+    """One vote too few for a word tells whether anybody on another node holds it: the guarantee needs honest nodes.
+
+    Beside it a word that nobody holds is found, and one that hundreds hold is lost: sums are taken modulo 2^32.
+    """
+    honest = runs.expected(WHOLE)
+    assert "zoo" not in honest
+    assert set(runs.release("lies")) == (honest - {"sua"}) | {"zoo", "qqq"}
+
+
+@pytest.mark.slow
+def test_a_node_that_is_asked_twice_is_counted_once(runs):
+    """Every message of the run comes twice: nodes answer the first, refuse the second, and nothing else changes."""
+    assert set(runs.release("twice")) == runs.expected(WHOLE)
+    assert "left out" not in runs.says("twice", "round 1 of at most 1 done")
+
+
+@pytest.mark.slow
+def test_a_round_in_parts_finds_what_one_vector_finds(runs):
+    """Two vectors for one round; a node that is lost in the first is counted in the second."""
+    assert set(runs.release("parts")) == runs.expected(WHOLE) - {"dwx"}
+    log = runs.says("parts", "round 1 of at most 1 done")
+    assert log.count("round 1, part 1 of 2: node ") == 1
+    assert log.count("part 2 of 2: node ") == 0
+
+
+@pytest.mark.slow
+def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
+    """Sums in the open: one node talks nonsense, one answers twice; the others are heard.
 
     And two nodes hold the same users, who then vote twice. Nothing can see that, which is why the guarantee asks that
-    nobody lives on two nodes: a word of 40 people is found as if 80 held it.
+    nobody lives on two nodes: a word is found as if twice as many held it.
     """
-    app, paths = app_with(tmp_path, client=MOODS), tables(tmp_path, 4)
-    shared = tmp_path / "shared.parquet"
-    pl.DataFrame({"who": range(9000, 9040), "what": ["zoo"] * 40}).write_parquet(shared)
-    moods = ["garbled", "lying", "again", "well"]
-    for path, mood in zip(paths, moods, strict=True):
-        federation.node(path.stem, path, mood)
-    for name in ("shared1", "shared2"):
-        federation.node(name, shared)
-    federation.run(app, config(tmp_path, 90, 6, "secure=false"))
-    federation.wait_for(lambda: (tmp_path / "found" / "release.json").exists(), 480)
-    log = tmp_path / "run1.log"
-    federation.wait_for(lambda: "round 1 of at most 1 done" in log.read_text())
-    assert log.read_text().count("sent what is no vote") == 3  # nonsense, a lie, and an answer that was refused
-    rules = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6)).rules
-    once, heard = vp.read(shared, user="who", items="what"), vp.read(paths[3], user="who", items="what")
-    votes = node_votes(heard, "characters", Trie(), rules, Secret.from_seed(11))
-    for _ in range(2):
-        votes += node_votes(once, "characters", Trie(), rules, Secret.from_seed(11))
-    expected = {prefix.symbols for prefix, count in votes.items() if count >= rules.theta and prefix.ended}
-    assert {tuple(word) for word in vp.load(tmp_path / "found")} == expected
-    assert tuple("zoo") in expected
-    assert "sums of votes of every node" in vp.load(tmp_path / "found").guarantee.seen
+    release, found = runs.release("open"), runs.expected(WHOLE, {(0, 1), (1, 1)})
+    assert set(release) == found
+    assert "two" in found
+    assert "two" not in set(WHOLE.release(vp.read(runs.paths[2:], user="who", items="what"), seed=11))
+    assert runs.says("open", "round 1 of at most 1 done").count("sent what is no vote") == 2
+    assert "sums of votes of every node" in release.guarantee.seen
+    assert set(runs.release("open-malformed")) == runs.expected(WHOLE, {(0, 1)})
+    assert runs.says("open-malformed", "round 1 of at most 1 done").count("sent what is no vote") == 1

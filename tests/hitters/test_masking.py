@@ -24,7 +24,7 @@ class Nodes:
         rng = np.random.default_rng(count)
         self.vectors = {7 * n + 3: rng.integers(0, 1000, LENGTH).astype(np.uint32) for n in range(count)}
         self.members = {number: Member("run/0", number) for number in self.vectors}
-        self.lost, self.lies, self.told = lost or {}, lies, []
+        self.lost, self.lies, self.told, self.domain = lost or {}, lies, [], b""
 
     def ask(self, stage, content):
         answers = {}
@@ -52,7 +52,7 @@ class Nodes:
         return {"nodes": list(shares), "shares": list(shares.values())}
 
     def total(self):
-        self.collector = Collector("run/0", LENGTH, self.ask)
+        self.collector = Collector("run/0", LENGTH, self.ask, self.domain)
         return self.collector.total(list(self.vectors))
 
 
@@ -163,7 +163,40 @@ def test_malformed_answers_are_left_out():
 
     nodes = Nodes(4, lies=lies)
     assert nodes.total().tolist() == sum(v for n, v in nodes.vectors.items() if n != 3).tolist()
-    assert nodes.collector.complaints[0] == "node 3 is left out: lost, late or malformed"
+    assert nodes.collector.complaints == ["node 3 is left out: what it sent does not fit the round"]
+
+
+def test_what_a_node_sends_is_never_more_than_a_complaint():
+    """Numbers, texts and nothing where lists of bytes are asked for, at every stage: the others go on."""
+    for stage, name in zip(STAGES, ("keys", "letters", "sums", "shares"), strict=True):
+        for wrong in (7, "text", [1, 2], None, [b"one"]):
+
+            def lies(now, number, answer, stage=stage, name=name, wrong=wrong):
+                return {**answer, name: wrong} if number == 3 and now == stage else answer
+
+            nodes = Nodes(4, lies=lies)
+            counted = {number: v for number, v in nodes.vectors.items() if number != 3 or stage == "unmasking"}
+            assert nodes.total().tolist() == sum(counted.values()).tolist()
+            assert [line.startswith("node 3 ") for line in nodes.collector.complaints] == [True]
+
+
+def test_sums_whose_places_mean_something_else_are_left_out():
+    """Of the right length, over another domain: told by the digest; who is lost or refuses is told apart."""
+
+    def lies(now, number, answer):
+        if now != "masked":
+            return answer
+        return {} if number == 10 else {**answer, "domain": b"other" if number == 3 else b"one"}
+
+    nodes = Nodes(7, {17: "masked"}, lies=lies)
+    nodes.domain = b"one"
+    with pytest.raises(InputError, match="4 of 7 nodes are left and 5 are needed"):
+        nodes.total()
+    assert nodes.collector.complaints == [
+        "node 3 is left out: what it sent does not fit the round",
+        "node 10 is left out: refused or failed",
+        "node 17 is left out: lost or late",
+    ]
 
 
 def test_letters_are_bound_to_sender_reader_and_session():

@@ -10,7 +10,7 @@
 | `alphabet.py`, `electorate.py`, `simulation.py` | the same for all users of a corpus at once, in arrays |
 | `planning.py`, `plan.py`, `units.py`, `describe.py` | from a budget to the numbers that run, and what it could buy |
 | `releasing.py`, `trust.py` | from private votes to a public set, and what a server saw meanwhile |
-| `domain.py` | what can be voted for in a round, as places of a vector |
+| `domain.py`, `limits.py` | what can be voted for in a round, as places of vectors, and how many there may be |
 | `masking/` | sums of which the server sees the total only |
 | `flower/` | the same over Flower, with words that never leave their nodes |
 | `federation.py` | the server's side of a round over any transport |

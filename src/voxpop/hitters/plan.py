@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
+from voxpop.errors import BudgetError
 from voxpop.hitters.rules import Rules
 from voxpop.hitters.trust import SEEN, TRUST, Aggregation
-from voxpop.privacy.budget import budget_numbers
+from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned
+from voxpop.privacy.trie.accountant import group_delta
 from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
 
 if TYPE_CHECKING:
@@ -58,6 +60,31 @@ class HittersPlan(Planned["HeavyHitters"]):
             )
         # What a server sees before the threshold is no part of the claim, so it is said beside it.
         return Guarantee(epsilon, delta, private=private, seen=seen)
+
+    def budget_of_users(self, users: int) -> Budget:
+        """Return what holds for a person who counts as several users, such as one whose words are on several nodes.
+
+        Args:
+            users: how many; each may hold other words.
+
+        Returns:
+            Epsilon and delta: epsilon as often as there are users, and delta by the exact accountant.
+
+        Raises:
+            BudgetError: where nothing is left of the guarantee: batches of fixed size, or a delta of 1.
+
+        Example:
+            >>> import voxpop as vp
+            >>> plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(epsilon=1, delta=1e-8))
+            >>> plan.budget_of_users(2).epsilon, plan.budget_of_users(2).delta < 4e-8
+            (2.0, True)
+        """
+        epsilon, rules = self.budget.epsilon * users, self.rules
+        proved = self.mechanism.sampling != "fixed"
+        delta = group_delta(epsilon, rules.ballot, rules.rounds, rules.words, users) if proved else 1.0
+        if delta >= 1.0:
+            raise BudgetError(f"nothing is guaranteed to a person who counts as {users} users.")
+        return Budget(epsilon, delta)
 
     @property
     def sampling_rate(self) -> float:
@@ -127,7 +154,8 @@ class HittersPlan(Planned["HeavyHitters"]):
         """Return the plan as a person reads it."""
         from voxpop.hitters.describe import describe
 
-        return describe(self.to_dict(), str(self.guarantee), self.costs_of_units(), self.central_holders)
+        two = self.budget_of_users(2) if self.mechanism.sampling != "fixed" else None
+        return describe(self.to_dict(), str(self.guarantee), self.costs_of_units(), self.central_holders, two)
 
     def costs_of_units(self) -> list[dict[str, Any]]:
         """Return what each unit would cost within the same budget: rounds, holders, and sums about one prefix."""

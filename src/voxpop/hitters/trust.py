@@ -15,11 +15,11 @@ SEEN: dict[Aggregation, str] = {
 TRUST: dict[Aggregation, str] = {
     "": "",
     "open": "The guarantee is about what is released, not against the server. It stands if the server applies the "
-    "threshold and keeps the sums to itself, if nodes draw votes as they should and tell nobody, and if each user "
-    "lives on one node.",
+    "threshold and keeps the sums to itself, if nodes draw votes as they should, add none and tell nobody, and if each "
+    "user lives on one node.",
     "secure": "The guarantee is about what is released, not against the server. It stands if the server applies the "
-    "threshold and keeps the total to itself, if nodes draw votes as they should and tell nobody, and if each user "
-    "lives on one node. That a node's own sums stay hidden needs a server that hands on the nodes' keys unchanged, and "
-    "fewer than a third of the nodes working with it.",
+    "threshold and keeps the total to itself, if nodes draw votes as they should, add none and tell nobody, and if "
+    "each user lives on one node. That a node's own sums stay hidden needs a server that hands on the nodes' keys "
+    "unchanged, and fewer than a third of the nodes working with it.",
 }
 """What the plan of a run says."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpop.errors import BudgetError
+from voxpop.hitters.limits import MOST_PARTS, MOST_SUMS
 from voxpop.privacy.search import least_whole
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ SYMBOLS = {"characters": 26, "bytes": 256}
 
 
 def costs_of_units(hitters: "HeavyHitters", budget: "Budget") -> list[dict[str, Any]]:
-    """Return one row for each way to cut words into rounds: its unit, rounds, holders, and sums about one prefix.
+    """Return one row for each way to cut words into rounds: unit, rounds, holders, and sums about one prefix.
+
+    Of a federation, too: how many living prefixes a round can add up in secret.
 
     Args:
         hitters: what is planned; everything but the unit stays.
@@ -36,13 +39,15 @@ def costs_of_units(hitters: "HeavyHitters", budget: "Budget") -> list[dict[str, 
         except BudgetError:
             continue
         first, later = other.units
+        sums = _children(hitters.alphabet, later)
         rows.append(
             {
                 "unit": unit if unit != "auto" else f"auto ({first}, then {later})",
                 "rounds": plan.rounds,
                 "holders_90": plan.holders_90,
                 "first_sums": _children(hitters.alphabet, first),
-                "later_sums": _children(hitters.alphabet, later),
+                "later_sums": sums,
+                "most_prefixes": MOST_PARTS * MOST_SUMS // sums if sums else None,
             }
         )
     return rows

@@ -2,14 +2,18 @@
 
 import math
 import random
+from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from naive.trie import ballots, batches, bernoulli, hockey_stick, honest, law_of
 from voxpop.hitters.client import Client, client_of
-from voxpop.hitters.prefix import prefix_after
+from voxpop.hitters.prefix import Prefix, prefix_after
 from voxpop.hitters.rules import Rules
-from voxpop.privacy.trie.accountant import direction_delta, trie_delta
+from voxpop.hitters.server import grow
+from voxpop.hitters.trie import Trie
+from voxpop.privacy.trie.accountant import direction_delta, group_delta, trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.curve import chances
 
@@ -142,3 +146,48 @@ def test_a_threshold_of_one_less_is_caught():
     clients = [client_of(user, {("a",): 1}, loose) for user in range(2)]
     laws = [law_of(each, loose, bernoulli(len(each), 0.3)) for each in (clients, clients[:1])]
     assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, Ballot(0.3, 3), 2)
+
+
+@pytest.mark.parametrize("words", ["one", "many"])
+@pytest.mark.parametrize(("rate", "theta", "again"), [(0.3, 3, 0.0), (0.4, 2, 0.3)])
+def test_a_person_who_is_two_users_stays_below_the_bound_of_two_and_breaks_that_of_one(words, rate, theta, again):
+    """Exact laws of data sets that differ in two users: below `group_delta`, and above what one user costs."""
+    rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
+    for _ in range(6):
+        clients, _ = neighbours(rng, rules)
+        twice = [client_of(user, dict(clients[-1].words), rules) for user in (20, 21)]
+        laws = [law_of(each, rules, ballots(len(each), rules.ballot)) for each in ([*clients[:3], *twice], clients[:3])]
+        for epsilon in EPSILONS:
+            exact = max(hockey_stick(*laws, math.exp(epsilon)), hockey_stick(*laws[::-1], math.exp(epsilon)))
+            for users in worst:
+                bound = group_delta(epsilon, rules.ballot, rules.rounds, rules.words, users)
+                worst[users] = max(worst[users], exact / bound)
+    assert 0.1 < worst[2] <= 1 + 1e-9
+    assert worst[1] > 1.02
+
+
+@pytest.mark.parametrize("added", [0, 1, 2])
+def test_votes_that_a_node_makes_up_take_the_guarantee_from_others(added):
+    """Whoever adds theta - 1 votes learns of a single holder with the chance that it is asked, at any epsilon.
+
+    The law of the rest is as before. So the guarantee needs that nodes add no votes of their own.
+    """
+    rules = rules_of("one", 0.5, 3, rounds=1, again=0.1, further=0.1)
+    secret, ballot = Prefix(("a",)), rules.ballot
+    released = {}
+    for holders in (0, 1):
+        for votes, chance in enumerate(chance_of_votes(ballot, holders)):
+            grown = grow(Trie(), Counter({secret: votes + added}), rules)
+            released[holders, grown] = released.get((holders, grown), 0.0) + chance
+    with_user = {grown: chance for (holders, grown), chance in released.items() if holders}
+    without = {grown: chance for (holders, grown), chance in released.items() if not holders}
+    exact = hockey_stick(with_user, without, math.exp(20.0))
+    # With `added` votes given, theta - added of the user's own are enough.
+    assert exact == pytest.approx(ballot.tails[2 - added], rel=1e-12)
+    assert (exact <= trie_delta(20.0, ballot, 1)) == (added == 0)
+
+
+def chance_of_votes(ballot, holders):
+    """How likely 0, 1, ..., theta votes of nobody or of one user are."""
+    tails = [1.0, *ballot.tails, 0.0]
+    return [high - low for high, low in pairwise(tails)] if holders else [1.0]

@@ -4,6 +4,7 @@ Its node config says where the table is: `source`, `user`, and one of `text`, `t
 `tokenizer`; and with `secure=true` that it answers nothing unless sums are added up in secret.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -12,20 +13,21 @@ from flwr.app import ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from voxpop.errors import InputError
-from voxpop.hitters.domain import Domain
-from voxpop.hitters.flower.memory import forget, hold_to, recall, remember
+from voxpop.hitters.domain import Domain, Sums
+from voxpop.hitters.flower.memory import begin, forget, hold_to, keep_votes, kept_votes, recall, remember
 from voxpop.hitters.flower.settings import Settings, settings_of
 from voxpop.hitters.masking.member import Member
 from voxpop.hitters.node import node_votes
 from voxpop.hitters.plan import HittersPlan
-from voxpop.hitters.wire import read_trie, write_votes
+from voxpop.hitters.prefix import Prefix
+from voxpop.hitters.trie import Trie
+from voxpop.hitters.wire import read_trie, read_votes, write_votes
 from voxpop.privacy.trie.ballot import Ballot
 
 if TYPE_CHECKING:
     from voxpop.corpus import Corpus
 
 COLUMNS = ("text", "tokens", "items", "sequence")
-MEMORY = "voxpop"
 
 app = ClientApp()
 
@@ -48,7 +50,7 @@ def vote(message: Message, context: Context) -> Message:
 def _votes(told: Mapping[str, Any], settings: Settings, context: Context) -> dict[str, Any]:
     """Return the sums of a round, in the open."""
     trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
-    _answer_once(context, trie.rounds)
+    begin(context, trie.rounds)
     votes = node_votes(_corpus_of(context), plan.mechanism.alphabet, trie, plan.rules, settings.secret())
     return {"sums": write_votes(votes)}
 
@@ -56,8 +58,9 @@ def _votes(told: Mapping[str, Any], settings: Settings, context: Context) -> dic
 def _stage(stage: str, told: Mapping[str, Any], settings: Settings, context: Context) -> dict[str, Any]:
     """Return what this node says in one stage of a round of secure aggregation."""
     if stage == "keys":
-        _answer_once(context, int(told["number"]))
-        member = Member(f"{context.run_id}/{int(told['number'])}", context.node_id)
+        rounds, part = int(told["number"]), int(told["part"])
+        begin(context, rounds, part)
+        member = Member(f"{context.run_id}/{rounds}/{part}", context.node_id)
         answer: dict[str, Any] = {"keys": list(member.keys())}
     else:
         member = recall(context)
@@ -76,19 +79,37 @@ def _later_stage(
         letters = member.shares(dict(zip(nodes, zip(told["masks"], told["letters"], strict=True), strict=True)))
         return {"nodes": [str(node) for node in letters], "letters": list(letters.values())}
     if stage == "masked":
-        sums = _sums(told, settings, context)
-        return {"sums": member.masked(dict(zip(nodes, told["letters"], strict=True)), sums).astype("<u4").tobytes()}
+        domain, sums = _sums(told, settings, context)
+        masked = member.masked(dict(zip(nodes, told["letters"], strict=True)), sums)
+        return {"sums": masked.astype("<u4").tobytes(), "domain": domain.digest}
     shares = member.unmasking(nodes)
     return {"nodes": [str(node) for node in shares], "shares": list(shares.values())}
 
 
-def _sums(told: Mapping[str, Any], settings: Settings, context: Context) -> Any:
-    """Return the votes of this node's users as a vector over the round's public domain."""
+def _sums(told: Mapping[str, Any], settings: Settings, context: Context) -> tuple[Domain, Sums]:
+    """Return the votes of this node's users as a vector over one part of the round's public domain."""
     trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
     if trie.rounds != int(told["number"]):
         raise InputError("the trie is not that of the round that was begun.")
-    domain = Domain(trie, plan.rules, settings.symbols)
-    return domain.vector(node_votes(_corpus_of(context), plan.mechanism.alphabet, trie, plan.rules, settings.secret()))
+    domain, part = Domain(trie, plan.rules, settings.symbols), int(told["part"])
+    if not 0 <= part < domain.parts:
+        raise InputError(f"part {part + 1} was asked for, of a round that has {domain.parts}.")
+    return domain, domain.vector(_once_drawn(told, trie, domain, plan, settings, context), part)
+
+
+def _once_drawn(
+    told: Mapping[str, Any], trie: Trie, domain: Domain, plan: HittersPlan, settings: Settings, context: Context
+) -> Counter[Prefix]:
+    """Return the votes of a round: drawn in the first part that this node answers, and the same in all others."""
+    rounds, text = trie.rounds, str(told["trie"])
+    before = kept_votes(context, rounds, text)
+    if before is not None:
+        return read_votes(before, trie, plan.rules)
+    votes = node_votes(_corpus_of(context), plan.mechanism.alphabet, trie, plan.rules, settings.secret())
+    if domain.parts > 1:
+        # Drawn anew in each part a user could vote in several, and the guarantee is for one vote.
+        keep_votes(context, rounds, text, write_votes(votes))
+    return votes
 
 
 def _checked(told: Mapping[str, Any], settings: Settings, context: Context) -> HittersPlan:
@@ -100,15 +121,6 @@ def _checked(told: Mapping[str, Any], settings: Settings, context: Context) -> H
     # One ballot for all rounds: two of them, each within the budget, would not be within it together.
     hold_to(context, ballot)
     return plan
-
-
-def _answer_once(context: Context, rounds: int) -> None:
-    """Remember which round was answered: a second answer to the same one would draw new votes."""
-    memory = context.state.get(MEMORY)
-    answered = int(memory["rounds"]) if memory is not None else -1
-    if rounds <= answered:
-        raise InputError(f"round {rounds + 1} of this run was answered before; a node answers each round once.")
-    context.state[MEMORY] = ConfigRecord({"rounds": rounds})
 
 
 def _corpus_of(context: Context) -> "Corpus":

@@ -8,6 +8,56 @@ from voxpop.privacy.trie.ballot import Ballot
 
 PLACE = "voxpop-secret"
 BALLOT = "voxpop-ballot"
+ANSWERED = "voxpop-answered"
+VOTES = "voxpop-votes"
+
+
+def begin(context: Context, rounds: int, part: int = 0) -> None:
+    """Remember what is being answered, and in which run: what was kept of another run is dropped.
+
+    Args:
+        context: of the node.
+        rounds: how many rounds have gone by.
+        part: of the round, from 0.
+
+    Raises:
+        InputError: where this or a later part of this run was answered before; a second answer would draw new votes.
+    """
+    before = context.state.get(ANSWERED)
+    run = str(context.run_id)
+    if before is not None and before["run"] != run:
+        # Flower can hand the state of one run on to the next of a series.
+        for name in (PLACE, BALLOT, VOTES):
+            context.state.pop(name, None)
+    elif before is not None and (rounds, part) <= (int(before["rounds"]), int(before["part"])):
+        raise InputError(f"round {rounds + 1} of this run was answered before; a node answers each round once.")
+    context.state[ANSWERED] = ConfigRecord({"run": run, "rounds": rounds, "part": part})
+
+
+def keep_votes(context: Context, rounds: int, trie: str, votes: str) -> None:
+    """Keep a node's votes of a round for its other parts: a user votes once in a round, in whichever part.
+
+    Args:
+        context: of the node.
+        rounds: how many rounds have gone by.
+        trie: as the server told it.
+        votes: as text.
+    """
+    context.state[VOTES] = ConfigRecord({"rounds": rounds, "trie": trie, "votes": votes})
+
+
+def kept_votes(context: Context, rounds: int, trie: str) -> str | None:
+    """Return the votes that were drawn in an earlier part of a round, or None where there was none.
+
+    Raises:
+        InputError: if the round had another trie then.
+    """
+    kept = context.state.get(VOTES)
+    if kept is None or int(kept["rounds"]) != rounds:
+        return None
+    if kept["trie"] != trie:
+        raise InputError("the server tells another trie than in an earlier part of this round; nothing is answered.")
+    return str(kept["votes"])
 
 
 def remember(context: Context, member: Member) -> None:

@@ -1,6 +1,7 @@
 """The server: waits for nodes, asks them round by round, grows the trie from sums of votes, saves the release."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from logging import INFO, WARNING
 from typing import Any
@@ -10,11 +11,12 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
 from voxpop.errors import InputError
-from voxpop.hitters.domain import Domain
+from voxpop.hitters.domain import Domain, Sums
 from voxpop.hitters.federation import next_trie
 from voxpop.hitters.flower.settings import Settings, settings_of
 from voxpop.hitters.masking.collector import Collector
 from voxpop.hitters.node import canonical, gram_of
+from voxpop.hitters.prefix import Prefix
 from voxpop.hitters.releasing import release_of
 from voxpop.hitters.server import grow, is_over
 from voxpop.hitters.trie import Trie
@@ -59,23 +61,34 @@ def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[T
 
 
 def _secure_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
-    """Add sums up in secret: the server sees their total only, or nothing where too few nodes stay."""
-    domain = Domain(trie, settings.plan.rules, settings.symbols)
+    """Add sums up in secret, part by part: the server sees totals only, or nothing where too few nodes stay."""
+    domain, votes = Domain(trie, settings.plan.rules, settings.symbols), Counter[Prefix]()
+    complaints: list[str] = []
+    for part in range(domain.parts):
+        votes += domain.votes(_total(grid, trie, domain, part, settings, run, complaints), part)
+    return grow(trie, votes, settings.plan.rules), complaints
+
+
+def _total(
+    grid: Grid, trie: Trie, domain: Domain, part: int, settings: Settings, run: int, complaints: list[str]
+) -> Sums:
+    """Return the total of one part of a round, and add to the complaints."""
 
     def ask(stage: str, told: Mapping[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
-        more = _question(trie, settings) if stage == "masked" else {}
-        content = {node: {**_plain(each), **more, "number": trie.rounds} for node, each in told.items()}
+        more = {"number": trie.rounds, "part": part, **(_question(trie, settings) if stage == "masked" else {})}
+        content = {node: {**_plain(each), **more} for node, each in told.items()}
         return {node: _numbered(answer) for node, answer in _asked(grid, stage, content, trie.rounds, settings).items()}
 
-    collector = Collector(f"{run}/{trie.rounds}", len(domain), ask)
+    collector = Collector(f"{run}/{trie.rounds}/{part}", domain.length(part), ask, domain.digest)
+    where = f"round {trie.rounds + 1}" + (f", part {part + 1} of {domain.parts}" if domain.parts > 1 else "")
     try:
-        total = collector.total(sorted(grid.get_node_ids()))
+        return collector.total(sorted(grid.get_node_ids()))
     except InputError:
         for complaint in collector.complaints:
-            log(WARNING, "voxpop: round %s: %s", trie.rounds + 1, complaint)
+            log(WARNING, "voxpop: %s: %s", where, complaint)
         raise
-    complaints = [f"round {trie.rounds + 1}: {complaint}" for complaint in collector.complaints]
-    return grow(trie, domain.votes(total), settings.plan.rules), complaints
+    finally:
+        complaints += [f"{where}: {complaint}" for complaint in collector.complaints]
 
 
 def _question(trie: Trie, settings: Settings) -> dict[str, Any]:
@@ -104,9 +117,9 @@ def _asked(
     answers: dict[int, dict[str, Any]] = {}
     for reply in grid.send_and_receive(messages, timeout=settings.patience):
         node = reply.metadata.src_node_id
-        # The first answer counts: a second one does not replace it.
-        if node in told and node not in answers:
-            record = None if reply.has_error() else reply.content.get("votes")
+        record = None if reply.has_error() else reply.content.get("votes")
+        # The first answer counts: a second one does not replace it, and a refusal replaces none.
+        if node in told and not answers.get(node):
             answers[node] = dict(record) if isinstance(record, ConfigRecord) else {}
     return answers
 
@@ -118,7 +131,8 @@ def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]}
+        # Of a node that refused or failed nothing came, and nothing is made of it.
+        return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]} if answer else {}
     except (TypeError, ValueError):
         return {}
 

@@ -14,7 +14,8 @@ from voxpop.errors import InputError
 from voxpop.hitters.masking.keys import Sums, committed, mask, public_of
 from voxpop.hitters.masking.member import LEAST_NODES, is_key, least_of, pair_mask
 
-Ask = Callable[[str, Mapping[int, dict[str, Any]]], Mapping[int, dict[str, Any]]]
+Answers = Mapping[int, dict[str, Any]]
+Ask = Callable[[str, Answers], Answers]
 """From a stage and what each node is told to what each node that answers says."""
 
 
@@ -26,15 +27,16 @@ class Collector:
         complaints: one line for each node that is missing from the total.
     """
 
-    def __init__(self, session: str, length: int, ask: Ask):
+    def __init__(self, session: str, length: int, ask: Ask, domain: bytes = b""):
         """Prepare a round.
 
         Args:
-            session: names run and round.
+            session: names run and round, and its part.
             length: of the vectors.
             ask: the transport.
+            domain: what the places of a vector mean, as a digest; a node must send the same.
         """
-        self.session, self.length, self.ask = session, length, ask
+        self.session, self.length, self.ask, self.domain = session, length, ask, domain
         self.complaints: list[str] = []
         self.keys: dict[int, tuple[bytes, bytes, bytes]] = {}
         self.masked: dict[int, Sums] = {}
@@ -72,11 +74,11 @@ class Collector:
         answers = self.ask("keys", {node: {} for node in nodes})
         keys = {}
         for node, answer in sorted(answers.items()):
-            parts = tuple(answer.get("keys", ()))
+            parts = _texts(answer, "keys")
             # Mask key, letter key, and the commitment to the node's own mask.
             if len(parts) == 3 and all(map(is_key, parts)):
                 keys[node] = (parts[0], parts[1], parts[2])
-        return self._left(keys, nodes, max(LEAST_NODES, least_of(len(nodes))))
+        return self._left(keys, nodes, answers, max(LEAST_NODES, least_of(len(nodes))))
 
     def _letters(self) -> dict[int, dict[int, bytes]]:
         told = {"nodes": list(self.keys), "masks": [k[0] for k in self.keys.values()]}
@@ -84,10 +86,10 @@ class Collector:
         answers = self.ask("shares", dict.fromkeys(self.keys, told))
         letters = {}
         for node, answer in sorted(answers.items()):
-            sent = dict(zip(answer.get("nodes", ()), answer.get("letters", ()), strict=False))
+            sent = dict(zip(answer.get("nodes", ()), _texts(answer, "letters"), strict=False))
             if set(sent) == set(self.keys) - {node}:
                 letters[node] = sent
-        return self._left(letters, list(self.keys), self.least)
+        return self._left(letters, list(self.keys), answers, self.least)
 
     def _masked(self, letters: Mapping[int, Mapping[int, bytes]]) -> dict[int, Sums]:
         told = {}
@@ -98,19 +100,21 @@ class Collector:
         masked = {}
         for node, answer in sorted(answers.items()):
             vector = answer.get("sums")
-            if isinstance(vector, bytes) and len(vector) == 4 * self.length:
+            # Places that mean something else at that node would be added up as if they meant the same.
+            same = answer.get("domain", b"") == self.domain
+            if same and isinstance(vector, bytes) and len(vector) == 4 * self.length:
                 masked[node] = np.frombuffer(vector, np.dtype("<u4")).astype(np.uint32)
-        return self._left(masked, list(letters), self.least)
+        return self._left(masked, list(letters), answers, self.least)
 
     def _unmasking(self, shared: list[int]) -> dict[int, list[bytes]]:
         """Return for each node the shares that were told of it."""
         answers = self.ask("unmasking", {node: {"nodes": list(self.masked)} for node in self.masked})
         complete = {}
         for node, answer in sorted(answers.items()):
-            shares = dict(zip(answer.get("nodes", ()), answer.get("shares", ()), strict=False))
+            shares = dict(zip(answer.get("nodes", ()), _texts(answer, "shares"), strict=False))
             if set(shares) == set(shared):
                 complete[node] = shares
-        kept = self._left(complete, list(self.masked), self.least, counted=True)
+        kept = self._left(complete, list(self.masked), answers, self.least, counted=True)
         return {node: [shares[node] for shares in kept.values()] for node in shared}
 
     def _secret(self, node: int, told: Mapping[int, list[bytes]]) -> bytes:
@@ -137,13 +141,25 @@ class Collector:
             total = total + pair_mask(secret, self.keys[other][0], lost, other, self.session, self.length)
         return total
 
-    def _left(self, answers: dict[int, Any], asked: list[int], least: int, *, counted: bool = False) -> dict[int, Any]:
-        lost = [node for node in asked if node not in answers]
-        what = "counted, but did not help to unmask" if counted else "is left out: lost, late or malformed"
-        self.complaints += [f"node {node} {what}" for node in lost]
-        if len(answers) < least:
+    def _left(
+        self, kept: dict[int, Any], asked: list[int], answers: Answers, least: int, *, counted: bool = False
+    ) -> dict[int, Any]:
+        """Return what was kept of the answers, and complain of every node of which nothing was."""
+        for node in asked:
+            if node not in kept:
+                why = "refused or failed" if node in answers else "lost or late"
+                why = "what it sent does not fit the round" if answers.get(node) else why
+                what = "counted, but did not help to unmask" if counted else "is left out"
+                self.complaints.append(f"node {node} {what}: {why}")
+        if len(kept) < least:
             raise InputError(
-                f"{len(answers)} of {len(asked)} nodes are left and {least} are needed to unmask the total. The round "
+                f"{len(kept)} of {len(asked)} nodes are left and {least} are needed to unmask the total. The round "
                 "is given up and nothing is released; start a new run when the nodes are back."
             )
-        return answers
+        return kept
+
+
+def _texts(answer: Mapping[str, Any], name: str) -> list[bytes]:
+    """Return a list of bytes that a node sent, or nothing where it sent something else."""
+    sent = answer.get(name)
+    return list(sent) if isinstance(sent, list | tuple) and all(isinstance(each, bytes) for each in sent) else []

@@ -97,6 +97,36 @@ def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one"
     return high
 
 
+def group_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words, users: int) -> float:
+    """A certified upper bound of delta for several users added or removed at once: a person who lives on many nodes.
+
+    Args:
+        epsilon: The epsilon of the guarantee, of all of them together.
+        ballot: How users vote in every round, and the threshold.
+        rounds: How many rounds there are.
+        words: `one` or `many`; different users may hold different words.
+        users: How many.
+
+    Returns:
+        Delta, at most 1.
+
+    Raises:
+        BudgetError: A value is out of range.
+
+    Example:
+        >>> alone = trie_delta(1, Ballot(0.2, 16), 10)
+        >>> round(group_delta(2, Ballot(0.2, 16), 10, "one", 2) / alone, 2)
+        3.72
+    """
+    if users < 1:
+        raise BudgetError(f"`users` must be at least 1, got {users}.")
+    part = epsilon / users
+    # A chain of neighbours, each step with an equal part e of epsilon and its delta d (docs/privacy/heavy-hitters.md,
+    # "A person who is several users"): P_m <= e^e P_(m-1) + d <= ... <= e^(m e) P_0 + d (1 + e^e + ... + e^((m-1) e)).
+    steps = sum(float(np.exp(part * step)) for step in range(users))
+    return min(1.0, trie_delta(part, ballot, rounds, words) * steps * ROUNDING)
+
+
 def direction_delta(
     epsilon: float,
     corners: Chances,

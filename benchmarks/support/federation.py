@@ -1,0 +1,143 @@
+"""A federation on this machine: a SuperLink and SuperNodes on loopback, each a process, for tests and benchmarks."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.support.forks import write_commands
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ROOT / "examples" / "flower"
+BIN = Path(sys.executable).parent
+COPIED = ("pyproject.toml", "hitters_app/__init__.py", "hitters_app/server.py", "hitters_app/client.py")
+
+
+def free_port() -> int:
+    """Return a port that nobody uses."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def app_with(folder: Path, extra: str = "", **files: str) -> Path:
+    """Return a copy of the example whose server or client is another.
+
+    Args:
+        folder: where it goes.
+        extra: lines for its run config.
+        **files: texts of `server` and `client`.
+    """
+    app = folder / "app"
+    (app / "hitters_app").mkdir(parents=True)
+    for name in COPIED:
+        (app / name).write_text((APP / name).read_text() + (extra if name == "pyproject.toml" else ""))
+    for name, text in files.items():
+        (app / "hitters_app" / f"{name}.py").write_text(text.lstrip())
+    return app
+
+
+class Federation:
+    """Processes that are stopped in the end, each with a log.
+
+    Attributes:
+        folder: of logs and of Flower's own files.
+        link: the SuperLink, a process that was started as people start it; all others are forks (`forks.py`).
+    """
+
+    def __init__(self, folder: Path, **environment: str):
+        """Start a SuperLink.
+
+        Args:
+            folder: where logs go; it must be there.
+            **environment: more variables of all processes.
+        """
+        self.folder, self.port = folder, free_port()
+        self.running: list[subprocess.Popen[bytes]] = []
+        home, door = folder / "home", folder / "forks"
+        home.mkdir()
+        connection = f'address = "127.0.0.1:{self.port}"\ninsecure = true\n'
+        (home / "config.toml").write_text(f'[superlink]\ndefault = "loopback"\n\n[superlink.loopback]\n{connection}')
+        write_commands(folder / "bin", door)
+        path = os.pathsep.join([str(folder / "bin"), str(BIN), os.environ["PATH"]])
+        more = {"FLWR_HOME": str(home), "FLWR_TELEMETRY_ENABLED": "0", "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2"}
+        self.environment = {**os.environ, **more, "PATH": path, "PYTHONPATH": str(ROOT), **environment}
+        self.start("forks", sys.executable, "-m", "benchmarks.support.forks", door)
+        self.wait_for(door.exists)  # whatever is started from here on asks it
+        superlink = BIN / "flower-superlink"
+        self.link = self.start(
+            "link", superlink, "--insecure", "--port", self.port, "--disable-runtime-dependency-installation"
+        )
+        self.wait_for(lambda: socket.create_connection(("127.0.0.1", self.port), 1).close())
+
+    def start(self, name: str, *command: object) -> "subprocess.Popen[bytes]":
+        """Start a process of its own group, with its output in a file."""
+        with open(self.folder / f"{name}.log", "w") as output:
+            process = subprocess.Popen(
+                list(map(str, command)),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self.environment,
+                start_new_session=True,
+            )
+        self.running.append(process)
+        return process
+
+    def node(self, name: str, config: str) -> "subprocess.Popen[bytes]":
+        """Start a SuperNode.
+
+        Args:
+            name: of its log.
+            config: its node config.
+        """
+        link = ("--insecure", "--superlink", f"127.0.0.1:{self.port}", "--port", free_port())
+        return self.start(name, self.folder / "bin" / "flower-supernode", *link, "--node-config", config)
+
+    def run(self, name: str, app: Path, config: str) -> Path:
+        """Start a run, and return its log: what the server says.
+
+        Args:
+            name: of its log.
+            app: the Flower app.
+            config: its run config.
+        """
+        flower = self.folder / "bin" / "flwr"
+        self.start(name, flower, "run", app, "loopback", "--stream", "--run-config", config)
+        return self.folder / f"{name}.log"
+
+    def wait_for(self, works: Callable[[], object], seconds: float = 1200.0) -> None:
+        """Wait until something returns what is not false.
+
+        Raises:
+            TimeoutError: if it does not come, with the ends of all logs.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                if works() is not False:
+                    return
+            except OSError:
+                pass
+            if time.monotonic() > until:
+                raise TimeoutError(self.logs())
+            time.sleep(0.2)
+
+    def logs(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(f"== {path.name}\n{path.read_text()[-1500:]}" for path in sorted(self.folder.glob("*.log")))
+
+    def stop(self) -> None:
+        """End every process that was started here, and wait."""
+        for process in reversed(self.running):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+        for process in self.running:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(20)

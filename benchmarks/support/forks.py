@@ -1,0 +1,109 @@
+"""Flower's commands as forks of one process that has imported everything.
+
+Flower starts a Python process for each answer of a node, and nearly all of its two processor seconds are imports. Here
+each command is a short script that asks one process for a fork of itself. The fork has the caller's arguments,
+environment, folder and outputs, ends with the caller, and talks over the network as it always does.
+
+python -m benchmarks.support.forks SOCKET
+"""
+
+import contextlib
+import importlib.metadata
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+MOST = 1 << 17
+"""Bytes of arguments and environment."""
+GRACE = 10.0
+"""Seconds that a fork has for its end."""
+ASKS = '''#!{python} -SE
+"""Asks for a fork that does what this command does, and ends as it does."""
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+    door.connect({door!r})
+    told = {{"command": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ)}}
+    socket.send_fds(door, [json.dumps(told).encode()], [0, 1, 2])
+    answer = door.recv(16)
+sys.exit(int(answer or 1))
+'''
+
+
+def write_commands(folder: Path, door: Path) -> None:
+    """Write a script for each of Flower's commands into a folder, which goes first on the path.
+
+    Args:
+        folder: where they go; it is made.
+        door: the socket of the process that forks.
+    """
+    folder.mkdir()
+    for name in _commands():
+        script = folder / name
+        script.write_text(ASKS.format(python=sys.executable, door=str(door)))
+        script.chmod(0o755)
+
+
+def main() -> None:
+    """Import, listen, fork, until it is ended."""
+    commands = {name: entry.load() for name, entry in _commands().items()}
+    __import__("voxpop.hitters.flower.client_app")
+    __import__("voxpop.hitters.flower.server_app")
+    __import__("voxpop.corpus.reading.read")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.bind(sys.argv[1])
+        door.listen(256)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for forks
+        while True:
+            caller, _ = door.accept()
+            if os.fork() == 0:
+                break
+            caller.close()
+    # From here on this is the fork.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    code = _run(commands, caller)
+    with contextlib.suppress(OSError):
+        caller.send(str(code).encode())
+    sys.exit(code)
+
+
+def _commands() -> dict[str, importlib.metadata.EntryPoint]:
+    scripts = importlib.metadata.distribution("flwr").entry_points.select(group="console_scripts")
+    return {entry.name: entry for entry in scripts}
+
+
+def _run(commands: dict[str, Callable[[], object]], caller: socket.socket) -> int:
+    """Do what a command does, in the caller's place, and return how it ends."""
+    text, outputs, _, _ = socket.recv_fds(caller, MOST, 3)
+    told = json.loads(text)
+    for number, output in enumerate(outputs):
+        os.dup2(output, number)
+        os.close(output)
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    sys.argv = told["command"]
+    threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
+    try:
+        commands[Path(sys.argv[0]).name]()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _end_with(caller: socket.socket) -> None:
+    """End this process when its caller has ended: as it likes, and if it does not, without more ado."""
+    with contextlib.suppress(OSError):
+        caller.recv(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
