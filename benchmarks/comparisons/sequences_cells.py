@@ -18,7 +18,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.support.common import DATA, OUT, table
-from voxpop.corpus.cutting import one_sequence_each
+from voxpop.corpus.one_sequence import one_sequence_each
 from voxpop.evaluate import (
     SequenceData,
     as_sequences,

@@ -11,7 +11,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.support.common import DATA, table
-from voxpop.corpus.cutting import one_sequence_each
+from voxpop.corpus.one_sequence import one_sequence_each
 from voxpop.evaluate import SequenceData, as_sequences, private_resemblance, private_sequences
 from voxpop.evaluate.baselines.chains import release_chain
 from voxpop.privacy.secret import Secret

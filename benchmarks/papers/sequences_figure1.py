@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.support.common import table
 from voxpop.sequences.exploring import predicted_heights
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.tree import Rows, Tree, grow, plant
 
 LEVELS, LONGEST, THETA = 5, 5, 3.0
@@ -63,8 +63,8 @@ def entry_of(tree: Tree, gram: str) -> int:
 
 def budgets(tree: Tree) -> dict[str, Fraction]:
     """Return what each histogram gets: what its path has left over the levels it is predicted to have."""
-    ledger = Ledger(Fraction(1), LONGEST, len(SYMBOLS) - 1)
-    numbers = {"": ledger.open_root(LEVELS)}
+    paths = PathBudget(Fraction(1), LONGEST, len(SYMBOLS) - 1)
+    numbers = {"": paths.open_root(LEVELS)}
     for gram in (*list(COUNTS)[1:], *DEEPER):
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)
@@ -74,8 +74,8 @@ def budgets(tree: Tree) -> dict[str, Fraction]:
         largest = tree.chances[tree.starts[neighbour] : tree.starts[neighbour + 1]].max()
         left = LEVELS - depth - 1
         height = predicted_heights(np.array([THETA]), np.array([count]), np.array([largest]), most=left)
-        numbers[gram] = ledger.open(numbers[above], int(height[0]))
-    return {gram: ledger.shares[number].own for gram, number in numbers.items()}
+        numbers[gram] = paths.open(numbers[above], int(height[0]))
+    return {gram: paths.shares[number].own for gram, number in numbers.items()}
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.cli import main
-from voxpop.release.cutting import cut_prompt
-from voxpop.release.exports.cutting import Cutter
+from voxpop.release.exports.text_cutter import Cutter
+from voxpop.release.prompt import cut_prompt
 from voxpop.segmenting import _breaker, unicode_words
 
 TEXTS = {

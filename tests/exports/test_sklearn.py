@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
-from voxpop.release.exports.cutting import Cutter
+from voxpop.release.exports.text_cutter import Cutter
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
 

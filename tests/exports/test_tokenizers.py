@@ -5,7 +5,7 @@ import re
 import pytest
 
 import voxpop as vp
-from voxpop.release.exports.cutting import Cutter
+from voxpop.release.exports.text_cutter import Cutter
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
 

@@ -253,8 +253,8 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     )
     if plan is None:
         return
-    ledger = plan._ledger()
-    assert ledger.rate(0) * longest * gram == Fraction(epsilon)
+    paths = plan._paths()
+    assert paths.rate(0) * longest * gram == Fraction(epsilon)
     assert plan.scale == pytest.approx(longest * gram / epsilon)
     assert plan.threshold >= 0
 

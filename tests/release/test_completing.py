@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import voxpop as vp
 from naive import corpus as naive_corpus
 from voxpop.errors import InputError
-from voxpop.release.cutting import cut_prompt
 from voxpop.release.grams import SCHEMA
+from voxpop.release.prompt import cut_prompt
 from voxpop.release.stored_plan import StoredPlan
 
 PLAN, GUARANTEE = StoredPlan({}), vp.Guarantee(4, 1e-7)

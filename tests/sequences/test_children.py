@@ -10,7 +10,7 @@ from voxpop.privacy.secret import Secret
 from voxpop.sequences import children
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.exploring import Limits
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 HELD = {0: 9, 3: 2, 6: 30}  # symbol 6 is the end mark
@@ -20,15 +20,15 @@ def many_rows(rows, dense, monkeypatch):
     """The children of equal nodes: six symbols, three of seven children held."""
     monkeypatch.setattr(children, "DENSE", 1024 if dense else 1)
     limits = Limits(Fraction(3), alphabet=6, max_length=2, max_gram=2, keep_all=False)
-    ledger = Ledger(limits.epsilon, 2, 6)
-    share = ledger.open(ledger.open_root(2), 1)
+    paths = PathBudget(limits.epsilon, 2, 6)
+    share = paths.open(paths.open_root(2), 1)
     entries = np.arange(rows)
     candidates = Candidates(entries, np.full(rows, share), np.ones(rows, np.int64), first=1)
     keys = (entries[:, None] * 7 + np.array(list(HELD))).ravel()
     order = np.random.default_rng(0).permutation(keys.size)
     counts = np.tile(list(HELD.values()), rows)
-    level = released_children(limits, ledger, candidates, keys[order], counts[order], Secret.fresh())
-    return level, ledger.least(share), exp(-ledger.rate(share))
+    level = released_children(limits, paths, candidates, keys[order], counts[order], Secret.fresh())
+    return level, paths.least(share), exp(-paths.rate(share))
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -64,13 +64,13 @@ def test_children_of_one_node_are_independent(monkeypatch):
 def test_a_huge_alphabet_costs_what_is_released():
     """A hundred thousand nodes of a million symbols each: about half a false child per node, none drawn in vain."""
     limits = Limits(Fraction(1), alphabet=10**6, max_length=5, max_gram=2, keep_all=False)
-    ledger = Ledger(limits.epsilon, 5, 10**6)
-    share = ledger.open(ledger.open_root(2), 1)
+    paths = PathBudget(limits.epsilon, 5, 10**6)
+    share = paths.open(paths.open_root(2), 1)
     rows = 100_000
     candidates = Candidates(np.arange(rows), np.full(rows, share), np.ones(rows, np.int64), first=1)
     none = np.empty(0, np.int64)
-    level = released_children(limits, ledger, candidates, none, none, Secret.from_seed(1))
-    expected = rows * (10**6 + 1) * exp(-ledger.rate(share) * ledger.least(share)) / (1 + exp(-ledger.rate(share)))
+    level = released_children(limits, paths, candidates, none, none, Secret.from_seed(1))
+    expected = rows * (10**6 + 1) * exp(-paths.rate(share) * paths.least(share)) / (1 + exp(-paths.rate(share)))
     assert abs(level.symbols.size - expected) < SIGMAS * expected**0.5
     assert level.symbols.max() <= 10**6
 
@@ -81,8 +81,8 @@ def test_the_root_has_no_end_mark(monkeypatch):
         monkeypatch.setattr(children, "DENSE", dense)
         limits = Limits(Fraction(1), alphabet=2, max_length=5, max_gram=1, keep_all=keep_all)
         for seed in range(200):
-            ledger = Ledger(limits.epsilon, 5, 2)
-            root = Candidates(np.array([-1]), np.array([ledger.open_root(1)]), np.array([1]), first=0)
+            paths = PathBudget(limits.epsilon, 5, 2)
+            root = Candidates(np.array([-1]), np.array([paths.open_root(1)]), np.array([1]), first=0)
             none = np.empty(0, np.int64)
-            level = released_children(limits, ledger, root, none, none, Secret.from_seed(seed))
+            level = released_children(limits, paths, root, none, none, Secret.from_seed(seed))
             assert level.symbols.max(initial=0) < 2

@@ -12,7 +12,7 @@ from naive import sequences as naive
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.exploring import Limits, explore, predicted_heights
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.table import gram_symbols
 from voxpop.sequences.tree import Rows, grow, plant
 
@@ -104,13 +104,13 @@ FIGURE = {
 
 def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
     """Epsilon/5 at the root; then 4/5 for I1, predicted to end at once, and 2/5 for I2 and I3, predicted two levels."""
-    ledger = Ledger(Fraction(1), max_length=5, alphabet=3)
-    root = ledger.open_root(5)
-    assert ledger.shares[root].own == Fraction(1, 5)
+    paths = PathBudget(Fraction(1), max_length=5, alphabet=3)
+    root = paths.open_root(5)
+    assert paths.shares[root].own == Fraction(1, 5)
     largest = np.full(3, 10 / 23)
     heights = predicted_heights(np.full(3, 3.0), np.array(FIGURE[""]), largest, most=4)
     assert heights.tolist() == [1, 2, 2]
-    shares = [ledger.shares[ledger.open(root, height)].own for height in heights.tolist()]
+    shares = [paths.shares[paths.open(root, height)].own for height in heights.tolist()]
     assert shares == [Fraction(4, 5), Fraction(2, 5), Fraction(2, 5)]
 
 
@@ -150,17 +150,17 @@ def _columns(counts):
 @given(st.integers(1, 8), st.lists(st.integers(1, 8), max_size=8), st.floats(0.01, 10))
 def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
     """Whatever heights are predicted, shares on a path are exact fractions and add up to at most 1."""
-    ledger = Ledger(Fraction(epsilon), max_length=20, alphabet=17)
-    number, spent = ledger.open_root(levels), Fraction(1, levels)
+    paths = PathBudget(Fraction(epsilon), max_length=20, alphabet=17)
+    number, spent = paths.open_root(levels), Fraction(1, levels)
     for depth, height in enumerate(heights[: levels - 1]):
-        if ledger.shares[number].after == 1:
+        if paths.shares[number].after == 1:
             break
-        number = ledger.open(number, min(height, levels - depth - 1))
-        assert ledger.shares[number].before == spent
-        spent += ledger.shares[number].own
-        assert ledger.shares[number].own > 0
+        number = paths.open(number, min(height, levels - depth - 1))
+        assert paths.shares[number].before == spent
+        spent += paths.shares[number].own
+        assert paths.shares[number].own > 0
         assert spent <= 1
-        assert ledger.rate(number) * 20 == Fraction(epsilon) * ledger.shares[number].own
+        assert paths.rate(number) * 20 == Fraction(epsilon) * paths.shares[number].own
 
 
 @given(st.integers(2, 5), st.floats(0.5, 50), st.integers(0, 10**6), st.booleans())

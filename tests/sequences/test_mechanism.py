@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive import sequences as naive
-from voxpop.corpus.cutting import one_sequence_each
+from voxpop.corpus.one_sequence import one_sequence_each
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import spent_together
 

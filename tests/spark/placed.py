@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 
 from support.corpora import corpus_of
 from voxpop.spark import messages, pool_tasks, pools, tasks
-from voxpop.spark.ballots import restricted_ballot
 from voxpop.spark.frames import packed, pieces
 from voxpop.spark.length_walk import ALL_LENGTHS
 from voxpop.spark.round_walk import public_words
+from voxpop.spark.weighings import restricted_weighing
 
 
 def states_of(users, keys, places):
@@ -56,14 +56,14 @@ class PlacedLevels:
 
     def weigh(self, shares, limit, secret, pass_name):
         """Return weight by name: words at length 1."""
-        ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS)
+        weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
-            return summed((tasks.weigh_words(state, ballot=ballot) for state in self.states), words=True)
+            return summed((tasks.weigh_words(state, weighing=weighing) for state in self.states), words=True)
         if self.candidates is None:
-            settings = {"ballot": ballot, "since": tasks.Since(self.length, False), "size": self.size}
+            settings = {"weighing": weighing, "since": tasks.Since(self.length, False), "size": self.size}
             return summed((tasks.weigh_kept(state, **settings) for state in self.states), words=False)
-        settings = {"ballot": ballot, "since": tasks.Since(self.length - 1, self.candidates.single)}
+        settings = {"weighing": weighing, "since": tasks.Since(self.length - 1, self.candidates.single)}
         states = (beside(state, self.public()) for state in self.states)
         return summed((tasks.weigh_next(state, **settings) for state in states), words=False)
 
@@ -113,8 +113,8 @@ class PlacedPools:
 
     def advance(self, shares, limit, step, pass_name):
         """Run a round."""
-        ballot = tasks.Ballot(shares, limit, self.secret, pass_name)
-        weigh = partial(pool_tasks.weigh_pools, ballot=ballot, reducers=self.reducers)
+        weighing = tasks.Weighing(shares, limit, self.secret, pass_name)
+        weigh = partial(pool_tasks.weigh_pools, weighing=weighing, reducers=self.reducers)
         advance = partial(pool_tasks.advance_items, step=step, places=len(self.states))
         self.news = met(self.items, met(self.users, self.news, weigh), advance)
 

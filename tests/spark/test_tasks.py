@@ -17,7 +17,7 @@ from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions
 from voxpop.privacy.secret import Secret
 from voxpop.spark import tasks
-from voxpop.spark.ballots import restricted_ballot
+from voxpop.spark.weighings import restricted_weighing
 from voxpop.version import installed_version
 from voxpop.weighting.additive import Weighted
 from voxpop.weighting.descent import L2Descent
@@ -184,16 +184,16 @@ def test_coins_fall_alike_in_every_batch_and_order():
 def test_a_partition_without_users_answers_nothing():
     """Every task takes an empty partition."""
     secret = Secret.from_seed(1)
-    ballot = restricted_ballot(shares_of(Weighted(), 3), 3, secret, "x", order="x")
+    weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     settings_of = {"since": tasks.Since(1, False)}
     assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}, version=installed_version()))
-    assert not list(tasks.weigh_remaining([], ballot=ballot))
-    assert not list(tasks.weigh_words([], ballot=ballot))
+    assert not list(tasks.weigh_remaining([], weighing=weighing))
+    assert not list(tasks.weigh_words([], weighing=weighing))
     assert not list(tasks.keep_words([], order=None))
-    assert not list(tasks.weigh_next([], ballot=ballot, **settings_of))
+    assert not list(tasks.weigh_next([], weighing=weighing, **settings_of))
     assert not list(tasks.keep_next([], **settings_of))
-    assert not list(tasks.weigh_kept([], ballot=ballot, size=0, **settings_of))
-    assert not list(tasks.weigh_aside([], ballot=ballot, size=0, **settings_of))
+    assert not list(tasks.weigh_kept([], weighing=weighing, size=0, **settings_of))
+    assert not list(tasks.weigh_aside([], weighing=weighing, size=0, **settings_of))
 
 
 def test_what_is_left_gets_smaller():

@@ -98,11 +98,11 @@ def weigh_within_limit(corpus, shares, secret, pass_name, room=1 << 16):
 
 
 def weigh_on_spark(corpus, shares, secret, pass_name, released=()):
-    ballot = tasks.Ballot(shares, shares.setting.limit, secret, pass_name)
+    weighing = tasks.Weighing(shares, shares.setting.limit, secret, pass_name)
     public = packed(public_words(pa.array(released, pa.large_string()))) if released else None
-    batches = list(tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), ballot=ballot, public=public))
+    batches = list(tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), weighing=weighing, public=public))
     if not batches:
         return {}
     table = pa.Table.from_batches(batches).to_pydict()
-    sums = (np.array(table["high"], np.int64) << ballot.low_bits) + np.array(table["low"], np.int64)
+    sums = (np.array(table["high"], np.int64) << weighing.low_bits) + np.array(table["low"], np.int64)
     return dict(zip((name.decode() for name in table["name"]), sums.tolist(), strict=True))

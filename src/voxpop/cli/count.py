@@ -9,7 +9,7 @@ import typer
 
 from voxpop.cli.bundles import Question, Spend, bundled
 from voxpop.cli.options import Json, Overwrite, Saved, numbers_of
-from voxpop.cli.releasing import release_beside
+from voxpop.cli.releasing import release_addition
 
 if TYPE_CHECKING:
     from voxpop.counts.plan import CountsPlan
@@ -59,9 +59,9 @@ def count(
 
     voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8
     """
-    from voxpop.release.beside import TALLIES
+    from voxpop.release.additions import TALLIES
 
-    folder, tally = release_beside(TALLIES, options, question, "Counting", save=save, overwrite=overwrite)
+    folder, tally = release_addition(TALLIES, options, question, "Counting", save=save, overwrite=overwrite)
     _report(tally, folder, first, as_json=json)
 
 

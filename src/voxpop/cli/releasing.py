@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from voxpop.cli.bundles import Charge, Place, Question, Result, Where
 
 if TYPE_CHECKING:
-    from voxpop.release.beside import Beside
+    from voxpop.release.additions import AdditionFiles
 
 Target = TypeVar("Target")
 
@@ -95,8 +95,8 @@ def ready_to_read(where: Where, columns: Any, place: Place, **reading: Any) -> C
     return lambda: read_with(place.engine, place.master, where.source, chosen, **how)
 
 
-def release_beside(
-    kind: "Beside",
+def release_addition(
+    kind: "AdditionFiles",
     options: Any,
     question: Question,
     stage_name: str,

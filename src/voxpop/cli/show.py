@@ -48,7 +48,7 @@ def _release(release: "Release", first: int) -> tuple[str, list[Any], list[str]]
 
 def _ranking(folder: Path) -> "Ranking | None":
     """Return the ranking that was saved beside a release, if there is one."""
-    from voxpop.release.beside import RANKINGS
+    from voxpop.release.additions import RANKINGS
     from voxpop.release.ranking import Ranking
 
     return Ranking.load(folder) if RANKINGS.is_in(folder) else None

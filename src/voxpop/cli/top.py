@@ -8,7 +8,7 @@ import typer
 
 from voxpop.cli.bundles import Question, Spend, bundled
 from voxpop.cli.options import Json, Overwrite, Saved
-from voxpop.cli.releasing import release_beside
+from voxpop.cli.releasing import release_addition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,9 +52,9 @@ def top(
 
     voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8
     """
-    from voxpop.release.beside import RANKINGS
+    from voxpop.release.additions import RANKINGS
 
-    folder, ranking = release_beside(RANKINGS, options, question, "Ranking", save=save, overwrite=overwrite)
+    folder, ranking = release_addition(RANKINGS, options, question, "Ranking", save=save, overwrite=overwrite)
     _report(ranking, folder, as_json=json)
 
 

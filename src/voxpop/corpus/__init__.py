@@ -6,7 +6,6 @@
 | `reading/` | from tables and files to a corpus |
 | `corpus.py`, `store.py`, `loading.py` | the one data structure, in memory and as a folder |
 | `holdings.py`, `bound.py`, `weigh.py`, `histogram.py` | user first: bounded sets, then weights |
-| `cutting.py` | one sequence a user, counted down a tree |
 | `limited/` | the same within a limit on memory |
 | `weighing_order.py` | the order in which users weigh |
 | `widths.py` | how much numbers of 32 bits can tell apart |
@@ -17,6 +16,7 @@
 | `length_walk.py` | the corpus, length by length |
 | `round_walk.py` | the items of a corpus, round after round |
 | `tree_walk.py` | one sequence per user, and how often grams occur in them, one symbol longer at a time |
+| `one_sequence.py` | one sequence per user |
 """
 
 from voxpop.corpus.corpus import Corpus

@@ -89,8 +89,8 @@ class Corpus:
     def tree_walk(
         self, alphabet: tuple[str, ...], max_length: int, combine: "Combine", secret: "Draws"
     ) -> "MemoryTreeWalk":
-        """Return every user's one sequence, to be counted; see `voxpop.corpus.cutting`."""
-        from voxpop.corpus.cutting import one_sequence_each
+        """Return every user's one sequence, to be counted; see `voxpop.corpus.one_sequence`."""
+        from voxpop.corpus.one_sequence import one_sequence_each
         from voxpop.corpus.tree_walk import MemoryTreeWalk
 
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)

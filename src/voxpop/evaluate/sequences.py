@@ -53,7 +53,7 @@ def private_sequences(corpus: "Corpus", alphabet: Sequence[str]) -> SequenceData
     Returns:
         The sequences, of users who have one: private.
     """
-    from voxpop.corpus.cutting import one_sequence_each
+    from voxpop.corpus.one_sequence import one_sequence_each
     from voxpop.privacy.secret import Secret
 
     longest = int(np.diff(corpus.user_start).max(initial=1))

@@ -19,7 +19,7 @@
 | `prevote.py` | a wide vote before the vote |
 | `sweep.py` | what came close is voted on once more |
 | `threshold_vote.py` | from a vote to released grams |
-| `allowance.py` | how many spurious grams each length may add |
+| `spurious.py` | how many spurious grams each length may add |
 """
 
 from voxpop.ngrams.ngrams import NGrams

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, final
 
-from voxpop.ngrams.allowance import Allowance
+from voxpop.ngrams.spurious import SpuriousAllowance
 
 CROWDED = 10**6
 """Candidates for each gram released before, at which the highest threshold shown applies."""
@@ -32,7 +32,7 @@ class LengthPlan:
     measurement_sigma: float | None
     lowest_threshold: float
     highest_threshold: float
-    spurious: Allowance | None = None
+    spurious: SpuriousAllowance | None = None
 
 
 @final

@@ -4,11 +4,11 @@ from math import nextafter, sqrt
 from typing import TYPE_CHECKING
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.ngrams.allowance import allowance
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
 from voxpop.ngrams.spending import IndividualSpending, spending_of
+from voxpop.ngrams.spurious import allowance
 from voxpop.ngrams.sweep import sweeping
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.calibrate import calibrate

@@ -15,7 +15,6 @@ from voxpop.arrays import Int64s
 from voxpop.corpus.engine import Engine, check_engine, check_ordered
 from voxpop.corpus.subset import Subset
 from voxpop.errors import InternalError
-from voxpop.ngrams.allowance import allowed
 from voxpop.ngrams.bands import Bands
 from voxpop.ngrams.budgets import Outlook
 from voxpop.ngrams.calibration import calibrated
@@ -35,9 +34,10 @@ from voxpop.ngrams.schedule import (
     SWEPT_HITS,
 )
 from voxpop.ngrams.spending import Charge, IndividualSpending, spending_of
+from voxpop.ngrams.spurious import allowed
 from voxpop.ngrams.sweep import Listed, Missed, near_misses, sweep_cutpoints, sweeping
 from voxpop.ngrams.table import table_of_grams
-from voxpop.ngrams.threshold_vote import Result, ThresholdVote
+from voxpop.ngrams.threshold_vote import Selection, ThresholdVote
 from voxpop.ngrams.thresholds import cutpoints_above, cutpoints_below
 from voxpop.privacy.decide import ThresholdRule
 from voxpop.privacy.decisions import CellNoise
@@ -223,7 +223,7 @@ class _Walk:
             raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule.")
         return rule
 
-    def _select(self, vote: ThresholdVote, bands: "Bands | JoinedBands", names: Int64s, levels: Int64s) -> Result:
+    def _select(self, vote: ThresholdVote, bands: "Bands | JoinedBands", names: Int64s, levels: Int64s) -> Selection:
         """Settle the cutpoint of each band, and remember what the result says of the next length."""
         held = bands.of_names(names)
         eta, spare = allowed(self._ngrams, [len(each) for each in self.released], self._spurious)
@@ -266,7 +266,7 @@ class _Walk:
         return charge, round_plan
 
     def _set_aside(
-        self, vote: ThresholdVote, bands: "Bands | JoinedBands", names: Int64s, levels: Int64s, result: Result
+        self, vote: ThresholdVote, bands: "Bands | JoinedBands", names: Int64s, levels: Int64s, result: Selection
     ) -> Int64s:
         """Remember what came close, for the sweep."""
         held = bands.of_names(names)

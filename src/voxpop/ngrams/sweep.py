@@ -15,7 +15,7 @@ import numpy as np
 from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.ngrams.grams import Grams
 from voxpop.ngrams.schedule import FEWEST_IN_PIECE, LEAST_REAL, LOWEST_SWEPT, PIECES, SWEEP_ALPHA, SWEEP_CUTPOINTS
-from voxpop.ngrams.threshold_vote import Result, ThresholdVote
+from voxpop.ngrams.threshold_vote import Selection, ThresholdVote
 from voxpop.ngrams.thresholds import Votes
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def sweeping(ngrams: "NGrams") -> "NGrams":
 
 
 def near_misses(
-    vote: ThresholdVote, held: Int64s, levels: Int64s, votes: Votes, result: Result
+    vote: ThresholdVote, held: Int64s, levels: Int64s, votes: Votes, result: Selection
 ) -> tuple[Int64s, Int64s]:
     """Part what was not selected by band and level, and leave out what is hardly ever real.
 

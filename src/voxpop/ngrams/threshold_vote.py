@@ -25,10 +25,10 @@ MOST_CUTPOINTS = 2**7
 
 @dataclass(frozen=True, slots=True)
 class ThresholdVote:
-    """Who may be elected, and by which cutpoints.
+    """What may be selected, and by which cutpoints.
 
     Attributes:
-        candidates: all of them; None at length 1, where only what somebody holds can be elected.
+        candidates: all of them; None at length 1, where only what somebody holds can be selected.
         rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
     """
 
@@ -69,7 +69,7 @@ class ThresholdVote:
         levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
         return spurious_names, 1 + levels(np.zeros(spurious_names.size, np.int64), spurious_names)
 
-    def select(self, bands: "Grouped", held: Int64s, levels: Int64s, eta: float, spare: float | None) -> "Result":
+    def select(self, bands: "Grouped", held: Int64s, levels: Int64s, eta: float, spare: float | None) -> "Selection":
         """Give each band its cutpoint.
 
         Args:
@@ -87,10 +87,10 @@ class ThresholdVote:
         # A level counts reached cutpoints, so it is one more than the number of the last of them.
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
-        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one elects nobody
+        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one selects nothing
         used = [thresholds[cutpoint] for cutpoint in cutpoints]
         each = tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True))
-        return Result(selected, each, tuple(spurious.tolist()))
+        return Selection(selected, each, tuple(spurious.tolist()))
 
     def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
         """Count, by band, how many candidates reach each cutpoint."""
@@ -112,13 +112,13 @@ class ThresholdVote:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Selection:
     """What a vote came to: public.
 
     Attributes:
         selected: bool, for each given levels candidate.
-        bands: (candidates, threshold or None where none was elected, released) of each band.
-        spurious_by_band: estimate of how many of the elected of each band nobody holds.
+        bands: (candidates, threshold or None where none was selected, released) of each band.
+        spurious_by_band: estimate of how many of the selected of each band nobody holds.
     """
 
     selected: Bools
@@ -127,16 +127,16 @@ class Result:
 
     @property
     def spurious(self) -> float:
-        """Estimate of how many of the elected nobody holds."""
+        """Estimate of how many of the selected nobody holds."""
         return float(sum(self.spurious_by_band))
 
     @property
     def released(self) -> Int64s:
-        """How many were elected in each band."""
+        """How many were selected in each band."""
         return np.array([released for _, _, released in self.bands], np.int64)
 
     def threshold(self, usual: float) -> float:
-        """Return the mean threshold over what was elected, or the usual one where nothing was."""
+        """Return the mean threshold over what was selected, or the usual one where nothing was."""
         used = [(each, released) for _, each, released in self.bands if each is not None and released]
         if len({each for each, _ in used}) <= 1:
             return used[0][0] if used else usual

@@ -5,7 +5,6 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | file | holds |
 |---|---|
 | `completing.py` | what comes next |
-| `cutting.py` | cut what somebody types as the texts of a release were cut, without the private side's kernels |
 | `exports/` | a release in the forms that other software reads |
 | `grams.py` | the table of a release |
 | `loading.py` | load a saved release, checking that it is whole |
@@ -15,12 +14,13 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | `saving.py` | save a release |
 | `stored_plan.py` | the plan of a release that was loaded |
 | `tally.py` | about how many users hold each gram of a release |
-| `beside.py` | counts and rankings on disk, beside their release |
+| `additions.py` | counts and rankings on disk, beside their release |
 | `trie.py` | the grams of a release as a tree of beginnings, in arrays |
 | `about.py` | what the operator says of a release |
 | `boxes.py` | releases and counts as a notebook shows them |
 | `ranking.py` | the grams of a release that most users hold, in order |
 | `stated.py` | what an operator can state something about before it is saved |
+| `prompt.py` | cut what somebody types as the texts of a release were cut, without the private side's kernels |
 """
 
 from typing import TYPE_CHECKING, Any

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from voxpop.arrays import Int64s
 from voxpop.errors import InputError
-from voxpop.release.cutting import cut_prompt
+from voxpop.release.prompt import cut_prompt
 from voxpop.release.trie import GramTrie
 
 LARGEST = "\U0010ffff"

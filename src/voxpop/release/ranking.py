@@ -72,7 +72,7 @@ class Ranking:
         Raises:
             ReleaseError: if the folder holds another release or a ranking, or cannot be written.
         """
-        from voxpop.release.beside import RANKINGS
+        from voxpop.release.additions import RANKINGS
 
         RANKINGS.save(self, self.places, folder, overwrite=overwrite)
 
@@ -83,7 +83,7 @@ class Ranking:
         Raises:
             ReleaseError: if there is no ranking, or a file is damaged.
         """
-        from voxpop.release.beside import RANKINGS
+        from voxpop.release.additions import RANKINGS
 
         release, places, plan, guarantee = RANKINGS.load(folder)
         rows = np.unique(places)

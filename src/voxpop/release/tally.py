@@ -148,7 +148,7 @@ class Tally:
         Raises:
             ReleaseError: if the folder holds another release or counts, or cannot be written.
         """
-        from voxpop.release.beside import TALLIES
+        from voxpop.release.additions import TALLIES
 
         TALLIES.save(self, self.users, folder, overwrite=overwrite)
 
@@ -160,7 +160,7 @@ class Tally:
             ReleaseError: if there are no counts, or a file is damaged.
         """
         from voxpop.errors import InternalError
-        from voxpop.release.beside import TALLIES
+        from voxpop.release.additions import TALLIES
 
         loaded = TALLIES.load(folder)
         try:

@@ -4,7 +4,7 @@
 |---|---|
 | `sequences.py`, `alphabet.py`, `plan.py` | `Sequences`, the public configuration, and what will run |
 | `schedule.py` | the tuned constants, each with what it was chosen on |
-| `exploring.py`, `children.py`, `ledger.py` | from private counts to a public tree: the double line |
+| `exploring.py`, `children.py`, `path_budget.py` | from private counts to a public tree: the double line |
 | `splitting.py`, `context_tree.py`, `settling.py` | the same for contexts: the double line, the public tree, chances |
 | `context_sampling.py`, `context_table.py` | what a tree of contexts is and does |
 | `tree.py`, `openings.py` | the public tree: consistent chances, and how sequences begin |

@@ -12,7 +12,7 @@ import numpy as np
 
 from voxpop.arrays import Int64s
 from voxpop.privacy.discrete_laplace import exceeding_zeros, laplace_noise
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.tree import Rows
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Candidates:
 
     Attributes:
         parents: int64, the entry of the tree that each continues, rising; -1 for the root.
-        shares: int64, the number of each one's share in the ledger.
+        shares: int64, the number of each one's share among those of paths.
         heights: int64, how many levels each may still have; 1 spends what is left.
         first: the number of candidates of all levels above, from which each has a number of its own.
     """
@@ -50,13 +50,13 @@ class Candidates:
 
 
 def released_children(
-    limits: "Limits", ledger: Ledger, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Source"
+    limits: "Limits", paths: PathBudget, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Source"
 ) -> Rows:
     """Add noise to the children's counts and keep what may be said.
 
     Args:
         limits: public numbers.
-        ledger: what each candidate may spend.
+        paths: what each candidate may spend.
         candidates: the nodes.
         keys: candidate * width + symbol of the children that occur, distinct: private.
         counts: how often each occurs: private.
@@ -78,10 +78,10 @@ def released_children(
             own = first + np.flatnonzero(candidates.shares[rows[first:stop]] == share)
             held = (rows[own], symbols[own], counts[order[own]])
             draw = _every_child if dense else _children_that_show
-            found.append(draw(limits, ledger, candidates, mine, held, secret))
+            found.append(draw(limits, paths, candidates, mine, held, secret))
     row, symbol, count = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((symbol, row))
-    scales = np.array([ledger.scale(share) for share in candidates.shares.tolist()])
+    scales = np.array([paths.scale(share) for share in candidates.shares.tolist()])
     return Rows(candidates.parents, scales, row[order], symbol[order].astype(np.int32), count[order])
 
 
@@ -93,7 +93,7 @@ def _runs(rows: Int64s, width: int) -> Iterator[Int64s]:
 
 
 def _every_child(
-    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Source"
+    limits: "Limits", paths: PathBudget, candidates: Candidates, mine: Int64s, held: Found, secret: "Source"
 ) -> Found:
     """Draw the noise of each possible child."""
     share = int(candidates.shares[mine[0]])
@@ -104,12 +104,12 @@ def _every_child(
     names = np.repeat(candidates.first + mine, bins)
     symbols = np.tile(np.arange(bins), mine.size)
     # P(noise = k) is proportional to exp(-|k| rate); a bin is named by node and symbol, so each draw is its own.
-    noise = laplace_noise(ledger.rate(share), secret, "sequences/noise", names, symbols)
+    noise = laplace_noise(paths.rate(share), secret, "sequences/noise", names, symbols)
     noisy += noise.reshape(noisy.shape)
     # Below contexts everything is said, also what came out negative: `settling` knows the noise.
     if limits.contexts:
         return np.repeat(mine, bins), symbols, noisy.ravel()
-    released = noisy >= ledger.least(share)
+    released = noisy >= paths.least(share)
     if limits.keep_all:
         released |= ((candidates.heights[mine] <= 1) | (candidates.parents[mine] < 0))[:, None]
     row, symbol = np.nonzero(released)
@@ -117,11 +117,11 @@ def _every_child(
 
 
 def _children_that_show(
-    limits: "Limits", ledger: Ledger, candidates: Candidates, mine: Int64s, held: Found, secret: "Source"
+    limits: "Limits", paths: PathBudget, candidates: Candidates, mine: Int64s, held: Found, secret: "Source"
 ) -> Found:
     """Draw the noise of the children that occur, and of the others only where it passes the threshold."""
     share = int(candidates.shares[mine[0]])
-    rate, least = ledger.rate(share), ledger.least(share)
+    rate, least = paths.rate(share), paths.least(share)
     rows, symbols, counts = held
     # int64 (children that occur). Those below draw for "sequences/zeros", so no bit serves twice.
     noisy = counts + laplace_noise(rate, secret, "sequences/noise", candidates.first + rows, symbols)

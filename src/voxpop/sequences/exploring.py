@@ -13,14 +13,14 @@ from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.errors import InternalError
 from voxpop.progress import track
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.tree import Rows, Tree, grow, plant
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 Growing = TypeVar("Growing")
-ReleaseRule = Callable[["Limits", Ledger, Candidates, Int64s, Int64s, "Source"], Rows]
+ReleaseRule = Callable[["Limits", PathBudget, Candidates, Int64s, Int64s, "Source"], Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,21 @@ class ChildNoise:
 
     Attributes:
         limits: public numbers.
-        ledger: what each node may spend.
+        paths: what each node may spend.
         candidates: the nodes.
         secret: source of the noise.
         release: the rule.
     """
 
     limits: Limits
-    ledger: Ledger
+    paths: PathBudget
     candidates: Candidates
     secret: "Source"
     release: ReleaseRule
 
     def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
         """Return the released children; noise depends on node and symbol alone, not on what else is asked."""
-        return self.release(self.limits, self.ledger, self.candidates, keys, counts, self.secret)
+        return self.release(self.limits, self.paths, self.candidates, keys, counts, self.secret)
 
     def nodes(self) -> dict[str, Int64s]:
         """Return the public numbers of the nodes."""
@@ -88,7 +88,7 @@ class ChildNoise:
         """Return released children of all nodes that come in any order."""
         # By row and then by symbol, whatever machine counted them.
         order = np.lexsort((symbols, rows))
-        scales = np.array([self.ledger.scale(share) for share in self.candidates.shares.tolist()])
+        scales = np.array([self.paths.scale(share) for share in self.candidates.shares.tolist()])
         return Rows(self.candidates.parents, scales, rows[order], symbols[order].astype(np.int32), counts[order])
 
 
@@ -128,21 +128,21 @@ def _growing(limits: Limits, counting: TreeWalk, secret: "Source", release: Rele
     """Yield the tree as far as it is, level by level."""
     # Symbols and the end mark.
     width = limits.alphabet + 1
-    ledger = Ledger(limits.epsilon, limits.max_length, limits.alphabet)
+    paths = PathBudget(limits.epsilon, limits.max_length, limits.alphabet)
     # 1 / max_gram of epsilon: one of as many levels.
-    root = ledger.open_root(limits.max_gram)
+    root = paths.open_root(limits.max_gram)
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
     tree: Tree | None = None
     for depth in range(limits.max_gram):
         # The double line: counts go in, released children come out.
-        level = counting.released(depth, ChildNoise(limits, ledger, candidates, secret, release))
+        level = counting.released(depth, ChildNoise(limits, paths, candidates, secret, release))
         if tree is None:
             tree, nodes = plant(width, level, limits.balanced), np.zeros(1, np.int32)
         else:
             tree, nodes = grow(tree, level)
         yield tree
         # A function of released counts alone, so the whole is an adaptive composition.
-        opened = _open_next(limits, ledger, tree, candidates, nodes, depth)
+        opened = _open_next(limits, paths, tree, candidates, nodes, depth)
         if not opened.parents.size:
             return
         # The private side learns which nodes there are; the other way nothing flows.
@@ -151,7 +151,7 @@ def _growing(limits: Limits, counting: TreeWalk, secret: "Source", release: Rele
 
 
 def _open_next(
-    limits: Limits, ledger: Ledger, tree: Tree, candidates: Candidates, nodes: Int32s, depth: int
+    limits: Limits, paths: PathBudget, tree: Tree, candidates: Candidates, nodes: Int32s, depth: int
 ) -> Candidates:
     """Return the children whose own children are counted next, with what they may spend: from public numbers alone."""
     # int64 by node: the row of the last level that became it, -1 for other nodes.
@@ -161,7 +161,7 @@ def _open_next(
     rows = row_of[tree.node_of(entries)]
     shares = candidates.shares[rows]
     numbers, inverse = np.unique(shares, return_inverse=True)
-    thresholds = np.array([ledger.threshold(number) for number in numbers], np.float64)[inverse]
+    thresholds = np.array([paths.threshold(number) for number in numbers], np.float64)[inverse]
     # Where levels are left on the path, and the count stands out of its noise.
     grows = (candidates.heights[rows] > 1) & (tree.counts[entries] > thresholds)
     # Nothing follows the end.
@@ -170,7 +170,7 @@ def _open_next(
     largest = tree.largest_chances(tree.neighbours_of(entries))
     heights = predicted_heights(thresholds, tree.counts[entries], largest, limits.max_gram - depth - 1)
     pairs = zip(shares.tolist(), heights.tolist(), strict=True)
-    opened = np.array([ledger.open(share, height) for share, height in pairs], np.int64)
+    opened = np.array([paths.open(share, height) for share, height in pairs], np.int64)
     return Candidates(entries, opened, heights, first=candidates.first + candidates.parents.size)
 
 

@@ -10,7 +10,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned
 from voxpop.sequences.alphabet import MISSING
 from voxpop.sequences.children import DENSE
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.schedule import PARTS
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class SequencePlan(Planned["Sequences"]):
     @property
     def scale(self) -> float:
         """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`."""
-        return self._ledger().scale(0)
+        return self._paths().scale(0)
 
     @property
     def threshold(self) -> float:
@@ -97,7 +97,7 @@ class SequencePlan(Planned["Sequences"]):
         if self.contexts:
             # Of single symbols, where all of epsilon is left: width counts times the scale of their noise.
             return (len(self.alphabet) + 1) * self.mechanism.max_length / self.budget.epsilon
-        return self._ledger().threshold(0)
+        return self._paths().threshold(0)
 
     @property
     def limits(self) -> "Limits":
@@ -154,10 +154,10 @@ class SequencePlan(Planned["Sequences"]):
             ]
         )
 
-    def _ledger(self) -> Ledger:
-        ledger = Ledger(Fraction(self.budget.epsilon), self.mechanism.max_length, len(self.alphabet))
+    def _paths(self) -> PathBudget:
+        paths = PathBudget(Fraction(self.budget.epsilon), self.mechanism.max_length, len(self.alphabet))
         if not self.contexts:
-            ledger.open_root(self.mechanism.max_gram)
+            paths.open_root(self.mechanism.max_gram)
         else:
-            ledger.open_first(PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
-        return ledger
+            paths.open_first(PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
+        return paths

@@ -2,8 +2,8 @@
 
 `PARTS` and `GROWTH` were chosen on MSNBC and ubuntu_irc, which are public, and are the same for both
 (docs/design/0004). What the whole gives stands in benchmarks/results/sequences_cells_msnbc.md and
-sequences_cells_irc.md; runs with other values are not kept. None of them touches the guarantee: the ledger adds up
-what runs, and all that is done with noisy counts is post-processing (docs/privacy/sequences.md).
+sequences_cells_irc.md; runs with other values are not kept. None of them touches the guarantee: `PathBudget`
+adds up what runs, and all that is done with noisy counts is post-processing (docs/privacy/sequences.md).
 
 Two more constants of the same kind stand in `kernels/backoff.py` (`SIGNIFICANT`, `LEAST_OUTSIDE`), for a kernel needs
 them when it is compiled.
@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-# ---- The tree of contexts: what spends how much, and what is split (ledger.py, splitting.py) ----
+# ---- The tree of contexts: what spends how much, and what is split (path_budget.py, splitting.py) ----
 PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
 """What a context that is split spends of what its path has left, by its length; longer ones as the last. Just enough to
 decide: a context that is not split spends all that is left."""

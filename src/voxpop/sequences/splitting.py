@@ -16,7 +16,7 @@ from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
 from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule, last_of
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.schedule import GROWTH, PARTS
 from voxpop.sequences.settling import Settled, gram_totals, settle
 
@@ -32,7 +32,7 @@ class _Level:
     Attributes:
         parents: int32, nodes of the tree.
         before: int32, the symbol before, or what else the node is.
-        shares: int64, numbers in the ledger.
+        shares: int64, numbers of shares of paths.
         splits: whether longer contexts are likely to be counted.
     """
 
@@ -62,9 +62,9 @@ def split_contexts(
 def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule) -> Iterator[ContextTree]:
     """Yield the tree as far as it is, level by level."""
     width = limits.alphabet + 1
-    ledger = Ledger(limits.epsilon, limits.max_length, limits.alphabet)
+    paths = PathBudget(limits.epsilon, limits.max_length, limits.alphabet)
     deeper = limits.max_gram > 1
-    root = ledger.open_first(PARTS[0] if deeper else Fraction(1))
+    root = paths.open_first(PARTS[0] if deeper else Fraction(1))
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([deeper]))
     none = np.empty(0, np.int32)
     tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
@@ -75,14 +75,14 @@ def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: Re
         parents = level.parents.astype(np.int64)
         candidates = Candidates(parents, level.shares, np.ones(parents.size, np.int64), first)
         # The double line: counts of (node, symbol) go in, noisy counts of all bins come out.
-        rows = counting.released_following(ChildNoise(limits, ledger, candidates, secret, release))
+        rows = counting.released_following(ChildNoise(limits, paths, candidates, secret, release))
         # (contexts, width): every bin is released, held by somebody or not.
         counts = np.zeros((parents.size, width), np.int64)
         counts[rows.rows, rows.symbols] = rows.counts
         tree = tree.with_level(level.parents, level.before, rows.scales, counts)
-        # By node, its number in the ledger.
+        # By node, the number of its share.
         numbers = np.concatenate([numbers, level.shares])
-        opened = _open_longer(limits, ledger, tree, numbers, first + np.flatnonzero(level.splits), depth)
+        opened = _open_longer(limits, paths, tree, numbers, first + np.flatnonzero(level.splits), depth)
         yield tree
         if not opened.parents.size:
             return
@@ -91,19 +91,19 @@ def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: Re
 
 
 def _open_longer(
-    limits: Limits, ledger: Ledger, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int
+    limits: Limits, paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int
 ) -> _Level:
     """Return the longer contexts to be counted, from public numbers alone."""
     # From noisy counts alone: what is split is public.
     settled = settle(tree)
     totals = _longer_totals(tree, settled, tree.contexts[split], tree.begun[split])
     # float64 (contexts): the part of epsilon that each path has left, which sets the noise one symbol longer.
-    left = np.array([float(ledger.left(number)) for number in numbers[split].tolist()])
+    left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
     least = _least(limits, left, depth)
     # By longer context: the row of the context that it lengthens, and the symbol before it.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
-    after = np.array([ledger.left(number) for number in numbers[parents].tolist()], object)
+    after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
     part = PARTS[min(depth + 1, len(PARTS) - 1)]
     splits = np.zeros(row.size, np.bool_)
     if depth + 2 < limits.max_gram and row.size:
@@ -114,12 +114,12 @@ def _open_longer(
         # It keeps epsilon for longer ones only if at least one of them is expected to be counted for itself.
         splits = ~begun & (further > _least(limits, rest, depth + 1)[:, None]).any(axis=1)
     pairs = zip(numbers[parents].tolist(), splits.tolist(), strict=True)
-    shares = [ledger.spend(above, part if more else Fraction(1)) for above, more in pairs]
+    shares = [paths.spend(above, part if more else Fraction(1)) for above, more in pairs]
     # What is counted for no symbol of its own is counted together, so that every step keeps a node.
     # Where each symbol before has a node of its own nothing is left for "others".
     whole = np.bincount(row, minlength=split.size) == tree.width
     rest = split[~whole]
-    shares += [ledger.spend(above, Fraction(1)) for above in numbers[rest].tolist()]
+    shares += [paths.spend(above, Fraction(1)) for above in numbers[rest].tolist()]
     return _Level(
         np.concatenate([parents, rest]).astype(np.int32),
         np.concatenate([symbol, np.full(rest.size, OTHERS)]).astype(np.int32),

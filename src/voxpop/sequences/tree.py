@@ -6,7 +6,7 @@ import numpy as np
 
 from voxpop.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.backoff import follow, likeliest, look_up, settle, settle_balanced
-from voxpop.sequences.ledger import threshold_factor
+from voxpop.sequences.path_budget import threshold_factor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +183,7 @@ def _settled(tree: Tree, first: int) -> Tree:
     """Fill in the chances of the nodes from `first` on."""
     arrays = (tree.counts, tree.totals, tree.starts, tree.symbols, tree.chances, tree.back)
     if tree.balanced:
-        # `Ledger.least` of each node: scale ln(alphabet / 2), and up to the next whole number.
+        # `PathBudget.least` of each node: scale ln(alphabet / 2), and up to the next whole number.
         thresholds = np.floor(tree.scales * threshold_factor(tree.width - 1)) + 1
         settle_balanced(first, tree.width, *arrays, tree.scales, thresholds)
     else:

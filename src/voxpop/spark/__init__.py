@@ -9,7 +9,7 @@
 | `frames.py` | arrays as rows of a DataFrame, public arrays as a broadcast, answers as arrays |
 | `tasks.py`, `worker.py` | what runs on an executor |
 | `session.py`, `failures.py` | Java and sessions; errors without private data |
-| `ballots.py` | weighings, made ready for the executors |
+| `weighings.py` | weighings, made ready for the executors |
 | `holder.py` | states of partitions, kept for as long as somebody needs them |
 | `sequence_tasks.py` | what runs on the executors for sequences; see `voxpop.spark.tasks` |
 | `daemon.py` | the process that workers are forked from |

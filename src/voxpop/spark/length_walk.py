@@ -9,7 +9,6 @@ from voxpop.arrays import Int64s
 from voxpop.corpus.draws import ALL_LENGTHS, order_of
 from voxpop.corpus.engine import no_order
 from voxpop.errors import InternalError
-from voxpop.spark.ballots import restricted_ballot, weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.frames import STATE, Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
@@ -25,6 +24,7 @@ from voxpop.spark.tasks import (
     weigh_next,
     weigh_words,
 )
+from voxpop.spark.weighings import restricted_weighing, weigh_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,17 +85,17 @@ class SparkLengthWalk:
             if shares.sequential:
                 self._state = self._in_groups()
                 self._order = secret.restrict(order_of(ALL_LENGTHS))
-            ballot = restricted_ballot(*given, order=ALL_LENGTHS)
-            self._words = weigh_by(self._state, closure(weigh_words, ballot=ballot), words=True)
+            weighing = restricted_weighing(*given, order=ALL_LENGTHS)
+            self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), words=True)
             return self._words
         if shares.sequential and self._order is None:
             raise InternalError("a walk that began without an order of users cannot have one at a later length.")
         since, paying = self._since(), self._paying(price, among)
-        ballot = restricted_ballot(*given, order=ALL_LENGTHS, paying=paying)
+        weighing = restricted_weighing(*given, order=ALL_LENGTHS, paying=paying)
         if self._candidates is None:
-            work: Task = closure(weigh_kept, ballot=ballot, since=since, size=self._size)
+            work: Task = closure(weigh_kept, weighing=weighing, since=since, size=self._size)
             return weigh_by(self._state, work, words=False)
-        work = closure(weigh_next, ballot=ballot, since=since)
+        work = closure(weigh_next, weighing=weighing, since=since)
         return weigh_by(self._state, work, words=False, public=self._public())
 
     def weigh_aside(
@@ -105,8 +105,8 @@ class SparkLengthWalk:
         if self._size is None or self._candidates is not None:
             raise InternalError("candidates set aside were weighed in the middle of a length; please report the call.")
         since, paying = self._since(), self._paying(price, None)
-        ballot = restricted_ballot(shares, limit, secret, pass_name, order=ALL_LENGTHS, paying=paying)
-        work: Task = closure(weigh_aside, ballot=ballot, since=since, size=self._size)
+        weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS, paying=paying)
+        work: Task = closure(weigh_aside, weighing=weighing, since=since, size=self._size)
         return weigh_by(self._state, work, words=False)
 
     def _since(self) -> Since:

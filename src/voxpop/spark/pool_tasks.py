@@ -17,7 +17,7 @@ from voxpop.corpus.pools import ITEMS_AT_ONCE
 from voxpop.errors import InternalError
 from voxpop.spark.frames import Arrays, laid_together, texts_of
 from voxpop.spark.messages import Message, as_table, received, spread, written
-from voxpop.spark.tasks import MOST_WEIGHT, Answer, Ballot, Batches, corpus_of, places_of, word_rows
+from voxpop.spark.tasks import MOST_WEIGHT, Answer, Batches, Weighing, corpus_of, places_of, word_rows
 from voxpop.spark.worker import safely, task
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ UNDECIDED, RELEASED, DROPPED = 0, 1, 2
 
 
 @task
-def weigh_opening(batches: Batches, *, ballot: Ballot) -> Answer:
+def weigh_opening(batches: Batches, *, weighing: Weighing) -> Answer:
     """Weigh the items of a partition, users in the order of all rounds."""
     arrays, _ = laid_together(batches)
     if not arrays:
         return
     corpus = corpus_of(arrays)
-    users = PoolUsers.of(corpus, item_names(corpus.vocabulary, ballot.secret)[:, 0], ballot.secret)
-    histogram = users.weigh(ballot.shares, ballot.limit, ballot.pass_name)
+    users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
+    histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
     ids = np.flatnonzero(histogram)
-    yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids], ballot)
+    yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids], weighing)
 
 
 @task
@@ -123,7 +123,7 @@ def register(rows: pa.Table) -> pa.Table:
         return as_table([(place, reducer, items)])
 
 
-def weigh_pools(pools: pa.Table, news: pa.Table, *, ballot: Ballot, reducers: int) -> pa.Table:
+def weigh_pools(pools: pa.Table, news: pa.Table, *, weighing: Weighing, reducers: int) -> pa.Table:
     """Return the weights of a round, to each reducer those of its undecided items, in their order.
 
     What reducers sent to themselves is passed on: so a round makes one table of the one before, which none uses twice.
@@ -135,20 +135,22 @@ def weigh_pools(pools: pa.Table, news: pa.Table, *, ballot: Ballot, reducers: in
             for reducer, each in sent.items()
             if "fates" in each
         ]
-        weights = (_weights(arrays, mine, sent, ballot, places) for mine, arrays in received(pools).items())
+        weights = (_weights(arrays, mine, sent, weighing, places) for mine, arrays in received(pools).items())
         return as_table(chain(states, chain.from_iterable(weights)))
 
 
-def _weights(arrays: Arrays, mine: int, sent: dict[int, Arrays], ballot: Ballot, places: Int64s) -> Iterator[Message]:
+def _weights(
+    arrays: Arrays, mine: int, sent: dict[int, Arrays], weighing: Weighing, places: Int64s
+) -> Iterator[Message]:
     bounds = arrays["bounds"]
     parts = [slice(*bounds[number : number + 2]) for number in range(places.size)]
     batch = Batch(arrays["items"], arrays["user_start"], arrays["user_key"])
-    users = PoolUsers.at(batch, arrays["user_names"], ballot.secret)
+    users = PoolUsers.at(batch, arrays["user_names"], weighing.secret)
     for reducer, each in sent.items():
         if "decided" in each:
             part = parts[reducer]
             users.undecided[part] = 1 - np.unpackbits(each["decided"], count=part.stop - part.start)
-    histogram = users.weigh(ballot.shares, ballot.limit, ballot.pass_name)
+    histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
     for place, part in zip(places.tolist(), parts, strict=True):
         undecided = users.undecided[part] > 0
         if undecided.any():

@@ -15,7 +15,6 @@ from voxpop.corpus.draws import WORDS, order_of, sample_of
 from voxpop.corpus.pool_users import ORDER
 from voxpop.errors import InternalError
 from voxpop.privacy.secret import TEXT
-from voxpop.spark.ballots import weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.cores import for_meeting
 from voxpop.spark.failures import answer
@@ -32,7 +31,8 @@ from voxpop.spark.pool_tasks import (
     weigh_pools,
 )
 from voxpop.spark.round_walk import public_words
-from voxpop.spark.tasks import Ballot
+from voxpop.spark.tasks import Weighing
+from voxpop.spark.weighings import weigh_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,8 +68,8 @@ class SparkPools:
     def opening(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release what passes."""
         restricted = self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
-        ballot = Ballot(shares, limit, restricted, pass_name)
-        histogram = weigh_by(self._state, closure(weigh_opening, ballot=ballot), words=True)
+        weighing = Weighing(shares, limit, restricted, pass_name)
+        histogram = weigh_by(self._state, closure(weigh_opening, weighing=weighing), words=True)
         self._opened = histogram.texts(histogram.chosen(decision))
 
     def draw(self, size: int, pass_name: str) -> None:
@@ -93,10 +93,10 @@ class SparkPools:
 
         if self._users is None or self._items is None:
             raise InternalError("a round was to run before pools were drawn.")
-        ballot = Ballot(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
+        weighing = Weighing(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
         # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
         before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome
-        weigh = closure(weigh_pools, ballot=ballot, reducers=self._reducers)
+        weigh = closure(weigh_pools, weighing=weighing, reducers=self._reducers)
         advance = closure(advance_items, step=step.restricted(), places=self._places)
         weights = _met(self._users, before, weigh, self._places)
         self._outcome = _met(self._items, weights, advance, self._reducers)

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from voxpop.arrays import Int64s
 from voxpop.arrow import text_buffers
 from voxpop.errors import InternalError
-from voxpop.spark.ballots import restricted_ballot, weigh_by
 from voxpop.spark.closures import closure
 from voxpop.spark.frames import Arrays
 from voxpop.spark.histogram import SparkHistogram
 from voxpop.spark.tasks import weigh_remaining
+from voxpop.spark.weighings import restricted_weighing, weigh_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,9 +34,9 @@ class SparkRoundWalk:
     def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
         public = public_words(self.released()) if self._released else None
-        ballot = restricted_ballot(shares, limit, secret, pass_name, order=pass_name)
+        weighing = restricted_weighing(shares, limit, secret, pass_name, order=pass_name)
         state = self._in_groups() if shares.sequential else self._state
-        self._last = weigh_by(state, closure(weigh_remaining, ballot=ballot), words=True, public=public)
+        self._last = weigh_by(state, closure(weigh_remaining, weighing=weighing), words=True, public=public)
         return self._last
 
     def leave_out(self, ids: Int64s) -> None:

@@ -40,7 +40,7 @@ MOST_WEIGHT = 1 << 61
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class Weighing:
     """One weighing.
 
     Attributes:
@@ -132,7 +132,7 @@ def corpus_of(arrays: Arrays) -> "Corpus":
 
 
 @task
-def weigh_remaining(batches: Batches, *, ballot: Ballot, public: bytes | None = None) -> Answer:
+def weigh_remaining(batches: Batches, *, weighing: Weighing, public: bytes | None = None) -> Answer:
     """Weigh the words of a partition, those left out that earlier rounds released."""
     arrays, sent = laid_together(batches, public)
     if not arrays:
@@ -142,23 +142,25 @@ def weigh_remaining(batches: Batches, *, ballot: Ballot, public: bytes | None = 
     if sent:
         found = places_of(texts_of(sent["word_data"], sent["word_starts"]), corpus.vocabulary)
         left[found[found >= 0]] = 0
-    histogram = corpus.weigh(ballot.shares, ballot.limit, left, ballot.secret, ballot.pass_name)
-    yield from word_rows(histogram.words, histogram.weights, ballot)
+    histogram = corpus.weigh(weighing.shares, weighing.limit, left, weighing.secret, weighing.pass_name)
+    yield from word_rows(histogram.words, histogram.weights, weighing)
 
 
 @task
-def weigh_words(batches: Batches, *, ballot: Ballot) -> Answer:
+def weigh_words(batches: Batches, *, weighing: Weighing) -> Answer:
     """Weigh the words of a partition, as the first length of a walk."""
     arrays, _ = laid_together(batches)
     if not arrays:
         return
-    histogram = corpus_of(arrays).length_walk().weigh(ballot.shares, ballot.limit, ballot.secret, ballot.pass_name)
-    yield from word_rows(histogram.words, histogram.weights, ballot)
+    histogram = (
+        corpus_of(arrays).length_walk().weigh(weighing.shares, weighing.limit, weighing.secret, weighing.pass_name)
+    )
+    yield from word_rows(histogram.words, histogram.weights, weighing)
 
 
-def word_rows(words: Any, weights: Int64s, ballot: Ballot) -> Answer:
+def word_rows(words: Any, weights: Int64s, weighing: Weighing) -> Answer:
     """Yield (name, high, low) of words by their bytes."""
-    return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, ballot.low_bits)
+    return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, weighing.low_bits)
 
 
 @task
@@ -260,11 +262,11 @@ def _extended(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk
 
 
 @task
-def weigh_next(batches: Batches, *, ballot: Ballot, since: Since, public: bytes | None = None) -> Answer:
+def weigh_next(batches: Batches, *, weighing: Weighing, since: Since, public: bytes | None = None) -> Answer:
     """Weigh the candidates one longer than the grams that a partition holds."""
     arrays, sent = laid_together(batches, public)
     if arrays:
-        yield from _weighed(_extended(arrays, sent, since), ballot, _subset(sent, ballot.paying))
+        yield from _weighed(_extended(arrays, sent, since), weighing, _subset(sent, weighing.paying))
 
 
 @task
@@ -279,30 +281,30 @@ def keep_next(batches: Batches, *, since: Since, public: bytes | None = None) ->
 
 
 @task
-def weigh_kept(batches: Batches, *, ballot: Ballot, since: Since, size: int) -> Answer:
+def weigh_kept(batches: Batches, *, weighing: Weighing, since: Since, size: int) -> Answer:
     """Weigh the released grams by their ranks."""
     arrays, _ = laid_together(batches)
     if arrays:
-        yield from _weighed(_kept(arrays, since, size), ballot, None)
+        yield from _weighed(_kept(arrays, since, size), weighing, None)
 
 
 @task
-def weigh_aside(batches: Batches, *, ballot: Ballot, since: Since, size: int) -> Answer:
+def weigh_aside(batches: Batches, *, weighing: Weighing, since: Since, size: int) -> Answer:
     """Weigh the candidates that were set aside, by their numbers."""
     arrays, _ = laid_together(batches)
-    if not arrays or ballot.paying is None:
+    if not arrays or weighing.paying is None:
         return
     levels = _kept(arrays, since, size)
-    given = ballot.shares, ballot.limit, ballot.secret, ballot.pass_name
-    histogram = levels.weigh_aside(*given, ballot.paying.price)
-    yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
+    given = weighing.shares, weighing.limit, weighing.secret, weighing.pass_name
+    histogram = levels.weigh_aside(*given, weighing.paying.price)
+    yield from weight_rows(histogram.ids, histogram.weights, weighing.low_bits)
 
 
-def _weighed(levels: "MemoryLengthWalk", ballot: Ballot, among: "Subset | None") -> Answer:
-    given = ballot.shares, ballot.limit, ballot.secret, ballot.pass_name
-    price = None if ballot.paying is None else ballot.paying.price
+def _weighed(levels: "MemoryLengthWalk", weighing: Weighing, among: "Subset | None") -> Answer:
+    given = weighing.shares, weighing.limit, weighing.secret, weighing.pass_name
+    price = None if weighing.paying is None else weighing.paying.price
     histogram = levels.weigh(*given, price, among)
-    yield from weight_rows(histogram.ids, histogram.weights, ballot.low_bits)
+    yield from weight_rows(histogram.ids, histogram.weights, weighing.low_bits)
 
 
 @task

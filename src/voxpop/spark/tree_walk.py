@@ -71,7 +71,7 @@ class SparkTreeWalk:
         return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
 
     def open_steps(self, max_length: int) -> None:
-        """Begin anew for contexts; see `Counting.open_steps`."""
+        """Begin anew for contexts; see `TreeWalk.open_steps`."""
         work = closure(open_steps_of, alphabet=self._alphabet, max_length=max_length)
         self._state = self._holder.hold(self._state.mapInArrow(work, STATE))
 
@@ -80,7 +80,7 @@ class SparkTreeWalk:
         return self._released(noise, count_steps_of)
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
-        """Move each step to a longer context; see `Counting.lengthen`."""
+        """Move each step to a longer context; see `TreeWalk.lengthen`."""
         work = closure(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
         sent: Arrays = {"keys": keys, "longer": longer, "others": others}
         self._state = self._holder.hold(run_with_public(self._state, work, sent, STATE))

@@ -16,7 +16,7 @@ from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.privacy.secret import Secret, Source
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.exploring import Limits, ReleaseRule, explore
-from voxpop.sequences.ledger import Ledger
+from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.splitting import split_contexts
 from voxpop.sequences.tree import Rows
 
@@ -119,13 +119,13 @@ class _Recorder:
     shares: list[list[Fraction]] = field(default_factory=list)
 
     def __call__(
-        self, limits: Limits, ledger: Ledger, candidates: Candidates, keys: Int64s, counts: Int64s, secret: Source
+        self, limits: Limits, paths: PathBudget, candidates: Candidates, keys: Int64s, counts: Int64s, secret: Source
     ) -> Rows:
         level = len(self.levels)
         self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
-        self.shares.append([ledger.shares[share].own for share in candidates.shares.tolist()])
+        self.shares.append([paths.shares[share].own for share in candidates.shares.tolist()])
         if self.replayed is None:
-            self.levels.append(released_children(limits, ledger, candidates, keys, counts, secret))
+            self.levels.append(released_children(limits, paths, candidates, keys, counts, secret))
         else:
             self.levels.append(self.replayed[level])
         return self.levels[-1]

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from voxpop.release.exports.cutting import Cutter
 from voxpop.release.exports.joining import joined, longest, missing
+from voxpop.release.exports.text_cutter import Cutter
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer

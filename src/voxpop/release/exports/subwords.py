@@ -37,6 +37,7 @@ def subwords(tally: "Tally", model: Subwords, size: int, unknown: str) -> "Token
         from tokenizers import normalizers
     except ImportError:
         raise missing("the Hugging Face library tokenizers", "tokenizers") from None
+    result: Tokenizer
     result, trainer = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}[model](size, unknown)
     if tally.grams.reading in FOLDED:
         result.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase(), normalizers.NFC()])

@@ -4,8 +4,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import InputError
-from voxpop.release.exports.cutting import NAMES
 from voxpop.release.exports.joining import missing
+from voxpop.release.exports.text_cutter import NAMES
 from voxpop.segmenting import URL
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ class Share:
 
 
 @dataclass(slots=True)
-class Ledger:
+class PathBudget:
     """The shares of all nodes of a tree. Nodes with the same heights above them have the same share.
 
     Attributes:
@@ -45,10 +45,10 @@ class Ledger:
         shares: by number; 0 is the root's.
 
     Example:
-        >>> ledger = Ledger(Fraction(1), max_length=5, alphabet=3)
-        >>> root = ledger.open_root(5)
-        >>> child = ledger.open(root, height=2)
-        >>> ledger.shares[child].own, ledger.shares[ledger.open(child, height=1)].after
+        >>> paths = PathBudget(Fraction(1), max_length=5, alphabet=3)
+        >>> root = paths.open_root(5)
+        >>> child = paths.open(root, height=2)
+        >>> paths.shares[child].own, paths.shares[paths.open(child, height=1)].after
         (Fraction(2, 5), Fraction(1, 1))
     """
 

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from voxpop.errors import InputError
-from voxpop.release.exports.cutting import NAMES, Cutter
+from voxpop.release.exports.text_cutter import NAMES, Cutter
 from voxpop.segmenting import normal_form
 
 REGEX = "regex:"

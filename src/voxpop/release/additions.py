@@ -33,7 +33,7 @@ from voxpop.release.stored_plan import StoredPlan
 VERSION: Final = 1
 
 
-class About(Protocol):
+class Addition(Protocol):
     """What says more about the grams of a release."""
 
     @property
@@ -63,7 +63,7 @@ class Loaded(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class AdditionFiles:
     """One kind of what is kept beside a release.
 
     Attributes:
@@ -80,19 +80,21 @@ class Beside:
     what: str
     made_by: str
 
-    def save(self, about: About, numbers: Int64s, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+    def save(
+        self, addition: Addition, numbers: Int64s, folder: str | PathLike[str], *, overwrite: bool = False
+    ) -> None:
         """Write the numbers beside their release, all files of the folder in one step.
 
         Raises:
             ReleaseError: if the folder holds another release or such numbers, or cannot be written.
         """
         target = self.check_target(folder, overwrite=overwrite)
-        if not load_release(folder).grams.equals(about.grams.grams):
+        if not load_release(folder).grams.equals(addition.grams.grams):
             raise ReleaseError(f"{folder} holds another release. Save {self.what} beside the release they are of.")
         source = folder_to_read(target)
         files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
         files[self.table] = write_parquet(pa.table({self.column: int64_array(numbers)}))
-        files[self.record] = self._recorded(about, files)
+        files[self.record] = self._recorded(addition, files)
         try:
             replace_folder(target, files)
         except OSError as error:
@@ -151,16 +153,16 @@ class Beside:
         if not (whole and all(checksum(content) == record["checksums"][name] for name, content in files.items())):
             raise ValueError("another format or file")
 
-    def _recorded(self, about: About, files: dict[str, bytes]) -> bytes:
+    def _recorded(self, addition: Addition, files: dict[str, bytes]) -> bytes:
         content = {
-            "statement": str(about.guarantee),
-            "statement_with_release": str(about.with_release),
-            "guarantee": about.guarantee.to_dict(),
-            "plan": about.plan.to_dict(),
+            "statement": str(addition.guarantee),
+            "statement_with_release": str(addition.with_release),
+            "guarantee": addition.guarantee.to_dict(),
+            "plan": addition.plan.to_dict(),
             "checksums": {name: checksum(files[name]) for name in (TABLE, self.table)},
         }
         return record_bytes(self._kind, VERSION, content)
 
 
-TALLIES: Final = Beside(COUNTS, COUNTS_RECORD, "users", "counts", "`release.count` or `voxpop count`")
-RANKINGS: Final = Beside(RANKING, RANKING_RECORD, "place", "rankings", "`release.top` or `voxpop top`")
+TALLIES: Final = AdditionFiles(COUNTS, COUNTS_RECORD, "users", "counts", "`release.count` or `voxpop count`")
+RANKINGS: Final = AdditionFiles(RANKING, RANKING_RECORD, "place", "rankings", "`release.top` or `voxpop top`")

@@ -6,7 +6,7 @@ from voxpop.corpus.draws import WORDS, order_of, sample_of
 from voxpop.privacy.secret import TEXT
 from voxpop.spark.frames import Arrays, Task, run_with_public
 from voxpop.spark.histogram import SparkHistogram
-from voxpop.spark.tasks import Ballot, Paying
+from voxpop.spark.tasks import Paying, Weighing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from voxpop.corpus.engine import RestrictableDraws, Shares
 
 
-def restricted_ballot(
+def restricted_weighing(
     shares: "Shares",
     limit: int,
     secret: "RestrictableDraws",
@@ -22,12 +22,12 @@ def restricted_ballot(
     *,
     order: str,
     paying: Paying | None = None,
-) -> Ballot:
+) -> Weighing:
     """Return a weighing with the keys of its own sample and order, and no others."""
     purposes = [sample_of(pass_name), f"{WORDS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
-    return Ballot(shares, limit, secret.restrict(*purposes), pass_name, paying)
+    return Weighing(shares, limit, secret.restrict(*purposes), pass_name, paying)
 
 
 def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:

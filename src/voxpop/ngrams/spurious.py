@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ALL_SO_FAR, ONE_SHORTER = "all so far", "one shorter"
 
 
-class Allowance(NamedTuple):
+class SpuriousAllowance(NamedTuple):
     """What a length may have.
 
     Attributes:
@@ -28,16 +28,16 @@ class Allowance(NamedTuple):
     of: str
 
 
-def allowance(ngrams: "NGrams", length: int) -> Allowance:
+def allowance(ngrams: "NGrams", length: int) -> SpuriousAllowance:
     """Return the rule of a length from 2 on."""
     if ngrams.thresholds != "votes":
         # As published: p = eta min(1, |S_k| / N) (DPNE, Section 2).
-        return Allowance(ngrams.eta, ONE_SHORTER)
+        return SpuriousAllowance(ngrams.eta, ONE_SHORTER)
     if ngrams.spending != "individual":
-        return Allowance(ngrams.eta, ALL_SO_FAR)
+        return SpuriousAllowance(ngrams.eta, ALL_SO_FAR)
     if length < OWN_ETA_FROM:
-        return Allowance(EARLY_ETA * ngrams.eta, ALL_SO_FAR)
-    return Allowance(ngrams.eta, ONE_SHORTER)
+        return SpuriousAllowance(EARLY_ETA * ngrams.eta, ALL_SO_FAR)
+    return SpuriousAllowance(ngrams.eta, ONE_SHORTER)
 
 
 def allowed(ngrams: "NGrams", sizes: "Sequence[int]", spent: float) -> tuple[float, float | None]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from support.look import corpus_documents
-from voxpop.release.exports.cutting import Cutter
+from voxpop.release.exports.text_cutter import Cutter
 
 PIECES = [
     *"aA zZ hHtTpPsSwW:/.'09-_",
