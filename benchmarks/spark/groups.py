@@ -1,8 +1,13 @@
 """Order-dependent weightings in groups of users: how much is lost, without Spark: the same sums of the same kernels.
 
-python -m benchmarks.spark.groups
+python -m benchmarks.spark.groups [classic] [default]
+
+*default* is what runs where nothing is chosen: adaptive rounds, and phrases whose users pay for themselves. *classic*:
+l2-descent, and phrases whose users all pay the same.
 """
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +16,10 @@ import numpy as np
 import voxpop as vp
 from benchmarks.spark.descent import users_of
 from benchmarks.support.common import BUDGET, chat, posts, table
+from voxpop.arrays import Bytes, Int64s
 from voxpop.corpus.histogram import Histogram
+from voxpop.corpus.pool_users import PoolUsers
+from voxpop.corpus.pools import Pools
 from voxpop.privacy.secret import Secret
 
 GROUPS = (1, 2, 4, 8, 64)
@@ -35,6 +43,47 @@ class InGroups:
         """Return the walk of all groups, side by side."""
         return WalkInGroups([group.length_walk() for group in self._groups], self._corpus.vocabulary)
 
+    def pools(self, secret: Secret) -> "PoolsInGroups":
+        """Return the items of all users, whose weights in a round are the sums of all groups."""
+        return PoolsInGroups(self._corpus, self._groups, secret)
+
+
+class PoolsInGroups(Pools):
+    """Adaptive rounds of users who see the weights of their own group alone."""
+
+    def __init__(self, corpus: vp.Corpus, groups: list[vp.Corpus], secret: Secret) -> None:
+        super().__init__(
+            replace(corpus, tokens=corpus.tokens[:0], user_start=corpus.user_start[:1], user_key=corpus.user_key[:0]),
+            secret,
+        )
+        users = [PoolUsers.of(group, self._names[:, 0], secret) for group in groups]
+        self._users = UsersInGroups(users, len(corpus.vocabulary))  # type: ignore[assignment]
+
+
+class UsersInGroups:
+    """What `PoolUsers` answers: the sums of several."""
+
+    def __init__(self, groups: list[PoolUsers], size: int) -> None:
+        self.undecided: Bytes = np.ones(size, np.uint8)
+        self._groups = groups
+
+    def draw(self, *arguments: Any) -> None:
+        """Draw pools; an item in nobody's pool is never weighed again."""
+        pooled = np.zeros_like(self.undecided)
+        for group in self._groups:
+            group.undecided &= self.undecided
+            group.draw(*arguments)
+            pooled |= group.undecided
+        self.undecided &= pooled
+
+    def weigh(self, *arguments: Any) -> Int64s:
+        """Add up the weights of all groups, cut off as on Spark."""
+        whole = np.zeros(self.undecided.size, np.int64)
+        for group in self._groups:
+            group.undecided &= self.undecided
+            whole = np.minimum(whole + group.weigh(*arguments), MOST)
+        return whole
+
 
 class WalkInGroups:
     """What a `LengthWalk` answers: the sums of several."""
@@ -49,7 +98,13 @@ class WalkInGroups:
 
     def weigh(self, *arguments: Any) -> Histogram:
         """Add up the weights of all groups, cut off as on Spark."""
-        found = [walk.weigh(*arguments) for walk in self._walks]
+        return self._summed([walk.weigh(*arguments) for walk in self._walks])
+
+    def weigh_aside(self, *arguments: Any) -> Histogram:
+        """Add up the weights of what was set aside."""
+        return self._summed([walk.weigh_aside(*arguments) for walk in self._walks])
+
+    def _summed(self, found: list[Histogram]) -> Histogram:
         ids, places = np.unique(np.concatenate([each.ids for each in found]), return_inverse=True)
         exact = np.zeros(ids.size)
         np.add.at(exact, places, np.concatenate([each.weights for each in found]).astype(np.float64))
@@ -66,27 +121,43 @@ class WalkInGroups:
         return each
 
 
-def main() -> None:
+JOBS: dict[str, list[tuple[str, Callable[[], vp.Corpus], Any, vp.Budget]]] = {
+    "classic": [
+        ("reddit_posts, words, l2-descent", posts, vp.SetUnion(limit=100, weighting="l2-descent"), BUDGET),
+        ("reddit_posts, phrases to length 9", posts, vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
+        ("ubuntu_irc, phrases to length 9", chat, vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
+    ],
+    "default": [
+        ("reddit_posts, words, adaptive rounds", posts, vp.SetUnion(), BUDGET),
+        ("ubuntu_irc, words, adaptive rounds", chat, vp.SetUnion(), BUDGET),
+        ("reddit_posts, phrases, individual spending", posts, vp.NGrams(), PHRASES),
+        ("ubuntu_irc, phrases, individual spending", chat, vp.NGrams(), PHRASES),
+    ],
+}
+FILES = {"classic": "spark_groups", "default": "spark_groups_default"}
+
+
+def main(wanted: list[str]) -> None:
     """Measure, print, write."""
-    words = vp.SetUnion(limit=100, weighting="l2-descent")
-    jobs = [
-        ("reddit_posts, words, l2-descent", posts(), words, BUDGET),
-        ("reddit_posts, phrases to length 9", posts(), vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
-        ("ubuntu_irc, phrases to length 9", chat(), vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
-    ]
+    for part in wanted or list(JOBS):
+        measure(part)
+
+
+def measure(part: str) -> None:
+    """Release in ever more groups, and write what is lost."""
     told = [*(f"{count} groups" for count in GROUPS), *(f"lost in {count}" for count in LOST)]
     rows: list[list[object]] = [["job", *told]]
-    for name, corpus, mechanism, budget in jobs:
-        found = [released(corpus, mechanism, budget, count) for count in GROUPS]
+    for name, opened, mechanism, budget in JOBS[part]:
+        found = [released(opened(), mechanism, budget, count) for count in GROUPS]
         lost = [f"{100 * (1 - found[GROUPS.index(count)] / found[0]):.1f} %" for count in LOST]
         rows.append([name, *(f"{count:,}" for count in found), *lost])
     note = "One secret. Users are dealt out by a hash of their keys; sums are those of Spark."
-    table("Order-dependent weightings in groups of users", rows, "spark_groups", note)
+    table(f"Order-dependent weightings in groups of users: {part}", rows, FILES[part], note)
 
 
 def released(corpus: vp.Corpus, mechanism: Any, budget: vp.Budget, count: int) -> int:
     """Return how much is released in so many groups."""
-    if isinstance(mechanism, vp.SetUnion):
+    if isinstance(mechanism, vp.SetUnion) and not mechanism.adaptive:
         from benchmarks.spark.descent import released as words
 
         return words(mechanism.plan(budget).rounds[0], replace(corpus), count, Secret.from_seed(1))
@@ -94,4 +165,4 @@ def released(corpus: vp.Corpus, mechanism: Any, budget: vp.Budget, count: int) -
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

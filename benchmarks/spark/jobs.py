@@ -2,6 +2,8 @@
 
 python -m benchmarks.spark.jobs [MSNBC] [reddit_posts] [--authors COMMAND]
 
+A plain session beside the authors at their best setting is `benchmarks.spark.plain --authors`.
+
 COMMAND runs the authors' side on MSNBC with local[2], and its seconds are taken first, in the same run; without it
 they are those of a quiet machine of the same kind. For the results kept here it was the Spark operations of their
 three programs (microsoft/differentially-private-ngram-extraction), each started with spark-submit, one after the

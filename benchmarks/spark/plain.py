@@ -1,21 +1,29 @@
 """A session as people start it, beside a tuned one and the local engine: whole processes, in turn, with their tasks.
 
-python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [--runs N]
+python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [growth] [--runs N] [--authors COMMAND]
 
 *plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else; *tuned* what
-`voxpop --engine spark` starts (a light Java, workers forked from `voxpop.spark.daemon`).
+`voxpop --engine spark` starts (a light Java, workers forked from `voxpop.spark.daemon`). Two sides release nothing:
+*session* is a plain session that starts, opens the table and ends; *rows* one that places and sorts them, too, and
+gives them to Python. So what is above *rows* is ours, and what is below it nobody can spare in a plain session.
+
+*partitions* reads the clicks into 2, 20 and 200; *growth* the posts once, twice, four and eight times. COMMAND runs the
+authors' pipeline on MSNBC (`jobs.py` says what that is), in turn with the others and at its best setting, 4 shuffle
+partitions, which it finds in `SPARK_CONF_DIR`; %(out)s in it stands for a new folder. What it releases is drawn anew
+each time, so it is not compared.
 """
 
 import argparse
 import json
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.spark.jobs import MSNBC, POSTS, PUBLISHED, SPARK, write_conf
+from benchmarks.spark.jobs import MSNBC, POSTS, PUBLISHED, SPARK, copies, write_conf
 from benchmarks.support.common import DATA, table
 from benchmarks.support.core_seconds import seconds_of
 
@@ -25,17 +33,32 @@ warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 import voxpop as vp
 spark = SparkSession.builder.master("local[2]").getOrCreate()
-path, out, parts = sys.argv[1], sys.argv[2], int(sys.argv[3]) or None
-if "msnbc" in path:
-    corpus = vp.read(spark.read.parquet(path), user="user", sequence="sequence", partitions=parts)
+out, parts, *paths = sys.argv[1], int(sys.argv[2]) or None, *sys.argv[3:]
+if "msnbc" in paths[0]:
+    corpus = vp.read(spark.read.parquet(*paths), user="user", sequence="sequence", partitions=parts)
     published = {"guide": False, "budgets": "equal", "accounting": "published", "thresholds": "published"}
     ngrams = vp.NGrams(max_length=6, limit=10, weighting="weighted", **published)
     budget = vp.Budget(1, 1e-7)
 else:
-    corpus = vp.read(spark.read.parquet(path), user="user", text="text", partitions=parts)
+    corpus = vp.read(spark.read.parquet(*paths), user="user", text="text", partitions=parts)
     ngrams, budget = vp.NGrams(max_length=9, limit=100, weighting="weighted"), vp.Budget(4, 1e-7)
 ngrams.release(corpus, budget, seed=1).save(out)
 """
+SESSION = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+spark.read.parquet(*sys.argv[1:])
+"""
+ROWS = (
+    SESSION.replace("spark.read", "table = spark.read")
+    + """
+content = [name for name in table.columns if name != "user"]
+placed = table.repartition(2, "user").sortWithinPartitions("user", *content)
+placed.mapInArrow(lambda batches: (batch.slice(0, 1) for batch in batches), table.schema).toArrow()
+"""
+)
+AUTHORS = "authors, 4 partitions"
 JOBS = {
     "MSNBC T 6, published": (DATA / "msnbc.parquet", [*MSNBC, *PUBLISHED]),
     "reddit_posts T 9, guided": (DATA / "reddit_posts.parquet", [*POSTS, "--max-length", "9"]),
@@ -57,15 +80,24 @@ def main(wanted: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.plain")
     parser.add_argument("parts", nargs="*")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--authors")
     given = parser.parse_args(wanted)
     for name, (path, options) in JOBS.items():
         if not given.parts or name.startswith(tuple(given.parts)):
-            sides = {"local engine": cli(path, options), "tuned": cli(path, [*options, *SPARK]), "plain": plain(path)}
+            sides = {"local engine": cli([path], options), "tuned": cli([path], [*options, *SPARK])}
+            sides |= {"plain": plain([path]), "session": python(SESSION, path), "rows": python(ROWS, path)}
+            if given.authors is not None and name.startswith("MSNBC"):
+                sides[AUTHORS] = shlex.split(given.authors)
             compare(name, sides, given.runs, f"spark_plain_{name.split()[0].lower()}")
     if not given.parts or "partitions" in given.parts:
-        path, options = JOBS["MSNBC T 6, published"]
-        sides = {"local engine": cli(path, options)} | {f"{n} partitions": plain(path, n) for n in (2, 20, 200)}
-        compare("MSNBC T 6, published", sides, given.runs, "spark_plain_partitions")
+        (name, (path, options)), *_ = JOBS.items()
+        sides = {"local engine": cli([path], options)} | {f"{n} partitions": plain([path], n) for n in (2, 20, 200)}
+        compare(name, sides, given.runs, "spark_plain_partitions")
+    if not given.parts or "growth" in given.parts:
+        name, (_, options) = list(JOBS.items())[1]
+        for n in (1, 2, 4, 8):
+            sides = {"local engine": cli(copies(n), options), "plain": plain(copies(n))}
+            compare(f"{name}, x{n}", sides, given.runs, f"spark_growth_{n}")
 
 
 def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> None:
@@ -75,37 +107,47 @@ def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> No
     for _ in range(times):
         for side, command in sides.items():
             loads.append(os.getloadavg()[0])
-            runs[side].append(run(command))
+            runs[side].append(run(side, command))
     release = runs["local engine"][0].release
     rows: list[list[object]] = [["side", "s", "core s", "jobs", "tasks", "s of each run", "same release"]]
     for side, found in runs.items():
         took = [f"{median(each.seconds for each in found):.1f}", f"{median(each.core_seconds for each in found):.1f}"]
         every = ", ".join(f"{each.seconds:.0f}" for each in found)
-        same = all(each.release == release for each in found)
+        same = all(each.release == release for each in found) if found[0].release else "-"
         rows.append([side, *took, found[0].jobs, found[0].tasks, every, same])
     load = f"Load of the two cores {min(loads):.1f} to {max(loads):.1f}."
     note = f"{name}: whole processes, in turn; medians of {times}. {load}"
     table(f"Spark as people start it: {name}", rows, file, note)
 
 
-def cli(path: Path, options: list[str]) -> list[str]:
+def cli(paths: list[Path], options: list[str]) -> list[str]:
     """Return the command of `voxpop ngrams`."""
-    return [str(Path(sys.executable).with_name("voxpop")), "ngrams", str(path), *options, "--seed", "1", "-o"]
+    command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *map(str, paths), *options]
+    return [*command, "--seed", "1", "-o", "%(out)s"]
 
 
-def plain(path: Path, partitions: int = 0) -> list[str]:
+def plain(paths: list[Path], partitions: int = 0) -> list[str]:
     """Return the command of a plain session."""
-    return [sys.executable, "-c", PLAIN, str(path), "OUT", str(partitions)]
+    return [sys.executable, "-c", PLAIN, "%(out)s", str(partitions), *map(str, paths)]
 
 
-def run(command: list[str]) -> Run:
-    """Run one side in a process of its own."""
+def python(program: str, path: Path) -> list[str]:
+    """Return the command of a program that releases nothing."""
+    return [sys.executable, "-c", program, str(path)]
+
+
+def run(side: str, command: list[str]) -> Run:
+    """Run one side in a process of its own; what it releases is compared where it is a release of ours."""
     with tempfile.TemporaryDirectory() as folder:
-        events, out = write_conf(Path(folder)), str(Path(folder, "out"))
-        whole = [out if each == "OUT" else each for each in command] if "OUT" in command else [*command, out]
+        events, out = write_conf(Path(folder)), Path(folder, "out")
+        if side == AUTHORS:
+            with Path(folder, "spark-defaults.conf").open("a") as conf:
+                conf.write("spark.sql.shuffle.partitions 4\n")
+        whole = [each.replace("%(out)s", str(out)) for each in command]
         environment = {**os.environ, "SPARK_CONF_DIR": folder, "PYSPARK_PYTHON": sys.executable}
         seconds, core = seconds_of(whole, environment)
-        return Run(seconds, core, *counts_of(events), Path(out, "release.parquet").read_bytes())
+        release = out / "release.parquet"
+        return Run(seconds, core, *counts_of(events), release.read_bytes() if release.exists() else b"")
 
 
 def counts_of(events: Path) -> tuple[int, int]:

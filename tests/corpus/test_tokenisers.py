@@ -45,3 +45,15 @@ def test_bad_tokenisers_are_refused(tokenizer, words):
     """Unknown names, wrong things, and callables that return something else."""
     with pytest.raises(vp.errors.InputError, match=re.escape(words)):
         tokens(tokenizer)
+
+
+def test_memory_that_runs_out_is_no_fault_of_the_tokenizer():
+    """Its own kind of error goes on, as each engine has advice about memory; what it says is left out."""
+
+    def hungry(texts):
+        raise MemoryError(f"too long: {texts}")
+
+    with pytest.raises(MemoryError) as caught:
+        tokens(hungry)
+    assert not any(text in str(caught.value) for text in TEXTS if text)
+    assert caught.value.__suppress_context__

@@ -1,6 +1,9 @@
-"""A driver on a standalone cluster, one of whose workers is killed while it weighs length 2.
+"""A driver on a standalone cluster of two workers, on which things go wrong while tasks of length 2 run.
 
-python cluster_release.py MASTER TABLE WORKER_PID
+python cluster_release.py MASTER TABLE EVENTS WORKER_PID WORKER_PID
+
+One release each: with a task that hangs, of which Spark starts a copy (speculation); with an executor that is killed,
+for which its worker starts another; with a worker that is killed, and is gone.
 """
 
 import json
@@ -10,6 +13,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 warnings.simplefilter("ignore")
 
@@ -19,18 +23,26 @@ import voxpop as vp  # noqa: E402
 from voxpop.spark import length_walk as levels  # noqa: E402
 from voxpop.spark.histogram import SparkHistogram  # noqa: E402
 
-master, path, worker = sys.argv[1], sys.argv[2], int(sys.argv[3])
+master, path, events, *workers = sys.argv[1:]
 os.environ["PYSPARK_PYTHON"] = sys.executable
-spark = (
-    SparkSession.builder.master(master)
-    .config("spark.ui.enabled", "false")
-    .config("spark.ui.showConsoleProgress", "false")
-    .config("spark.driver.host", "127.0.0.1")
-    .config("spark.executor.memory", "512m")
-    .getOrCreate()
-)
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.shuffle.io.retryWait": "500ms",  # three times, for each executor that is gone
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.dir": f"file://{events}",
+}
+builder = SparkSession.builder.master(master)
+for name, value in SETTINGS.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
 context = spark.sparkContext
-told = {"executors": [], "killed_while_running": 0}
+noisy_levels = SparkHistogram.noisy_levels
 
 
 def executors():
@@ -38,12 +50,13 @@ def executors():
     return context._jsc.sc().getExecutorMemoryStatus().size() - 1
 
 
-def wait_for(condition, what):
-    """Wait at most a minute."""
-    end = time.monotonic() + 60
-    while not condition():
+def wait_for(condition, what, seconds=60):
+    """Wait at most so long; return what it was."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
         assert time.monotonic() < end, f"waited for {what}"
         time.sleep(0.01)
+    return found
 
 
 def running():
@@ -53,30 +66,74 @@ def running():
     return sum(stage.numActiveTasks for stage in stages if stage)
 
 
-def kill():
-    """Kill the worker and its executor, as a machine that fails, once tasks run on it."""
-    wait_for(lambda: running() > 1, "tasks to run")
-    told["killed_while_running"] = running()
-    os.killpg(worker, signal.SIGKILL)
+def children(parents, named):
+    """Return the processes that some started, by a part of their commands."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent in parents and named in (folder / "cmdline").read_text():
+                found.append(int(folder.name))
+        except OSError:  # it has ended
+            continue
+    return found
 
 
-noisy_levels, calls = SparkHistogram.noisy_levels, []
+def executor_of(worker):
+    """Return the executor that a worker has started."""
+    return children([int(worker)], "CoarseGrainedExecutorBackend")
 
 
-def killing(histogram, *arguments):
-    """Grade as ever; at the second length, with a worker gone while tasks run."""
-    calls.append(len(calls))
-    if len(calls) == 2:
-        told["executors"].append(executors())
-        threading.Thread(target=kill, daemon=True).start()
-    return noisy_levels(histogram, *arguments)
+def hang():
+    """Stop the Python of one executor's tasks, which Java waits for."""
+    daemons = children(executor_of(workers[1]), "pyspark")
+    for python in children(daemons, "pyspark"):
+        os.kill(python, signal.SIGSTOP)
+
+
+def kill_executor():
+    """Kill the Java that runs tasks; its worker stays."""
+    for executor in executor_of(workers[1]):
+        os.kill(executor, signal.SIGKILL)
+
+
+def kill_worker():
+    """Kill a worker and its executor, as a machine that fails."""
+    os.killpg(int(workers[0]), signal.SIGKILL)
+
+
+def released(harm):
+    """Release; once tasks of length 2 run, do harm. Return how many ran then, and the grams."""
+    calls, ran = [], []
+
+    def work():
+        wait_for(lambda: running() > 1, "tasks to run")
+        ran.append(running())
+        harm()
+
+    def grade(histogram, *arguments):
+        calls.append(len(calls))
+        if len(calls) == 2:
+            threading.Thread(target=work, daemon=True).start()
+        return noisy_levels(histogram, *arguments)
+
+    levels.SparkHistogram.noisy_levels = grade
+    corpus = vp.read(spark.read.parquet(path), user="who", text="what", partitions=6)
+    ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
+    release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)
+    return {"running": ran[0], "grams": [list(gram) for gram in release.each_gram()]}
+
+
+def first_executor():
+    """Return the executor that a worker has now."""
+    return set(executor_of(workers[1]))
 
 
 wait_for(lambda: executors() == 2, "both executors")
-levels.SparkHistogram.noisy_levels = killing
-corpus = vp.read(spark.read.parquet(path), user="who", text="what", partitions=6)
-ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
-release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)
+told = {"hung": released(hang)}
+before = first_executor()
+told["executor killed"] = released(kill_executor)
+wait_for(lambda: first_executor() - before and executors() == 2, "another executor")
+told["worker killed"] = released(kill_worker)
 wait_for(lambda: executors() == 1, "the driver to notice")
-told["executors"].append(executors())
-print(json.dumps({**told, "grams": [list(gram) for gram in release.each_gram()]}))
+print(json.dumps(told))

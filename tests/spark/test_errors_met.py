@@ -17,7 +17,7 @@ from voxpop.spark.sources import check_repeatable
 
 SOURCE = str(Path(vp.__file__).parents[1])
 DRIVER = """
-import os, sys, warnings
+import os, resource, sys, warnings
 sys.path.insert(0, sys.argv[1])
 warnings.simplefilter("ignore")
 import voxpop as vp
@@ -31,16 +31,33 @@ class Dying:
     def __call__(self, texts):
         os._exit(1)
 
-try:
-    read = vp.read(frame, user="who", text="what", tokenizer=Dying() if sys.argv[2] == "dying" else "words")
-    print(len(vp.SetUnion(limit=2, weighting="weighted").release(read, vp.Budget(4, 1e-6), seed=1)))
-except VoxpopError as error:
-    print(type(error).__name__, error)
+class LittleMemory:
+    def __call__(self, texts):
+        taken = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + (64 << 20), resource.RLIM_INFINITY))
+        cut = [text.split() for text in texts]
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        return cut
+
+def tell(table, **reading):
+    try:
+        read = vp.read(table, user="who", text="what", **reading)
+        print(len(vp.SetUnion(limit=2, weighting="weighted").release(read, vp.Budget(4, 1e-6), seed=1)))
+    except VoxpopError as error:
+        print(type(error).__name__, error)
+
+if sys.argv[2] == "memory":
+    tell(frame, tokenizer=Dying())
+    long = spark.range(96).selectExpr("id AS who", "repeat('tea milk ', 25000) AS what")
+    tell(long, tokenizer=LittleMemory(), partitions=1)
+    tell(long, tokenizer=LittleMemory(), partitions=24)
+else:
+    tell(frame)
 """
 
 
 def told(case="", **variables):
-    """Return what a driver prints as its last line, without PYSPARK_PYTHON and a PYTHONPATH unless they are given."""
+    """Return what a driver prints as its last lines, without PYSPARK_PYTHON and a PYTHONPATH unless they are given."""
     dropped = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH", "VIRTUAL_ENV")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     env |= {"SPARK_LOCAL_IP": "127.0.0.1", **variables}
@@ -49,14 +66,14 @@ def told(case="", **variables):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "java." not in done.stdout
-    return done.stdout.splitlines()[-1]
+    return done.stdout.splitlines()
 
 
 @pytest.mark.slow
 def test_workers_run_the_python_of_the_driver_where_nobody_chose_one(java, tmp_path):
     """In a virtual environment that is not on the PATH, too."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
-    assert told(PATH=path, PYTHONPATH=SOURCE) == "2"
+    assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
 
 
 @pytest.mark.slow
@@ -65,7 +82,7 @@ def test_executors_without_voxpop(java, tmp_path):
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
-    line = told(PYSPARK_PYTHON=str(bare))
+    line = told(PYSPARK_PYTHON=str(bare))[-1]
     assert line.startswith("InputError the Python of the executors has no ")
     assert "PYSPARK_PYTHON" in line
 
@@ -73,15 +90,20 @@ def test_executors_without_voxpop(java, tmp_path):
 @pytest.mark.slow
 def test_executors_without_that_python(java):
     """The path of the driver's machine may not be there."""
-    assert told(PYSPARK_PYTHON="/nowhere/python").startswith("InputError the executors cannot start /nowhere/python.")
+    assert told(PYSPARK_PYTHON="/nowhere/python")[-1].startswith(
+        "InputError the executors cannot start /nowhere/python."
+    )
 
 
 @pytest.mark.slow
-def test_workers_that_die_again_and_again(java):
-    """Mostly for want of memory."""
-    line = told("dying")
-    assert line.startswith("MemoryLimitError executors")
-    assert "partitions=" in line
+def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(java):
+    """Both are told in one line that says to read into more partitions; and read so, the same table is released."""
+    died, too_large, in_parts = told("memory")[-3:]
+    assert died.startswith("MemoryLimitError executors")
+    assert "partitions=" in died
+    assert too_large.startswith("MemoryLimitError a part of the table does not fit into the memory of its task.")
+    assert "partitions=" in too_large
+    assert in_parts == "2"
 
 
 def test_another_version_is_told(spark, monkeypatch):

@@ -104,6 +104,24 @@ def test_partitions_do_not_share_noise(spark):
     assert is_half_and_half(np.isin(np.arange(ITEMS), ours))
 
 
+def test_a_lost_shuffle_is_made_again_with_the_same_release(spark, read_both, talk, written):
+    """What is kept between lengths is gone, and then the files in which rows were placed: Spark fails to fetch them."""
+    _, spread = read_both(talk)
+    ngrams = vp.NGrams(max_length=2, limit=4, weighting="weighted")
+    before = ngrams.release(spread, BUDGET, seed=5)
+    for kept in spark.sparkContext._jsc.getPersistentRDDs().values():
+        kept.unpersist(True)
+    lost = [file for file in (written / "blocks").rglob("shuffle_*") if not file.unlink()]
+    failed = fetches_that_failed(written)
+    assert lost
+    assert ngrams.release(spread, BUDGET, seed=5).grams.equals(before.grams)
+    assert fetches_that_failed(written) > failed
+
+
+def fetches_that_failed(written):
+    return sum(file.read_text().count('"Reason":"FetchFailed"') for file in (written / "events").rglob("events_*"))
+
+
 def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeypatch):
     """Nothing is kept between lengths: each action goes back to the source."""
     local, spread = read_both(talk)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from voxpop.spark.tasks import Answer, Batches
 
 GROUPS = 2
-"""Two lose 6 of 100 phrases and four 13 (docs/guides/spark.md); with one, one core would weigh and hold everybody."""
+"""Two lose 2.7 of 100 phrases, four 6.4 (docs/guides/spark.md); with one, one core would weigh and hold everybody."""
 
 
 def in_groups(state: "DataFrame", places: int) -> "DataFrame":

@@ -18,11 +18,11 @@ Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])
 
 
 def task(work: Task) -> Task:
-    """Run a task with the threads of its executor, without a cache of compiled kernels, and with safe errors.
+    """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
-    A cache shared by many processes has crashed schedulers (docs/design/0005-spark.md), so each worker compiles for
-    itself what the process that it was forked from (`voxpop.spark.daemon`) has not compiled, and is then reused. Other
-    people's messages may quote what they stumbled over, so of their exceptions only the type is passed on.
+    That cache, shared by many processes, has crashed schedulers (docs/design/0005-spark.md): `machine_code` keeps
+    kernels instead. Other people's messages may quote what they stumbled over, so of their exceptions only the type is
+    passed on.
     """
 
     @wraps(work)

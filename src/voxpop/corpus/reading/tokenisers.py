@@ -87,6 +87,8 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     wanted = "a list of strings for each text"
     try:
         answer = tokenise(texts.to_pylist())
+    except MemoryError:  # not the tokenizer's fault: who reads says what to do
+        raise MemoryError("no memory was left for the tokens of some texts.") from None
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
