@@ -81,4 +81,4 @@ def test_the_plan_says_how_words_come_out():
     plan = vp.NGrams(max_length=2).plan(vp.Budget(1, 1e-6))
     assert "length 1 comes in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["round_plans"]]
-    assert np.isclose(sum(squares), plan.first.square, rtol=1e-3)
+    assert np.isclose(sum(squares), plan.first.square, rtol=5e-3)

@@ -157,7 +157,7 @@ def test_values_move_prices_and_starve_no_length(values):
     budget = vp.Budget(4, 1e-7)
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"values": values}))
     assert plan.mechanism.spending == "individual"
-    square = [(each.first.shares.sensitivity / each.first.scale) ** 2 + each.later for each in (plain, plan)]
+    square = [each.first.square + each.later for each in (plain, plan)]
     assert square[1] == pytest.approx(square[0], rel=1e-3)  # the whole is spent either way, but for a threshold
     assert plan.delta <= budget.delta
 

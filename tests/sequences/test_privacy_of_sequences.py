@@ -107,14 +107,14 @@ def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
 
 def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
     """If every level took an even share of the whole budget again, long paths would pass epsilon."""
-    from voxpop.sequences import ledger
+    from voxpop.sequences import path_budget
 
-    class Forgetful(ledger.Ledger):
+    class Forgetful(path_budget.PathBudget):
         def open(self, above, height):
-            self.shares.append(ledger.Share(Fraction(0), Fraction(1, height)))
+            self.shares.append(path_budget.Share(Fraction(0), Fraction(1, height)))
             return len(self.shares) - 1
 
-    monkeypatch.setattr(exploring, "Ledger", Forgetful)
+    monkeypatch.setattr(exploring, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
@@ -146,14 +146,14 @@ def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
 
 def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
     """If every context took its part of the whole budget again, long ones would pass epsilon."""
-    from voxpop.sequences import ledger, splitting
+    from voxpop.sequences import path_budget, splitting
 
-    class Forgetful(ledger.Ledger):
+    class Forgetful(path_budget.PathBudget):
         def spend(self, above, part):
-            self.shares.append(ledger.Share(Fraction(0), part))
+            self.shares.append(path_budget.Share(Fraction(0), part))
             return len(self.shares) - 1
 
-    monkeypatch.setattr(splitting, "Ledger", Forgetful)
+    monkeypatch.setattr(splitting, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
     assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
 

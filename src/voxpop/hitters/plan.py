@@ -154,7 +154,10 @@ class HittersPlan(Planned["HeavyHitters"]):
         """Return the plan as a person reads it."""
         from voxpop.hitters.describe import describe
 
-        two = self.budget_of_users(2) if self.mechanism.sampling != "fixed" else None
+        try:
+            two: Budget | None = self.budget_of_users(2)
+        except BudgetError:
+            two = None  # the line is left out where nothing holds
         return describe(self.to_dict(), str(self.guarantee), self.costs_of_units(), self.central_holders, two)
 
     def costs_of_units(self) -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ class NGramsPlan(Planned["NGrams"]):
 
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.NGrams(max_length=9, budgets="equal", accounting="published").plan(vp.Budget(4, 1e-7))
+        >>> plan = vp.NGrams(limit=100, budgets="equal", accounting="published").plan(vp.Budget(4, 1e-7))
         >>> round(plan.first.scale, 3), round(plan.first.threshold, 3)
         (3.984, 24.439)
     """

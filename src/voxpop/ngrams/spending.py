@@ -227,7 +227,7 @@ def prices(max_length: int, worths: Sequence[float] | None = None) -> tuple[floa
 
     Example:
         >>> prices(3), [round(price, 3) for price in prices(3, (1.0, 1.0, 4.0))]
-        ((0.25, 0.24), [0.178, 0.491])
+        ((0.25, 0.24), [0.246, 0.627])
     """
     first = FIRST_PRICES[: max_length - 1]
     rest = max_length - 1 - len(first)
