@@ -42,7 +42,8 @@ def main(again: list[str]) -> None:
     note = (
         "Sum of the values of what is released, over that of the default, which counts all phrases alike; epsilon 4, "
     )
-    note += "delta 1e-7, limit 100, as many lengths as values; means of 5 runs on the chat, of 1 on the posts. "
+    note += "delta 1e-7, limit 100, words by one vote, as many lengths as values; means of 5 runs on the chat, of 1 on "
+    note += "the posts. "
     for name, ratios in RATIOS.items():
         note += f"Published on the {name}: of the ratios {', '.join(map(str, ratios))}, found with the private data. "
     table("Values by length", rows, "values", note.strip())
@@ -74,7 +75,7 @@ def compared(cells: Cells, name: str, corpus: vp.Corpus, values: Sequence[float]
 
 def worth_of(corpus: vp.Corpus, worth: Sequence[float], runs: int, **fields: object) -> float:
     """Return the mean value of some releases."""
-    ngrams = vp.NGrams(max_length=len(worth), limit=100, **fields)
+    ngrams = vp.NGrams(max_length=len(worth), limit=100, words="once", **fields)
     releases = [ngrams.release(corpus, vp.Budget(4, 1e-7)) for _ in range(runs)]
     return float(np.mean([sum(worth[len(gram) - 1] for gram in release) for release in releases]))
 

@@ -1,4 +1,4 @@
-"""What it costs that users pay for themselves: the default n-grams against shared spending, and where the time goes.
+"""What it costs that words come in rounds and users pay for themselves: the default n-grams against shared spending.
 
 python -m benchmarks.speed.spendings         # about half a minute on a quiet machine
 python -m benchmarks.speed.spendings 5       # five turns instead of three
@@ -16,10 +16,17 @@ import voxpop as vp
 from benchmarks.support.common import posts, table
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.length_walk import MemoryLengthWalk
+from voxpop.ngrams import releasing
 
-KINDS = ("individual", "shared")
+KINDS: dict[str, dict[str, Any]] = {
+    "default": {},
+    'words="once"': {"words": "once"},
+    'spending="shared"': {"spending": "shared"},
+}
+FIRST, *_, LAST = KINDS
 TURNS = 3
-STEPS = {
+STEPS: dict[str, tuple[Any, str]] = {
+    "words in adaptive rounds": (releasing, "released_in_rounds"),
     "candidates numbered": (MemoryLengthWalk, "extend"),
     "kept, and near misses set aside": (MemoryLengthWalk, "keep"),
     "sweep weighed": (MemoryLengthWalk, "weigh_aside"),
@@ -32,7 +39,7 @@ PASSES = {"length": "votes weighed", "measurement": "measurements weighed", "pre
 def main() -> None:
     """Release with both, in turns in one process, and write."""
     corpus = posts()
-    plans = {kind: vp.NGrams(max_length=9, limit=100, spending=kind).plan(vp.Budget(4, 1e-7)) for kind in KINDS}
+    plans = {kind: vp.NGrams(limit=100, **fields).plan(vp.Budget(4, 1e-7)) for kind, fields in KINDS.items()}
     for plan in plans.values():  # compile, and read the corpus into memory
         plan.release(corpus, seed=0)
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS
@@ -47,21 +54,21 @@ def main() -> None:
                 wall[kind].append(time.perf_counter() - start)
                 processor[kind].append(time.process_time() - before)
             steps[kind].append(spent)
-    rows = [["what", *KINDS, "ratio"], line("seconds", wall), line("processor seconds", processor)]
+    rows = [["what", *KINDS, "first over last"], line("seconds", wall), line("processor seconds", processor)]
     for step in [*PASSES.values(), *STEPS]:
         rows.append(line(f"of them: {step}", {kind: [each[step] for each in steps[kind]] for kind in KINDS}))
     rest = {
         kind: [all_ - each.total() for all_, each in zip(processor[kind], steps[kind], strict=True)] for kind in KINDS
     }
     rows.append(line("of them: everything else", rest))
-    note = f"reddit_posts, NGrams(max_length=9, limit=100) at epsilon 4, delta 1e-7: medians of {turns} turns in one "
+    note = f"reddit_posts, T 9, limit 100, at epsilon 4, delta 1e-7: medians of {turns} turns in one "
     note += "process; the ratio is the median of those of the turns. Steps are in processor seconds of both cores."
-    table("Speed of n-grams whose users pay for themselves", rows, "speed_spendings", note)
+    table("Speed of n-grams by default", rows, "speed_spendings", note)
 
 
 def line(what: str, values: dict[str, list[float]]) -> list[object]:
-    """Return a row: medians of both, and the median ratio."""
-    ratios = [one / other if other else 0.0 for one, other in zip(*(values[kind] for kind in KINDS), strict=True)]
+    """Return a row: the medians of all, and the median ratio."""
+    ratios = [one / other if other else 0.0 for one, other in zip(values[FIRST], values[LAST], strict=True)]
     ratio = median(ratios)
     return [what, *(f"{median(values[kind]):.2f}" for kind in KINDS), f"{ratio:.2f}" if ratio else "–"]
 

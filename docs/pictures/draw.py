@@ -114,10 +114,10 @@ def phrases() -> plt.Figure:
         "MSNBC": "a million visits,\nlength 1 to 6",
     }
     colors = [OTHER, THEIRS, OURS]
-    labels = ["published algorithm", "published, at its best budgets", "Voxpop's default"]
+    labels = ["published algorithm", "published, at its best budgets and limit", "Voxpop's default"]
     figure, plots = plt.subplots(1, 3, figsize=(9.2, 3.1), constrained_layout=True)
     for plot, (name, title) in zip(plots, names.items(), strict=True):
-        equal, best, *_, default = results(f"lengths_{name}")
+        equal, _, best, *_, default = results(f"lengths_{name}")
         values = [number(row["total"].split()[0]) for row in (equal, best, default)]
         made = plot.bar(range(3), values, color=colors, width=0.72, label=labels)
         plot.bar_label(made, [f"{value:,.0f}" for value in values], size=9, padding=2)

@@ -183,6 +183,7 @@ def one_level(shape, scale, seed):
     return exact, ContextTree(exact.size, 20, first, np.array([ROOT], np.int32), np.array([scale]), counts[None])
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("scale", [50, 500])
 def test_what_symbols_have_in_common_takes_noise_away(name, scale):
@@ -203,6 +204,7 @@ def test_what_symbols_have_in_common_takes_noise_away(name, scale):
         assert np.mean(ours) < 0.8 * np.mean(cut), (np.mean(ours), np.mean(cut))
 
 
+@pytest.mark.jit
 def test_draws_of_the_root_spread_as_noise_does():
     """Where counts stand far above the noise, what they may have been is the count and noise of that deviation.
 

@@ -35,6 +35,7 @@ def count_the_end_at_the_root(monkeypatch):
     monkeypatch.setattr(children, "_bins", lambda limits, candidates, mine: limits.alphabet + 1)
 
 
+@pytest.mark.jit
 def test_no_pair_of_neighbours_costs_more_than_epsilon():
     """Along every tree of a random search the exact loss is at most the whole budget, and the worst one reaches it."""
     worst = search_sequence_loss(pairs=500, seed=5)
@@ -47,6 +48,7 @@ def test_no_pair_of_a_long_search_costs_more_than_epsilon():
     assert search_sequence_loss(pairs=12_000, seed=6).loss == 1
 
 
+@pytest.mark.jit
 def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
     """With the end mark at the root one user changes max_length + 1 counts there, and the loss passes 1."""
     count_the_end_at_the_root(monkeypatch)
@@ -136,6 +138,7 @@ def test_the_search_reaches_epsilon_with_contexts():
     assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
 
+@pytest.mark.jit
 def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
     """A whole sequence then has max_length + 1 steps, and the loss passes 1."""
     whole_sequences_have_an_end(monkeypatch)
@@ -164,6 +167,7 @@ def steps_of(limits, users):
     return dict(enumerate(tree.counts[0].tolist()))
 
 
+@pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
     """On the most telling event of the smallest case contexts show nearly, and never more than, their epsilon."""
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
@@ -171,6 +175,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
     assert 0.5 < epsilon_shown(first, 1.0, [], [0], CONTEXTS) <= 1.0
 
 
+@pytest.mark.jit
 def test_the_audit_catches_an_end_behind_whole_sequences(monkeypatch):
     """The broken twin shows both a symbol and an end: nearly twice its epsilon."""
     whole_sequences_have_an_end(monkeypatch)
