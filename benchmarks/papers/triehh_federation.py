@@ -106,7 +106,7 @@ def main() -> None:
             )
     note = (
         f"{USERS} users a node; words of at most four letters, all four in the first round. Seconds by the clock, with "
-        f"{os.cpu_count()} cores for all processes, other work beside them. SuperNodes look for messages every three "
+        f"{os.cpu_count()} cores for all processes. SuperNodes look for messages every three "
         "seconds and a round has four stages, so up to twelve seconds are waiting. Bytes are contents of messages, "
         "without HTTP's own. What the masks cost without Flower: triehh_secure.md."
     )
