@@ -16,7 +16,7 @@ from voxpop.ngrams.sweep import sweeping
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.calibrate import calibrate
 from voxpop.rounds.adaptive.numbers import AdaptiveRounds
-from voxpop.rounds.adaptive.planning import plan_rounds, pool_for, rest_of, total_delta
+from voxpop.rounds.adaptive.planning import plan_rounds, pool_for, total_delta
 from voxpop.rounds.adaptive.schedule import schedule_for
 from voxpop.rounds.charge import check_charged, rounds_delta
 from voxpop.rounds.plan import RoundPlan
@@ -50,11 +50,17 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
 def _in_one(ngrams: "NGrams", budget: Budget, share: float) -> tuple[RoundPlan, float, float]:
     """Return one round for length 1, the mu^2 of what comes later, and the delta of both."""
     first = _first_round(ngrams, budget, share)
-    # mu_1^2, rounded down; later lengths have (1 / share - 1) times that, fixed before any data are read.
-    square = (first.shares.sensitivity / first.scale) ** 2 * (1 - 2.0**-40)
-    later = nextafter(square * (1 / share - 1), 0.0) if ngrams.max_length > 1 else 0.0
+    later = _rest((first.shares.sensitivity / first.scale) ** 2, share) if ngrams.max_length > 1 else 0.0
     # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
     return first, later, rounds_delta([first], budget.epsilon, later)
+
+
+def _rest(square: float, share: float) -> float:
+    """Return what a length 1 of so much mu^2, a share of all, leaves to later ones, rounded down.
+
+    It is fixed before any data are read.
+    """
+    return nextafter(square * (1 - 2.0**-40) * (1 / share - 1), 0.0)
 
 
 def _in_rounds(ngrams: "NGrams", budget: Budget, share: float) -> tuple[AdaptiveRounds, float, float]:
@@ -64,8 +70,7 @@ def _in_rounds(ngrams: "NGrams", budget: Budget, share: float) -> tuple[Adaptive
     if more:
         share, schedule = share * WORDS_PART, replace(schedule, novelty=WORDS_NOVELTY)
     first = plan_rounds(budget.epsilon, budget.delta, limit, pool_for(limit), schedule, share=share)
-    # Fixed before any data are read, as above.
-    later = rest_of(first, share) if more else 0.0
+    later = _rest(first.square, share) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
     return first, later, total_delta(first.opening, first.rounds, first.evidence, budget, first.pool, rest=later)
 

@@ -80,9 +80,7 @@ class AdaptiveRounds:
     @property
     def square(self) -> float:
         """All of mu^2, the opening counted."""
-        # The sum of (S_r / sigma_r)^2, each with the sensitivity of the setting that runs.
-        mus = [self.opening.pair()[1], *(each.shares.sensitivity / each.sigma for each in self.rounds)]
-        return fsum(mu * mu for mu in mus)
+        return fsum(mu * mu for mu in mus_of(self.opening, self.rounds))
 
     @property
     def scale(self) -> float:
@@ -98,6 +96,11 @@ class AdaptiveRounds:
     def cutoff(self) -> float | None:
         """Weight at which items stop rising in the last round."""
         return self.rounds[-1].cutoff
+
+
+def mus_of(opening: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:
+    """Return mu of every round, the opening first: the sensitivity of the setting that runs, over its sigma."""
+    return [opening.shares.sensitivity / opening.scale, *(each.shares.sensitivity / each.sigma for each in later)]
 
 
 def usual_threshold(rounds: Rounds) -> float:

@@ -15,7 +15,7 @@ from voxpop.privacy.slack import draw_slack, walk_slack
 from voxpop.privacy.spend import Spend, gaussian_spend
 from voxpop.privacy.threshold import lowest_threshold
 from voxpop.rounds.adaptive.few import raised
-from voxpop.rounds.adaptive.numbers import AdaptiveRound, AdaptiveRounds, Rounds
+from voxpop.rounds.adaptive.numbers import AdaptiveRound, AdaptiveRounds, Rounds, mus_of
 from voxpop.rounds.adaptive.schedule import LEAST_POOL, USUAL_THRESHOLD, Schedule
 from voxpop.rounds.at_least import AtLeast
 from voxpop.rounds.charge import with_cutoff
@@ -51,7 +51,7 @@ def plan_rounds(
         schedule: how the rounds share what they have.
         promise: about items of few users, where there is one.
         data_sets: how many share the whole evenly, each with rounds of its own.
-        share: these rounds' part of all mu^2; what comes after them has the rest (`rest_of`).
+        share: these rounds' part of all mu^2; what comes after them has the rest.
     """
     # What doubles may err by is left out of it.
     target = delta * (1 - 1e-6) / ROUNDING
@@ -73,11 +73,6 @@ def plan_rounds(
     later = tuple(_round(shares, sigma, schedule, promise) for sigma in others)
     evidence = _evidence(later, schedule, pool, target / data_sets, promise)
     return AdaptiveRounds(limit, pool, opening, later, evidence)
-
-
-def rest_of(rounds: AdaptiveRounds, share: float) -> float:
-    """Return the mu^2 that is left for what comes after rounds that have a share of it, rounded down."""
-    return rounds.square * (1 / share - 1) * (1 - 2.0**-38)
 
 
 def total_delta(
@@ -128,13 +123,13 @@ def _paired(
 
     Up to a negligible chance a crude bound, by the pool alone, will do instead of the exact recursion.
     """
-    first, mu = opening.pair()
-    mus = [each.shares.sensitivity / each.sigma for each in later]
-    if any(charged < runs for charged, runs in zip(evidence.mus, mus, strict=True)):
+    first, _ = opening.pair()
+    mus = mus_of(opening, later)
+    if any(charged < runs for charged, runs in zip(evidence.mus, mus[1:], strict=True)):
         raise InternalError("a round would run with less noise than was charged for; please report the call.")
     crude = any_release(evidence, pool)
     novel = crude if crude < negligible else novel_release(evidence, opening.shares.setting.limit, pool)
-    return first + novel, hypot(mu, *mus)
+    return first + novel, hypot(*mus)
 
 
 def pool_for(limit: int, asked: int | None = None) -> int:
