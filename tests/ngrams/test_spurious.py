@@ -4,22 +4,21 @@ A band chooses its cutpoint after the votes, so the one it takes has more empty 
 empty candidates the number above cutpoint i, less (1 + a) n p_i, has a largest value W with P(W >= x) <= e^(-theta x),
 e^theta - 1 = theta (1 + a), whatever the choice (docs/privacy/ngrams.md, "Spurious grams"). So the excess of m bands is
 below a Gamma variable of shape m but for `FALSE_ALARM`, for each length, its part of the sweep included: below
-1e-8 for this file.
-Estimates of n are short by a tenth on average at most (`test_the_estimate_of_empty_candidates_is_hardly_short`); sums
-over all runs are allowed as much.
+1e-8 for this file. What is charged varies with the votes, so the sum over all runs may be short of n p_i by a tenth.
+That its mean is never short is shown exactly, on small votes (`test_cutpoints.py`).
 """
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binom, gamma, norm
+from scipy.stats import gamma
 
 import voxpop as vp
 from support.corpora import corpus_of
 from voxpop.ngrams import threshold_vote as selecting
-from voxpop.ngrams.schedule import LIKELIEST, LOWEST_SWEPT
+from voxpop.ngrams import thresholds
+from voxpop.ngrams.schedule import LIKELIEST
 from voxpop.ngrams.sweep import Listed
-from voxpop.ngrams.thresholds import Votes
 from voxpop.privacy.decide import FixedRule
 
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
@@ -27,7 +26,7 @@ pytestmark = pytest.mark.jit
 MOST_BANDS = 24
 """Bands of a length and its pieces in the sweep, in the collection below; asserted."""
 SLACK, SHORT = 0.25, 0.9
-"""a, and the least mean of an estimate over what it estimates."""
+"""a, and the least that charges of all runs may be over what they stand for."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
 HELD = {tuple(each[first:last]) for each in SAID for first in range(LONGEST) for last in range(first + 2, LONGEST + 1)}
 PLAN = {"max_length": LONGEST, "limit": 10, "eta": 0.3}
@@ -91,17 +90,18 @@ def thrice(chance):
     return max(chance, min(3 * chance, LIKELIEST))
 
 
-@pytest.mark.parametrize("fault", ["too many go on", "estimates of a third"])
+@pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
-    """Of empty ones at the lowest cutpoint three times as many go on; or a third of the empty ones is counted."""
+    """Of empty ones at the lowest cutpoint three times as many go on; or a third of those below is counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
-    if fault == "estimates of a third":
-        whole = Votes.spurious.fget
-        monkeypatch.setattr(Votes, "spurious", property(lambda self: whole(self) / 3))
+    if fault == "a third of those below":
+        choose, charge = thresholds.at_prices, thresholds.charges
+        monkeypatch.setattr(thresholds, "at_prices", lambda reached, below, *more: choose(reached, below // 3, *more))
+        monkeypatch.setattr(thresholds, "charges", lambda *all_of: charge(*all_of) / 3)
     found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, spending="individual")
     print(fault, found / RUNS, estimated / RUNS, bands)
-    assert too_many(found, estimated, bands)[:2].all()
+    assert too_many(found, estimated, bands)[0]
 
 
 def test_a_higher_eta_than_stated_is_caught_where_thresholds_are_published(mostly_empty, monkeypatch):
@@ -128,16 +128,3 @@ def test_whatever_cutpoint_is_chosen_the_excess_is_bounded(empty):
         assert worst.mean() < 1 / (2 * slack)
     # With nothing to spare there is no such bound: the worst choice is off by a part of the root of n.
     assert (above - empty * chances).max(axis=1).mean() > 0.25 * np.sqrt(empty)
-
-
-def test_the_estimate_of_empty_candidates_is_hardly_short():
-    """Its mean over n, exactly, where all n of a band are empty: at its lowest 0.908 in the sweep, 0.966 in votes."""
-    for chance, least in ((LIKELIEST, 0.966), (float(norm.sf(LOWEST_SWEPT)), 0.908)):
-        means = []
-        for empty in range(1, 1500):
-            below = np.arange(empty + 1)
-            votes = [Votes(np.array([[empty - each]]), np.array([empty]), np.array([chance])) for each in (0, empty)]
-            assert votes[0].spurious[0, 0] == pytest.approx(min(empty, 1 / (1 - chance)) * chance)
-            estimates = np.minimum(empty, (below + 1) / (1 - chance))
-            means.append(binom.pmf(below, empty, 1 - chance) @ estimates / empty)
-        assert min(means) >= least > SHORT

@@ -24,4 +24,5 @@
 | `numbering.py` | a table that gives distinct keys their numbers, by first appearance |
 | `uniform.py` | uniform numbers inside of kernels, by splitmix64 |
 | `_overload_files.py` | machine code of kernels in files that never change |
+| `cutpoints.py` | kernels for the cutpoints that bands of candidates take when each spurious gram has a price |
 """

@@ -45,8 +45,8 @@ def _about_spurious(plan: dict[str, Any]) -> list[str]:
     if plan.get("spending") == "individual":
         whole = f"; all together, with the last vote, at most {100 * plan['eta']:.3g} % of all"
     return [
-        "spurious: grams held by nobody that are allowed, as estimated, of all released so far or of those one token",
-        f"shorter{whole}; the share at one length may be greater",
+        "spurious: grams held by nobody that are allowed, on average at most, of all released so far or of those one",
+        f"token shorter{whole}; the share at one length may be greater",
     ]
 
 

@@ -1,7 +1,7 @@
 """How many spurious grams each length may add: a rule by length, and what is left of it after what came before.
 
-The rule bounds what votes estimate, on every path. What that says of the grams that really are spurious, length by
-length, stands in docs/privacy/ngrams.md ("Spurious grams").
+The rule bounds what passes are charged, on every path, and on average no more grams are spurious: see
+docs/privacy/ngrams.md ("Spurious grams").
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,7 +46,7 @@ def allowed(ngrams: "NGrams", sizes: "Sequence[int]", spent: float) -> tuple[flo
     Args:
         ngrams: what is extracted.
         sizes: how many grams each length before released.
-        spent: spurious grams among them, as estimated.
+        spent: what was charged for spurious grams among them.
 
     Returns:
         Both numbers; None for the second where thresholds are those of the plan.

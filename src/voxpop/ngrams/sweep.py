@@ -126,8 +126,8 @@ def near_misses(
     """
     # By place among what reached the lowest cutpoint; -1 for what is selected or not swept.
     piece_of, piece = np.full(held.size, -1, np.int64), 0
-    # (bands, cutpoints), how many of a band nobody holds: the same at every cutpoint.
-    empty = votes.spurious / votes.chances
+    # (bands,), how many nobody holds, as estimated.
+    empty = votes.empty
     chances = np.append(votes.chances, 0.0)
     # (bands, cutpoints + 1): nobody reaches the one beyond the last.
     reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
@@ -142,7 +142,7 @@ def near_misses(
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
             within = int(reached[band, low] - reached[band, high])
             # The share of the piece that somebody holds, by estimate: 1 - n (p_low - p_high) / candidates between.
-            if 1.0 - empty[band, 0] * (chances[low] - chances[high]) / max(1, within) >= LEAST_REAL:
+            if 1.0 - empty[band] * (chances[low] - chances[high]) / max(1, within) >= LEAST_REAL:
                 piece_of[part] = piece
                 piece += 1
     places = np.flatnonzero(piece_of >= 0)

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from voxpop.arrays import Floats, Int64s
-from voxpop.ngrams.schedule import COARSE_STEP, FINE_CUTPOINTS, FINE_STEP, FURTHEST, HITS, LIKELIEST
+from voxpop.kernels.cutpoints import at_prices, charges
+from voxpop.ngrams.schedule import COARSE_STEP, FINE_CUTPOINTS, FINE_STEP, FURTHEST, HITS, LIKELIEST, MOST_REACH
 
-HALVINGS = 40
-"""Of the interval of log-prices that is searched: it is 2^-40 of its length then, so more change nothing."""
-LOWEST_PRICE = -9.0
-"""As a logarithm; prices are in released grams for each spurious one."""
+PRICES = np.geomspace(0.01, 10_000, 1_000)
+"""In released grams for each spurious one. At the lowest a spurious gram costs next to nothing, at the highest a
+hundred times what `eta` allows by default; steps of 1.4 percent."""
 
 
 def cutpoints_below(usual: float, released: int, candidates: int, hits: int = HITS) -> Floats:
@@ -61,44 +61,36 @@ class Votes:
     chances: Floats
 
     @property
-    def spurious(self) -> Floats:
-        """Candidates without holders expected above each cutpoint, by band: an estimate from above.
+    def reference(self) -> int:
+        """The cutpoint r of which those below tell how many candidates nobody holds (Storey 2002)."""
+        return int(np.argmax(self.chances <= MOST_REACH))
 
-        Of those without holders a known share stays below the lowest cutpoint, so what stayed below bounds how many
-        there are (Storey 2002); grams that few hold are counted among them.
+    @property
+    def empty(self) -> Floats:
+        """Candidates that nobody holds, by band: an estimate from above.
+
+        Grams that few hold are counted among them.
         """
-        # (bands,), candidates below the lowest cutpoint, plus 1, so that no estimate is 0.
-        below = self.sizes - self.reached[:, 0] + 1
-        # Of n empty candidates (1 - p_0) n stay below, so n is at most about below / (1 - p_0) (Storey, 2002).
-        empty = np.minimum(self.sizes, below / (1 - self.chances[0]))
-        # (bands, cutpoints).
-        return np.asarray(empty[:, None] * self.chances)
+        # (bands,); plus 1, so that no estimate is 0.
+        below = self.sizes - self.reached[:, self.reference] + 1
+        return np.asarray(np.minimum(self.sizes, below / (1 - self.chances[self.reference])))
 
-    def choose(self, eta: float, spare: float) -> tuple[Int64s, Floats]:
-        """Return the cutpoint of each band (the number of cutpoints for none) and the spurious grams expected of it.
+    def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
+        """Return the cutpoint of each band (the number of cutpoints for none) and the spurious grams charged for it.
 
         A price is put on each spurious gram, the lowest that keeps the share: at any price bands choose by themselves.
+        What is charged is no less than what comes out on average, whatever the candidates are (docs/privacy/ngrams.md,
+        "Spurious grams").
 
         Args:
-            eta: spurious grams allowed for each gram released.
+            share: spurious grams allowed for each gram released.
             spare: spurious grams allowed beyond.
         """
-        # A last column for the cutpoint that nobody reaches: nothing gained, nothing spent.
-        none = np.zeros((self.sizes.size, 1))
-        gain, cost = np.hstack([self.reached, none]), np.hstack([self.spurious, none])
-        bands = np.arange(self.sizes.size)
-
-        def at(price: float) -> tuple[Int64s, float, float]:
-            # A Lagrangian: at a given price each band maximises by itself.
-            cutpoints = np.argmax(gain - price * cost, axis=1)
-            return cutpoints, float(cost[bands, cutpoints].sum()), float(gain[bands, cutpoints].sum())
-
-        # At the upper price no cutpoint pays: (N + 1) / p_last, times p_last at least, is above all that can come out.
-        low, high = LOWEST_PRICE, float(np.log(self.sizes.sum() + 1.0) - np.log(self.chances[-1]))
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            _, spent, released = at(np.exp(middle))
-            low, high = (low, middle) if spent <= eta * released + spare else (middle, high)
-        # From the upper end, which keeps the share; the lower one may not.
-        cutpoints, _, _ = at(np.exp(high))
-        return cutpoints, cost[bands, cutpoints]
+        reference = self.reference
+        below, each = self.sizes - self.reached[:, reference], 1 / (1 - float(self.chances[reference]))
+        # (bands, prices) each.
+        taken, released, spurious = at_prices(self.reached, below, each, self.chances, PRICES)
+        excess = spurious.sum(axis=0) - share * released.sum(axis=0) - spare
+        charged = charges(self.reached, self.sizes, reference, self.chances, PRICES, share, excess, released, spurious)
+        fitting = np.flatnonzero(excess <= 0)
+        return taken[:, fitting[0]] if fitting.size else np.full(below.size, self.chances.size), charged

@@ -88,7 +88,7 @@ def _needed(chances: Mapping[int, Chance], sizes: Mapping[int, int], each: int) 
 
 
 def _spurious(plan: Mapping[str, Any]) -> float:
-    """Return the estimate of how many released phrases nobody holds, as votes made it."""
+    """Return how many released phrases nobody holds, on average at most."""
     return sum(_spurious_by_length(plan).values())
 
 

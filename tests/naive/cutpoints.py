@@ -1,0 +1,89 @@
+"""How bands take cutpoints at a price, and what they are charged: everything chosen again for every candidate."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """What is public.
+
+    Attributes:
+        chances: how likely a candidate that nobody holds reaches each cutpoint.
+        reference: the cutpoint below which candidates are counted.
+        prices: rising.
+        share: spurious grams allowed for each released one.
+        spare: allowed beyond.
+    """
+
+    chances: Sequence[float]
+    reference: int
+    prices: Sequence[float]
+    share: float
+    spare: float
+
+    @property
+    def each(self) -> float:
+        """How many empty candidates one below the reference stands for."""
+        return 1 / (1 - self.chances[self.reference])
+
+
+Band = Sequence[int]
+"""The level of every candidate: how many cutpoints it reaches."""
+
+
+def reached(band: Band, cutpoint: int) -> int:
+    """Return how many reach a cutpoint."""
+    return sum(level > cutpoint for level in band)
+
+
+def below(band: Band, setting: Setting) -> int:
+    """Return how many do not reach the reference."""
+    return len(band) - reached(band, setting.reference)
+
+
+def taken(band: Band, setting: Setting, price: float) -> int:
+    """Return the lowest of the best cutpoints; their number where none is worth its price."""
+    empty = setting.each * (below(band, setting) + 1)
+    values = [reached(band, i) - price * empty * chance for i, chance in enumerate(setting.chances)] + [0.0]
+    return values.index(max(values))
+
+
+def allowed_for(band: Band, setting: Setting, price: float) -> float:
+    """Return the spurious grams that a band may add at a price, as the rule counts them."""
+    own = taken(band, setting, price)
+    alone = setting.each * (below(band, setting) + 1) * [*setting.chances, 0.0][own]
+    # Levels at which one more would be selected, were all else as it is and the estimate one lower.
+    for level, chance in enumerate(setting.chances):
+        values = [
+            reached(band, i) + (i <= level) - price * setting.each * below(band, setting) * each
+            for i, each in enumerate(setting.chances)
+        ] + [0.0]
+        if values.index(max(values)) <= level:
+            return max(alone, setting.each * below(band, setting) * chance)
+    return alone
+
+
+def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
+    """Return every band's cutpoint, at the lowest price that keeps the share."""
+    for price in setting.prices:
+        cutpoints = [taken(band, setting, price) for band in bands]
+        released = sum(reached(band, cutpoint) for band, cutpoint in zip(bands, cutpoints, strict=True))
+        if sum(allowed_for(band, setting, price) for band in bands) <= setting.share * released + setting.spare:
+            return cutpoints
+    return [len(setting.chances)] * len(bands)
+
+
+def charged(bands: Sequence[Band], setting: Setting) -> list[float]:
+    """Return what every band is charged: each candidate below the reference is given every level it may get."""
+    found = []
+    for number, band in enumerate(bands):
+        total = 0.0
+        for place, level in enumerate(band):
+            if level > setting.reference:
+                continue
+            for other, chance in enumerate([*setting.chances, 0.0][1:], start=1):
+                changed = [*bands[:number], [*band[:place], other, *band[place + 1 :]], *bands[number + 1 :]]
+                if chosen(changed, setting)[number] < other:
+                    total += setting.chances[other - 1] - chance
+        found.append(setting.each * total)
+    return found

@@ -1,0 +1,127 @@
+"""Cutpoints at a price, and their charge: against the naive twin, and against all outcomes of small votes, exactly."""
+
+from itertools import product
+from math import comb, prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from naive import cutpoints as naive
+from voxpop.ngrams import thresholds
+from voxpop.ngrams.thresholds import Votes
+
+CHANCES = (0.75, 0.5, 0.125)
+"""One less these, prices and shares are powers of two or sums of few, so sums of doubles are exact in any order."""
+PRICES = 2.0 ** np.arange(-3, 9)
+RULES = [(0.25, 0.0), (0.25, 1.0), (0.0, 0.5), (0.0, 1.0), (0.5, -0.25)]
+REFERENCES = [0, 1]
+
+
+@pytest.fixture(autouse=True)
+def few_prices(monkeypatch):
+    """Choose among few prices, powers of two."""
+    monkeypatch.setattr(thresholds, "PRICES", PRICES)
+
+
+def set_reference(monkeypatch, reference):
+    """Count those below this cutpoint."""
+    monkeypatch.setattr(thresholds, "MOST_REACH", CHANCES[reference])
+
+
+def votes_of(bands):
+    """Return votes of candidates, each band as the levels of its own."""
+    reached = [[naive.reached(band, cutpoint) for cutpoint in range(len(CHANCES))] for band in bands]
+    return Votes(np.array(reached, np.int64), np.array([len(band) for band in bands]), np.array(CHANCES))
+
+
+bands = st.lists(st.lists(st.integers(0, len(CHANCES)), min_size=1, max_size=9), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_cutpoints_and_charges_are_those_of_the_naive_twin(reference, monkeypatch):
+    """Which tries every level of every candidate, and chooses everything again."""
+    set_reference(monkeypatch, reference)
+
+    @given(bands, st.sampled_from(RULES))
+    def check(found, rule):
+        setting = naive.Setting(CHANCES, reference, PRICES.tolist(), *rule)
+        cutpoints, charged = votes_of(found).choose(*rule)
+        assert cutpoints.tolist() == naive.chosen(found, setting)
+        assert charged.tolist() == naive.charged(found, setting)
+
+    check()
+
+
+def outcomes(empty):
+    """Yield the levels that some candidates without holders may get, in any order, and how likely they are."""
+    exactly = [1 - CHANCES[0], CHANCES[0] - CHANCES[1], CHANCES[1] - CHANCES[2], CHANCES[2]]
+    for counts in product(range(empty + 1), repeat=len(exactly)):
+        if sum(counts) == empty:
+            ways = prod(comb(sum(counts[place:]), each) for place, each in enumerate(counts))
+            levels = [level for level, each in enumerate(counts) for _ in range(each)]
+            yield levels, ways * prod(chance**each for chance, each in zip(exactly, counts, strict=True))
+
+
+def means(empty, held, rule):
+    """Return, over all outcomes: spurious grams, what is charged, and what would be for the cutpoints taken alone.
+
+    Args:
+        empty: candidates that nobody holds, by band.
+        held: the levels of others, by band.
+        rule: share and spare.
+    """
+    spurious = charged = by_cutpoint = 0.0
+    for found in product(*(outcomes(each) for each in empty)):
+        votes = votes_of([levels + more for (levels, _), more in zip(found, held, strict=True)])
+        cutpoints, charge = votes.choose(*rule)
+        out = sum(naive.reached(levels, cut) for (levels, _), cut in zip(found, cutpoints.tolist(), strict=True))
+        chance = prod(each for _, each in found)
+        spurious += chance * out
+        charged += chance * charge.sum()
+        by_cutpoint += chance * float(votes.empty @ np.append(CHANCES, 0.0)[cutpoints])
+    return spurious, charged, by_cutpoint
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("empty", [(8,), (4, 5), (1, 6), (2, 2, 2)], ids=str)
+def test_where_nobody_holds_any_the_charge_is_what_comes_out(empty, rule, reference, monkeypatch):
+    """Its mean over all outcomes, each with its chance, is exactly the mean of spurious grams."""
+    set_reference(monkeypatch, reference)
+    spurious, charged, _ = means(empty, [[]] * len(empty), rule)
+    assert charged == pytest.approx(spurious, abs=1e-12)
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
+def test_where_some_are_held_the_charge_is_no_less_than_what_comes_out(held, rule, reference, monkeypatch):
+    """They are held by few or many, below or above."""
+    set_reference(monkeypatch, reference)
+    spurious, charged, _ = means((4, 3), held, rule)
+    assert charged >= spurious - 1e-12
+
+
+def test_a_charge_for_the_cutpoints_alone_is_too_low(monkeypatch):
+    """The broken twin: as if a band had not chosen its cutpoint by the votes that it is charged for."""
+    short = []
+    for reference, rule in product(REFERENCES, RULES):
+        set_reference(monkeypatch, reference)
+        spurious, charged, by_cutpoint = means((8,), [[]], rule)
+        assert charged == pytest.approx(spurious, abs=1e-12)
+        short.append(by_cutpoint < 0.95 * spurious)
+    assert any(short)
+
+
+def test_a_charge_for_those_below_alone_is_too_low(monkeypatch):
+    """The other broken twin: each candidate below the reference is counted once, as if there were no others."""
+    real = thresholds.charges
+
+    def once(reached, sizes, reference, chances, *more):
+        return real(reached, sizes, reference, chances, *more) * (1 - chances[reference])
+
+    monkeypatch.setattr(thresholds, "charges", once)
+    spurious, charged, _ = means((8,), [[]], (0.0, 1.0))
+    assert charged < 0.95 * spurious
