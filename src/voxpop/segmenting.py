@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 URL = r"(?:https?://|www\.)\S+"
 _URL = re.compile(URL)
+APOSTROPHES = "’‘ʼ＇"
+"""What phones, word processors and other alphabets write where keyboards have '."""
+ANY_APOSTROPHE = f"[{APOSTROPHES}]"
+FOLDED = ("words", "unicode")
+"""The tokenisers whose words have one kind of apostrophe."""
+_PLAIN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 
 
 def normal_form(text: str) -> str:
@@ -22,8 +28,18 @@ def normal_form(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
 
 
+def folded(text: str) -> str:
+    """Return text as words are cut from it: in normal form, with one kind of apostrophe.
+
+    Example:
+        >>> folded("DON’T")
+        "don't"
+    """
+    return normal_form(text).translate(_PLAIN)
+
+
 def unicode_words(text: str) -> list[str]:
-    """Return the words, numbers and emoji of a text in NFC and lower case, URLs left out.
+    """Return the words, numbers and emoji of a folded text, URLs left out.
 
     Args:
         text: any text.
@@ -35,7 +51,7 @@ def unicode_words(text: str) -> list[str]:
         >>> unicode_words("Don't panic: 3.14 👍🏽, 今天天气很好")
         ["don't", 'panic', '3.14', '👍🏽', '今天', '天气', '很好']
     """
-    return [part for part in _breaker()(_URL.sub(" ", normal_form(text))) if _is_word(part)]
+    return [part for part in _breaker()(_URL.sub(" ", folded(text))) if _is_word(part)]
 
 
 def check_installed() -> None:

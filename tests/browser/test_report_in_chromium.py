@@ -14,6 +14,7 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
+from voxpop.release.report.page import _asset
 from voxpop.showing import words_first
 
 pytestmark = pytest.mark.browser
@@ -196,6 +197,23 @@ def test_completions_of_many_are_those_of_the_library(opened, reports):
             report.page.fill("#prompt", prompt)
             expected = [(" ".join(each.context), each.token, each.phrases) for each in release.complete(prompt, 12)]
             assert report.offers() == expected, prompt
+
+
+TYPED = """() => {
+    %s
+    const one = { words: ["don't"], size: 1, roots: 1, token: [0], parent: [-1] };
+    const tree = { ...one, released: [true], length: [1], first: [1], last: [1] };
+    const choices = { match: "contains", lengths: new Set(), first: -1, sort: "text", turned: false };
+    const asked = { ...choices, query: "DON\u2019T" };
+    const { tokens, open } = cutPrompt("\u2018So\u2019 I don\u2019t", "words", new Map());
+    return [tokens, open, new Rows(tree).matching(asked).nodes.length];
+}"""
+
+
+def test_apostrophes_of_phones(opened):
+    """What is typed is cut as texts are, and found, whichever apostrophe stands in it."""
+    scripts = "\n".join(_asset(f"script/{name}.js") for name in ("cutting", "rows"))
+    assert opened("phrases").page.evaluate(TYPED % scripts) == [["so", "i", "don't"], True, 1]
 
 
 def test_completions_are_taken(opened):

@@ -24,6 +24,9 @@ TRICKY = [
     "awww.so cute",
     "xhttp://y z",
     "don't 'quote' rock'n'roll",
+    "don\u2019t \u2018quoted\u2019 rock\u2018n\u2019roll p\u02bcyat\u02bc \u02bcem x\uff07y",
+    "\u2019\u2019 a\u2019'b c'\u2019d \u2019",
+    "dogs\u2019 (\u2018it\u2019s\u2019) 1234567\u20198 12345678\u2019 e\u0301\u2019e \u2019\u0301 \u03a3\u2019\u03a3",
     "İstanbul ΣΑΣ straße ẞ",
     "cafe\u0301 caf\u00e9 e\u0301\u0323",
     "\u1100\u1161\u11a8 한국어",
@@ -61,7 +64,19 @@ def test_tricky_texts_are_cut_as_by_hand(text):
     assert cut([text]) == [naive_corpus.words(text)]
 
 
-PIECES = [*"aAzZ hHtTpPsSwW:/.'09-", "\n", "é", "e\u0301", "\u0301", "İ", "Σ", "σ", "ß", "ﬁ", "한"]
+PIECES = [
+    *"aAzZ hHtTpPsSwW:/.'09-\u2018\u2019\u02bc\uff07",
+    "\n",
+    "é",
+    "e\u0301",
+    "\u0301",
+    "İ",
+    "Σ",
+    "σ",
+    "ß",
+    "ﬁ",
+    "한",
+]
 TEXTS = st.one_of(
     st.text(max_size=40),
     st.lists(st.sampled_from(PIECES), max_size=30).map("".join),
@@ -74,6 +89,12 @@ TEXTS = st.one_of(
 def test_any_text_is_cut_as_by_hand(texts):
     """The kernel equals the oracle on whatever Unicode comes, whichever texts are slow."""
     assert cut(texts) == [naive_corpus.words(text) for text in texts]
+
+
+@pytest.mark.parametrize("apostrophe", "\u2019\u2018\u02bc\uff07")
+def test_every_apostrophe_is_the_same(apostrophe):
+    """Phones write another one than keyboards: the words are the same, and spelled with the plain one."""
+    assert cut([f"I don{apostrophe}t {apostrophe}quote{apostrophe}"]) == [["i", "don't", "quote"]]
 
 
 @pytest.mark.jit

@@ -1,5 +1,7 @@
 """spaCy finds the released grams."""
 
+import dataclasses
+
 import pytest
 
 pytest.importorskip("spacy", reason="spaCy is not installed: make exports")
@@ -13,6 +15,17 @@ def test_a_matcher_finds_phrases(phrases):
     document = nlp("Thank you very much, don't!")
     found = {document[begin:end].text for _, begin, end in phrases.to_phrase_matcher(nlp)(document)}
     assert found == {"Thank", "you", "very", "Thank you", "you very", "Thank you very", "don't"}
+
+
+def test_apostrophes_of_phones(phrases):
+    """Words that were cut with one kind of apostrophe are found with either; tokens as they are, as they are."""
+    import spacy
+
+    nlp = spacy.blank("en")
+    documents = [nlp("I don't"), nlp("I don\u2019t")]
+    for reading, found in (("words", [1, 1]), ("whitespace", [1, 0])):
+        matcher = dataclasses.replace(phrases, reading=reading).to_phrase_matcher(nlp)
+        assert [len(matcher(document)) for document in documents] == found
 
 
 def test_a_label_and_exact_spelling(released):

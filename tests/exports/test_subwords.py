@@ -51,6 +51,9 @@ def test_texts_are_folded_as_those_of_the_release():
     made = counted({"New": 700, "new": 5}, "whitespace").to_tokenizer("bpe", 512)
     assert made.encode(" New").tokens == ["ĠNew"]
     assert made.normalizer is None
+    for reading, alike in (("words", True), ("unicode", True), ("characters", False)):
+        made = counted({"don't": 700}, reading).to_tokenizer("bpe", 512)
+        assert (made.encode(" DON\u2019T").tokens == made.encode(" don't").tokens) == alike
 
 
 @settings(max_examples=40)

@@ -13,7 +13,7 @@ from support.look import corpus_documents
 from voxpop.release.exports.text_cutter import Cutter
 
 PIECES = [
-    *"aA zZ hHtTpPsSwW:/.'09-_",
+    *"aA zZ hHtTpPsSwW:/.'09-_\u2018\u2019\u02bc\uff07",
     "\n",
     "\x1c",
     "é",

@@ -14,6 +14,7 @@ TEXTS = [
     "see https://thank.you/very and www.x now, HTTPS://Y",
     "ÉTE\u0301 e\u0301te\u0301 snake_case 'quoted' 12½",
     "ΣΑΣ ΣΣ. İSTANBUL straße",
+    "don\u2019t \u2018quote\u2019 rock\u2018n\u2019roll p\u02bcyat\u02bc \u02bcem l\uff07eau \u2019",
     "日本語 नमस्ते 한국어",
     "",
 ]

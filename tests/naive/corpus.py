@@ -7,10 +7,10 @@ URL = re.compile(r"(?:https?://|www\.)\S+")
 
 
 def words(text: str) -> list[str]:
-    """Cut NFC, lower-cased text without URLs into runs of letters, marks and numbers, and join what one "'" parts."""
+    """Cut NFC, lower-cased text without URLs into runs of letters, marks and numbers; one apostrophe joins two."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     found: list[str] = [""]
-    letters = URL.sub(" ", text)
+    letters = re.sub("[\u2018\u2019\u02bc\uff07]", "'", URL.sub(" ", text))
     for place, character in enumerate(letters):
         between = 0 < place < len(letters) - 1 and is_letter(letters[place - 1]) and is_letter(letters[place + 1])
         if is_letter(character) or (character == "'" and between):

@@ -124,6 +124,7 @@ def test_nothing_released_completes_nothing():
     ("reading", "prompt", "tokens"),
     [
         ("words", "Don't!! panic", ["don't", "panic"]),
+        ("words", "Don\u2019t \u2018panic\u2019", ["don't", "panic"]),
         ("words", "see https://example.org/a/b panic", ["see", "panic"]),
         ("words", "CAFE\u0301", ["caf\u00e9"]),
         ("whitespace", "Don't!! panic", ["Don't!!", "panic"]),
@@ -136,6 +137,13 @@ def test_prompts_are_cut_as_the_texts_were(reading, prompt, tokens):
     """The tokeniser that a release records cuts the prompt; without one, white space does."""
     release = release_of([*((token,) for token in tokens), (*tokens, "next")], reading)
     assert release.complete(f"{prompt} ")[0].gram == (*tokens, "next")
+
+
+def test_a_word_with_an_apostrophe_may_grow():
+    """Whichever apostrophe stands in what is typed."""
+    for text in ("I don't", "I don\u2019t"):
+        assert cut_prompt(text, "words", ()) == (["i", "don't"], True)
+    assert cut_prompt("I don\u2019", "words", ()) == (["i", "don"], False)
 
 
 def test_an_item_is_one_prompt():

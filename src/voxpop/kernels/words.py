@@ -263,7 +263,8 @@ def cut_words(
         starts: int64 (documents + 1), where each begins in `data`.
         first: the document to begin with; `ends[first]` says where its ids go.
         letters: uint8 by byte: the lower case of an ASCII letter or digit, 0 for all else.
-        table: uint32 by code point: lower case, and what it is (see `voxpop.corpus.reading.code_points`).
+        table: uint32 by code point: lower case (of every apostrophe '), and what it is (see
+            `voxpop.corpus.reading.code_points`).
         heads: the beginnings of a URL, lower case.
         normal: whether the documents are in NFC and lower case already, so that nothing is slow.
         slots: the interner's, as `word_start`, `arena` and `counts`.
@@ -311,13 +312,10 @@ def cut_words(
                 position += abs(width)
                 if slow and not normal:
                     break
+                mark = NONE
             elif byte < 0x80:
                 position += 1
-                if byte == APOSTROPHE:
-                    last = _last(arena, head, tail, key, shift)
-                    if last != NONE and last != APOSTROPHE:  # kept where the word goes on
-                        tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
-                        continue
+                mark = np.uint64(byte)
             else:
                 code, width = _decode(data, position)
                 info = np.int64(table[code])
@@ -332,6 +330,12 @@ def cut_words(
                     for _ in range(count):
                         tail, key, shift = _pushed(arena, tail, key, shift, left & np.uint64(0xFF))
                         left >>= EIGHT
+                    continue
+                mark = np.uint64(info & CODE_POINT)
+            if mark == APOSTROPHE:
+                last = _last(arena, head, tail, key, shift)
+                if last != NONE and last != APOSTROPHE:  # kept where the word goes on
+                    tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
                     continue
             tail = _finished(arena, head, tail, key, shift)
             key = shift = NONE

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from voxpop.errors import InputError
 from voxpop.release.exports.text_cutter import NAMES, Cutter
-from voxpop.segmenting import normal_form
+from voxpop.segmenting import folded, normal_form
 
 REGEX = "regex:"
 
@@ -57,10 +57,10 @@ def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
 
 
 def _as_released(part: str, released: Container[str]) -> str:
-    folded = normal_form(part)
-    return folded if part not in released and folded in released else part
+    normal = normal_form(part)
+    return normal if part not in released and normal in released else part
 
 
 def _touches_end(text: str, token: str) -> bool:
     """Say whether a text ends with its last token, so that more letters would belong to it."""
-    return not text[-1:].isspace() and normal_form(text).endswith(normal_form(token))
+    return not text[-1:].isspace() and folded(text).endswith(folded(token))

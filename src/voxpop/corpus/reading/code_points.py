@@ -7,6 +7,7 @@ import numpy as np
 
 from voxpop.arrays import Bytes, Uint32s
 from voxpop.kernels.words import BUILT, SLOW, SPACE, WORD
+from voxpop.segmenting import APOSTROPHES
 
 PAGE = 256
 HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)
@@ -41,7 +42,7 @@ def fill_page(table: Uint32s, code: int) -> None:
 
 
 def _describe(code: int) -> int:
-    """Return the lower case of a code point, and whether it is part of words, white space, or slow.
+    """Return the lower case of a code point, and whether it is part of words, white space, or slow; of apostrophes '.
 
     Slow is what one code point cannot settle: what may combine with its neighbours under NFC, and what has a lower
     case of several code points or one that depends on its neighbours.
@@ -49,6 +50,8 @@ def _describe(code: int) -> int:
     if code in SURROGATES:
         return code | BUILT
     character = chr(code)
+    if character in APOSTROPHES:
+        return ord("'") | BUILT
     category = unicodedata.category(character)
     lower = character.lower()
     word = WORD if category[0] in "LMN" else 0

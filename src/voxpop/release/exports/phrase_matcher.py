@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from voxpop.release.exports.joining import joined, missing
+from voxpop.segmenting import FOLDED
 
 if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 LABEL = "released"
+SLANTED = "’"
 
 
 def phrase_matcher(release: "Release", nlp: Any, label: str, attribute: str) -> "PhraseMatcher":
@@ -32,4 +34,7 @@ def entity_patterns(release: "Release", label: str = LABEL) -> Iterator[dict[str
 
 
 def _texts(release: "Release") -> list[str]:
-    return joined(release, " ", "a spaCy pattern")
+    """Return the grams as texts; where they hold an apostrophe, also as phones write it."""
+    texts = joined(release, " ", "a spaCy pattern")
+    slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
+    return texts + slanted if release.reading in FOLDED else texts

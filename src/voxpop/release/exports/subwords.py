@@ -6,12 +6,14 @@ private by post-processing, with the guarantee of the words and the counts toget
 
 import string
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from voxpop.arguments import check_choice, check_whole
 from voxpop.choices import SUBWORDS, Subwords
 from voxpop.errors import InputError
 from voxpop.release.exports.joining import missing
+from voxpop.segmenting import ANY_APOSTROPHE, FOLDED
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -24,7 +26,7 @@ LARGEST = 1 << 20
 LEAST = 512
 """Above the 256 bytes that a byte-level vocabulary begins with."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
-FOLDED = ("words", "unicode", "characters")
+IN_NORMAL_FORM = (*FOLDED, "characters")
 
 
 def subwords(tally: "Tally", model: Subwords, size: int, unknown: str) -> "Tokenizer":
@@ -33,16 +35,24 @@ def subwords(tally: "Tally", model: Subwords, size: int, unknown: str) -> "Token
     check_whole("size", size, LARGEST, "how many subwords the vocabulary has at most", LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
-    try:
-        from tokenizers import normalizers
-    except ImportError:
-        raise missing("the Hugging Face library tokenizers", "tokenizers") from None
+    if find_spec("tokenizers") is None:
+        raise missing("the Hugging Face library tokenizers", "tokenizers")
     result: Tokenizer
     result, trainer = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}[model](size, unknown)
-    if tally.grams.reading in FOLDED:
-        result.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase(), normalizers.NFC()])
+    if tally.grams.reading in IN_NORMAL_FORM:
+        result.normalizer = _folding(tally.grams.reading)
     result.train_from_iterator(_text(tally), trainer)
     return result
+
+
+def _folding(reading: str) -> Any:
+    """Return what folds texts as those of the release were folded."""
+    from tokenizers import Regex, normalizers
+
+    steps: list[Any] = [normalizers.NFC(), normalizers.Lowercase(), normalizers.NFC()]
+    if reading in FOLDED:
+        steps.append(normalizers.Replace(Regex(ANY_APOSTROPHE), "'"))
+    return normalizers.Sequence(steps)
 
 
 def _text(tally: "Tally") -> Iterator[str]:

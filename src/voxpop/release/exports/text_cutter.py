@@ -11,7 +11,7 @@ from typing import Any, final, get_args
 
 from voxpop.choices import TokenizerName
 from voxpop.errors import InputError
-from voxpop.segmenting import URL, normal_form, unicode_words
+from voxpop.segmenting import URL, folded, normal_form, unicode_words
 
 NAMES = get_args(TokenizerName)
 _URL = re.compile(URL)
@@ -77,7 +77,7 @@ class Cutter:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(_URL.sub(" ", normal_form(text)).translate(_LETTERS))
+    return _WORD.findall(_URL.sub(" ", folded(text)).translate(_LETTERS))
 
 
 def _characters(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from voxpop.errors import InputError
 from voxpop.release.exports.joining import missing
 from voxpop.release.exports.text_cutter import NAMES
-from voxpop.segmenting import URL
+from voxpop.segmenting import ANY_APOSTROPHE, URL
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -44,12 +44,13 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
     split = pre_tokenizers.Split
     # Python lowers a capital sigma at the end of a word to its final form; the library's own step does not.
     sigma = normalizers.Replace(Regex(FINAL_SIGMA), "ς")
+    apostrophes = normalizers.Replace(Regex(ANY_APOSTROPHE), "'")
     lower = [normalizers.NFC(), sigma, normalizers.Lowercase(), normalizers.NFC()]
     if tokenizer is None:
         return None, None
     if tokenizer == "words":
         urls = normalizers.Replace(Regex(URL), " ")
-        return normalizers.Sequence([*lower, urls]), split(Regex(WORD), "removed", invert=True)
+        return normalizers.Sequence([*lower, apostrophes, urls]), split(Regex(WORD), "removed", invert=True)
     if tokenizer == "whitespace":
         return None, pre_tokenizers.WhitespaceSplit()
     if tokenizer == "characters":

@@ -1,7 +1,9 @@
 // Cut what is typed as the texts of the release were cut: the same rules as cutting.py.
 const URLS = /(?:https?:\/\/|www\.)\S+/gu;
 const WORDS = /[\p{L}\p{M}\p{N}]+(?:'[\p{L}\p{M}\p{N}]+)*/gu;
-const folded = (text) => text.normalize("NFC").toLowerCase().normalize("NFC");
+const normalForm = (text) => text.normalize("NFC").toLowerCase().normalize("NFC");
+const oneApostrophe = (text) => text.replace(/[’‘ʼ＇]/gu, "'");
+const folded = (text) => oneApostrophe(normalForm(text));
 
 function cutPrompt(text, reading, numbers) {
   if (reading === "items") return { tokens: text ? [text] : [], open: text !== "" };
@@ -14,12 +16,12 @@ function cutPrompt(text, reading, numbers) {
 function cutText(text, reading, numbers) {
   if (reading === "words") return folded(text).replace(URLS, " ").match(WORDS) || [];
   if (reading === "unicode") return segmented(folded(text).replace(URLS, " "));
-  if (reading === "characters") return Array.from(folded(text)).filter((letter) => !/\s/u.test(letter));
+  if (reading === "characters") return Array.from(normalForm(text)).filter((letter) => !/\s/u.test(letter));
   const pattern = reading.startsWith("regex:") ? patternOf(reading.slice(6)) : null;
   if (pattern) return (text.match(pattern) || []).filter((token) => token);
   const parts = text.split(/\s+/u).filter((part) => part);
   if (reading === "whitespace") return parts;
-  return parts.map((part) => (!numbers.has(part) && numbers.has(folded(part)) ? folded(part) : part));
+  return parts.map((part) => (!numbers.has(part) && numbers.has(normalForm(part)) ? normalForm(part) : part));
 }
 
 // The same rules and dictionaries (ICU), which every browser has.

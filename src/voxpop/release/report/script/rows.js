@@ -8,8 +8,8 @@ class Rows {
       const word = tree.words[tree.token[node]];
       this.text[node] = tree.parent[node] < 0 ? word : `${this.text[tree.parent[node]]} ${word}`;
     }
-    const plain = tree.words.every((word) => word === word.toLowerCase());
-    this.search = plain ? this.text : this.text.map((each) => each.toLowerCase());
+    const sought = (text) => oneApostrophe(text.toLowerCase());
+    this.search = tree.words.every((word) => word === sought(word)) ? this.text : this.text.map(sought);
     this.root = new Uint32Array(tree.size);
     for (let node = 0; node < tree.size; node++)
       this.root[node] = tree.parent[node] < 0 ? node : this.root[tree.parent[node]];
@@ -77,7 +77,7 @@ class Rows {
 
   // The released grams that fit, in order; and how many of them, whatever the first token, begin with each token.
   matching({ query, match, lengths, first, sort, turned }) {
-    const wanted = query.normalize("NFC").toLowerCase().replace(/\s+/gu, " ").trimStart();
+    const wanted = oneApostrophe(query.normalize("NFC").toLowerCase()).replace(/\s+/gu, " ").trimStart();
     const inner = ` ${wanted.trim()} `;
     const fits = !wanted.trim() ? null
       : match === "starts" ? (text) => text.startsWith(wanted)
