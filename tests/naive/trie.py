@@ -57,8 +57,8 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 
 
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """The worst path of numbers that never rise, as holders of longer and longer prefixes do not."""
-    paths = (path for path in product(range(most + 1), repeat=rounds) if list(path) == sorted(path, reverse=True))
+    """The worst path of numbers of holders, any of which may follow any: nodes that were lost may come back."""
+    paths = product(range(most + 1), repeat=rounds)
     return max(one_word_path(factor, path, ballot, added) for path in paths)
 
 

@@ -128,6 +128,22 @@ def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
     assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon pays for it
 
 
+@pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
+def test_nodes_that_come_back_stay_within_the_bound(rate, theta, epsilon):
+    """Holders rise from round to round where a node that was lost is asked in the next; the bound has to hold."""
+    lost = {1: {0, 1, 2}, 2: {0}}
+    rules = rules_of("one", rate, theta, rounds=3)
+
+    def says(client: Client, trie, rules):
+        return [(1.0, [])] if client.key in lost.get(trie.rounds + 1, ()) else honest(client, trie, rules)
+
+    clients = [client_of(user, {("a", "b"): 1}, rules) for user in (*range(5), 9)]
+    laws = [law_of(each, rules, bernoulli(len(each), rate), says) for each in (clients, clients[:-1])]
+    for first, other in (laws, laws[::-1]):
+        assert hockey_stick(first, other, math.exp(epsilon)) <= trie_delta(epsilon, rules.ballot, 3)
+    assert hockey_stick(*laws, math.exp(epsilon)) > 0.02 * trie_delta(epsilon, rules.ballot, 3)
+
+
 def test_one_coin_for_several_users_is_caught():
     """Users of one key who shared a coin: theta - 1 of them and the user survive with s^2 instead of s^theta."""
     rules = rules_of("one", 0.3, 3, rounds=2)

@@ -9,10 +9,10 @@ last round, and before it
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
 
-One word: once its prefix is lost the user is silent for good, and its prefixes have fewer and fewer holders: k never
-rises, so F knows the k of the round before, and the maximum is over those up to it. Many words: another word may live
-on, and any k may follow any. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that
-nobody doubts, leaves F as it is.
+One word: once its prefix is lost the user is silent for good. Many words: another word may live on. Any k may follow
+any, also for one word: longer prefixes have fewer holders, but some who were lost with their node in one round may be
+asked in the next. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that nobody
+doubts, leaves F as it is.
 
 **Certified from above.** F falls, is convex in c, and F(0) = 1. So linear interpolation in c between nodes lies above
 it, also between 0 and the first node, and beyond the last node its value does. Nodes are evenly spaced in ln c, which
@@ -135,7 +135,6 @@ def direction_delta(
     words: Words,
     added: bool,
     nodes: int,
-    nested: bool = True,
 ) -> float:
     """Delta in one direction, before rounding is paid for.
 
@@ -147,8 +146,6 @@ def direction_delta(
         words: `one` or `many`.
         added: Whether the law with the user is held against the one without, or the other way round.
         nodes: How many nodes.
-        nested: Whether to use that the holders of one word's prefixes never rise; slower, and at a small delta it
-            changes nothing.
 
     Returns:
         An upper bound, up to rounding.
@@ -156,19 +153,18 @@ def direction_delta(
     if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):
         return 0.0  # 1 - q >= (1 - s)(1 - p): without the user no outcome is e^epsilon times as likely
     grid = Grid.around(epsilon, rate, nodes)
-    group = corners.group if words == "one" and nested else np.zeros_like(corners.group)
-    table = Table.start(grid, 1 + int(group.max()))
+    table = Table.start(grid)
     first, other = (corners.joined, corners.without) if added else (corners.without, corners.joined)
     lost, lost_other = corners.lost_joined, corners.lost_without
     lost, lost_other = (lost, lost_other) if added else (lost_other, lost)
-    surviving, losing = Shift.of(first, other, group, grid), Shift.of(lost, lost_other, group, grid)
+    surviving, losing = Shift.of(first, other, grid), Shift.of(lost, lost_other, grid)
     for _ in range(rounds):
         going_on = first * surviving.read(table)
         if words == "one":
             ending = np.maximum(0.0, lost - grid.points[:, None] * lost_other)
         else:
             ending = lost * losing.read(table)
-        table = table.raised(going_on + ending, group)
+        table = table.raised(going_on + ending)
     return table.value_at(float(np.exp(epsilon)), grid)
 
 

@@ -110,7 +110,7 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
         # Searched in log-odds: rates lie in (0, 1), and delta grows about as s^theta.
         rate = 1 / (1 + math.exp(-log_odds))
         corners = chances(Ballot(rate, theta), negligible=1e-3 * budget.delta / rounds, spacing=_COARSE_SPACING)
-        delta = direction_delta(budget.epsilon, corners, rate, rounds, words, True, _COARSE_NODES, nested=False)
+        delta = direction_delta(budget.epsilon, corners, rate, rounds, words, True, _COARSE_NODES)
         return math.log(max(delta, 1e-300) * ROUNDING / budget.delta)
 
     before = math.log(near / (1 - near))

@@ -49,14 +49,12 @@ class Chances:
         lost_without: 1 - p, with its own relative accuracy.
         joined: q, the probability that it survives with the extra user.
         lost_joined: 1 - q.
-        group: Number of the corner's stretch of k; stretches follow each other, and corners are in their order.
     """
 
     without: Floats
     lost_without: Floats
     joined: Floats
     lost_joined: Floats
-    group: Int64s
 
 
 def chances(ballot: Ballot, *, negligible: float = NEGLIGIBLE, spacing: float = SPACING) -> Chances:
@@ -91,7 +89,7 @@ def chances(ballot: Ballot, *, negligible: float = NEGLIGIBLE, spacing: float = 
     holders = np.arange(first, max(last, first + 1) + 1)
     survives, lost = survival(ballot, holders)
     if len(holders) <= _ALL:
-        return Chances(survives[:-1], lost[:-1], survives[1:], lost[1:], np.arange(len(holders) - 1))
+        return Chances(survives[:-1], lost[:-1], survives[1:], lost[1:])
     return _thinned(rate, theta, spacing, holders, survives, lost)
 
 
@@ -109,7 +107,6 @@ def _every(ballot: Ballot, negligible: float) -> Chances:
         lost[:-1][places],
         survives[1:][places],
         lost[1:][places],
-        np.arange(len(places)),
     )
 
 
@@ -136,16 +133,12 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
     right = weighted / ((stop - start - 1) / (k + 2 - theta)) * _OUTWARDS
     slope = (1 - rate) * (k + 1) / (k + 2 - theta)
     up = slope * right
-    group = np.concatenate([np.arange(len(chosen)), np.flatnonzero(wide) + 1])  # a crossing goes with the end
-    order = np.argsort(group, kind="stable")
-    corners = (
+    return Chances(
         np.concatenate([survives[chosen], survives[start] + right]),
         np.concatenate([lost[chosen], np.maximum(lost[start] - right, 0.0)]),
         np.concatenate([survives[chosen + 1], np.minimum(survives[start + 1] + up, 1.0)]),
         np.concatenate([lost[chosen + 1], np.maximum(lost[start + 1] - up, 0.0)]),
-        group,
     )
-    return Chances(*(column[order] for column in corners))
 
 
 def _spread(holders: Int64s, spacing: float) -> Int64s:

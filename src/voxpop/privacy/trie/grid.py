@@ -48,52 +48,48 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """F at every node (a row), by how many holders the last prefix had at most (a column).
+    """F at every node.
 
     Args:
-        values: Falling and convex in c; rising from column to column.
+        values: Falling and convex in c.
     """
 
     values: Floats
 
     @staticmethod
-    def start(grid: Grid, columns: int) -> "Table":
+    def start(grid: Grid) -> "Table":
         """F after the last round: max(0, 1 - c).
 
         Args:
             grid: The nodes.
-            columns: How many columns.
 
         Returns:
             The table.
         """
-        return Table(np.repeat(np.maximum(0.0, 1 - grid.points)[:, None], columns, axis=1))
+        return Table(np.maximum(0.0, 1 - grid.points))
 
-    def raised(self, candidates: Floats, group: Int64s) -> "Table":
-        """F one round earlier: the largest candidate of a column's group and of those before it.
+    def raised(self, candidates: Floats) -> "Table":
+        """F one round earlier: the largest candidate.
 
         Args:
-            candidates: One column per corner.
-            group: Of each corner, never falling.
+            candidates: One row per node, one column per corner.
 
         Returns:
             The table, nowhere lower than this one.
         """
-        first = np.flatnonzero(np.diff(group, prepend=-1))
-        best = np.maximum.accumulate(np.maximum.reduceat(candidates, first, axis=1), axis=1)
-        return Table(np.maximum(self.values, best))
+        return Table(np.maximum(self.values, candidates.max(axis=1)))
 
     def value_at(self, factor: float, grid: Grid) -> float:
-        """F whatever the holders, from above.
+        """F between nodes, from above.
 
         Args:
             factor: c, on the grid.
             grid: The nodes.
 
         Returns:
-            The value in the last column.
+            The value.
         """
-        return float(np.interp(factor, grid.points, self.values[:, -1]))
+        return float(np.interp(factor, grid.points, self.values))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,29 +97,24 @@ class Shift:
     """Where c goes from every node (a row) at every corner (a column): c times the ratio of two chances.
 
     Args:
-        places: The node to the left, as an index into the flat table.
-        step: From a node to the next one in the flat table.
+        places: The node to the left.
         weight: Of the next node, linear in c; 0 beyond the last node, where F is read off at the last.
-        group: The column of the table by corner.
         outside: Where c falls left of the first node: there F lies below the straight line to F(0) = 1.
         share: How far c is along that line, at `outside`.
     """
 
     places: Int64s
-    step: int
     weight: Floats
     outside: Bools
     share: Floats
-    line: Int64s
 
     @staticmethod
-    def of(first: Floats, other: Floats, group: Int64s, grid: Grid) -> "Shift":
+    def of(first: Floats, other: Floats, grid: Grid) -> "Shift":
         """The shift from c to c times other / first.
 
         Args:
             first: A chance under the law that is held against the other, by corner; where it is 0 any shift will do.
             other: The chance under the other law.
-            group: The column of the table to read.
             grid: The nodes.
 
         Returns:
@@ -139,23 +130,19 @@ class Shift:
         rows = np.arange(last + 1)[:, None] + whole.astype(np.int64)
         outside = rows < 0
         weight = np.where((rows >= last) | outside, 0.0, fraction)
-        columns = int(group.max()) + 1
-        places = np.clip(rows, 0, last - 1) * columns + group
-        places += np.where(rows >= last, columns, 0)
         share = (grid.points[:, None] / grid.points[0] * ratio)[outside]
-        return Shift(places, columns, weight, outside, share, np.broadcast_to(group, outside.shape)[outside])
+        return Shift(np.clip(rows, 0, last), weight, outside, share)
 
     def read(self, table: Table) -> Floats:
         """F where every node goes at every corner, from above.
 
         Args:
-            table: F by node and column.
+            table: F by node.
 
         Returns:
             One row per node, one column per corner.
         """
-        flat = table.values.ravel()
-        rises = np.append(flat[self.step :] - flat[: -self.step], np.zeros(self.step))
-        result: Floats = flat[self.places] + self.weight * rises[self.places]
-        result[self.outside] = 1 - self.share * (1 - table.values[0, self.line])
+        rises = np.append(np.diff(table.values), 0.0)
+        result: Floats = table.values[self.places] + self.weight * rises[self.places]
+        result[self.outside] = 1 - self.share * (1 - table.values[0])
         return result

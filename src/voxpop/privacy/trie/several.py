@@ -122,7 +122,7 @@ class _Search:
         worst = 0.0
         for added in (True, False) if self.words == "many" or ballot.rate > 0.5 else (True,):
             delta = direction_delta(
-                self.budget.epsilon, corners, ballot.rate, self.rounds, self.words, added, _COARSE_NODES, nested=False
+                self.budget.epsilon, corners, ballot.rate, self.rounds, self.words, added, _COARSE_NODES
             )
             worst = max(worst, delta)
         return math.log(max(worst, 1e-300) * ROUNDING / self.budget.delta)
@@ -137,7 +137,6 @@ def _some(corners: Chances) -> Chances:
         corners.lost_without[places],
         corners.joined[places],
         corners.lost_joined[places],
-        np.zeros(len(places), np.int64),
     )
 
 
