@@ -1,4 +1,4 @@
-"""Neighbours through whole releases, by the code that releases: wide votes, votes and the sweep, as by default.
+"""Neighbours through whole releases, by the code that releases: rounds, wide votes, votes and the sweep, as by default.
 
 No draw is compared with chance here: each pair's distances are computed, so there are no false alarms.
 """
@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from voxpop.corpus.length_walk import MemoryLengthWalk
+from voxpop.corpus.pool_users import PoolUsers
+from voxpop.corpus.pools import Pools
+from voxpop.kernels import weigh
 from voxpop.ngrams import releasing
 from voxpop.ngrams.ngrams import NGrams
 from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
-from voxpop.testing.walk_search import BUDGET, WALK, search_walks
+from voxpop.testing.walk_search import ONCE, WALK, search_walks
 
 pytestmark = pytest.mark.jit
 TOLERANCE = 1e-9
@@ -19,23 +22,54 @@ PAIRS = 24
 
 def test_no_user_shows_more_than_its_budget_in_a_whole_release():
     """Every pass takes part in it, and the worst pair comes within 1 percent."""
-    assert (
-        NGrams(WALK.max_length, limit=WALK.limit, eta=WALK.eta, words="once") == WALK
-    )  # the defaults, on a small scale
+    assert NGrams(WALK.max_length, limit=WALK.limit, eta=WALK.eta) == WALK  # the defaults, on a small scale
     found = list(search_walks(PAIRS))
-    assert not any(each.strayed for each in found)
+    assert not any(each.strayed or each.hit for each in found)
     assert 0.99 < max(each.total for each in found) <= 1 + TOLERANCE
     assert all(each.wide and each.swept for each in found)
     for name in ("prevote 2", "length 2", "length 3", "length 4", "sweep"):
         assert max(each.spent.get(name, 0.0) for each in found) > 0.01, name
 
 
-def test_length_1_stays_within_its_own():
-    """With the noise that ran; its mu^2 is not in the total."""
-    plan = WALK.plan(BUDGET)
-    allowed = (plan.first.shares.sensitivity / plan.first.scale) ** 2 / plan.later
-    found = list(search_walks(6))
-    assert max(each.spent["length 1"] for each in found) <= allowed * (1 + TOLERANCE)
+@pytest.mark.parametrize("ngrams", [WALK, ONCE], ids=["rounds", "one vote"])
+def test_length_1_stays_within_its_own(ngrams):
+    """With the noise that ran, over all its rounds; its mu^2 is not in the total."""
+    found = list(search_walks(12, ngrams=ngrams))
+    assert not any(each.strayed or each.hit for each in found)
+    assert 0.5 < max(each.words for each in found) <= 1 + TOLERANCE
+
+
+def test_rounds_with_noise_on_what_was_drawn_alone(monkeypatch):
+    """An item of others that the extra user alone drew is then noisy with it and silent without."""
+    monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
+    assert any(each.strayed for each in search_walks(PAIRS))
+
+
+def advance_of_the_drawn(self, shares, limit, step, pass_name):
+    """`Pools.advance`, but that nothing happens to undecided items without weight."""
+    histogram = self._users.weigh(shares, limit, pass_name)
+    ids = np.flatnonzero(histogram)
+    evidence, released, dropped = step(histogram[ids], self._names[ids], self._evidence[ids])
+    self._evidence[ids] = evidence
+    self._decide(ids[released], released=True)
+    self._decide(ids[dropped], released=False)
+
+
+def test_rounds_in_which_a_user_gives_twice(monkeypatch):
+    """It moves its words by two units, and the noise is for one."""
+    monkeypatch.setattr(weigh, "ONE_REACH", 2 * weigh.ONE_REACH)
+    assert any(each.words > 1.02 for each in search_walks(PAIRS))
+
+
+def test_rounds_whose_draws_follow_the_number_of_users(monkeypatch):
+    """One user more, and all others draw one word more."""
+    real = PoolUsers.weigh
+
+    def by_users(self, shares, limit, pass_name):
+        return real(self, shares, limit - self.joined().keys.size % 2, pass_name)
+
+    monkeypatch.setattr(PoolUsers, "weigh", by_users)
+    assert any(each.words > 1.02 or each.strayed for each in search_walks(PAIRS))
 
 
 def is_found():

@@ -11,6 +11,7 @@
 | `crowds.py` | thousands of small neighbouring collections side by side |
 | `sensitivity.py` | a search for two neighbouring collections |
 | `walk_search.py` | a search of neighbouring collections through whole releases of n-grams |
+| `watched_rounds.py` | adaptive rounds of neighbouring collections, side by side |
 """
 
 from voxpop.testing.audit import audit

@@ -64,7 +64,10 @@ def search_releases(pairs: int, seed: int, say: Callable[[str], object]) -> floa
     """
     begun = perf_counter()
     found = list(search_walks(pairs, seed))
-    most = inf if any(each.strayed for each in found) else max(each.total for each in found)
+    sure = [each for each in found if not each.hit]
+    most = (
+        inf if any(each.strayed for each in sure) else max((max(each.total, each.words) for each in sure), default=0.0)
+    )
     say(
         f"{'whole n-gram releases':21}  {pairs:>9,} pairs  most of a budget {most:.9f}  {perf_counter() - begun:5.1f} s"
     )

@@ -21,15 +21,20 @@ from voxpop.errors import InternalError
 from voxpop.ngrams.ngrams import NGrams
 from voxpop.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget
+from voxpop.rounds.adaptive.numbers import AdaptiveRounds
 from voxpop.testing.audit.copies import corpus_of
+from voxpop.testing.watched_rounds import Round, WatchedPools, hit, strayed
 
-WALK = NGrams(max_length=4, limit=12, eta=0.1, words="once")
-"""The defaults on a small scale, but for words: one vote for them can be answered with the weights of the first
-collection, and adaptive rounds have searches of their own (docs/privacy/adaptive.md)."""
+WALK = NGrams(max_length=4, limit=12, eta=0.1)
+"""The defaults on a small scale."""
+ONCE = replace(WALK, words="once")
+"""The same with one vote for words."""
 BUDGET = Budget(8.0, 1e-4)
 """So much that a thousand users are enough for every part of a walk."""
 WORDS, USERS = 130, 700
 """More words than those below which tokens count as few."""
+OWN = 90
+"""Words of the first user and perhaps one more: more than a pool holds."""
 SENTENCES = (12, 60)
 """The fewest and the most, so that many or few say each: parts of them are said more often than the whole."""
 
@@ -87,13 +92,17 @@ class Watched:
         path: passes of a release whose weights are the answers in place of its own; none for its own.
     """
 
-    def __init__(self, engine: Any, path: "tuple[Pass, ...]" = ()) -> None:
+    def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
         self._engine, self._path = engine, path
-        self.passes: list[Pass] = []
+        self.passes: list[Any] = []
         self.aside: list[Int64s] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
+
+    def pools(self, secret: Any) -> WatchedPools:
+        """Begin adaptive rounds, watched as well."""
+        return WatchedPools(self._engine.pools(secret), self.passes, self._path)
 
     def length_walk(self) -> Any:
         """Begin, answering for the walk as well."""
@@ -118,12 +127,14 @@ class Watched:
         return self._kept(self._engine.weigh_aside(shares, limit, secret, pass_name, price), shares, pass_name, price)
 
     def _kept(self, weights: Any, shares: Any, pass_name: str, price: Any = None) -> Pass:
-        self.passes.append(Pass(pass_name, shares.setting.unit, weights, price))
+        own = Pass(pass_name, shares.setting.unit, weights, price)
+        self.passes.append(own)
         if not self._path:
-            return self.passes[-1]
+            return own
         if len(self.passes) > len(self._path) or self._path[len(self.passes) - 1].name != pass_name:
             raise StrayedError
-        return self._path[len(self.passes) - 1]
+        answer: Pass = self._path[len(self.passes) - 1]
+        return answer
 
 
 class StrayedError(Exception):
@@ -135,21 +146,25 @@ class Walked:
     """What one pair of neighbours showed.
 
     Attributes:
-        spent: mu^2 by pass, in parts of what the plan allows to all passes after length 1.
-        strayed: whether the same noisy weights led to another release.
+        spent: mu^2 by pass after length 1, in parts of what the plan allows to all of them.
+        words: mu^2 of length 1, in parts of what the plan allows to it.
+        strayed: whether the same noisy weights led to another release, or were asked of other items.
+        hit: whether a word of the extra user alone came out, which is charged to delta; then nothing else is said.
         swept: how many candidates were voted on in the end.
         wide: whether there was a wide vote.
     """
 
     spent: dict[str, float]
+    words: float
     strayed: bool
+    hit: bool
     swept: int
     wide: bool
 
     @property
     def total(self) -> float:
         """Everything after length 1, of which at most 1 is allowed."""
-        return sum(square for name, square in self.spent.items() if name != "length 1")
+        return sum(self.spent.values())
 
 
 def walked(plan: NGramsPlan, corpus: Corpus, user: int, seed: int, *, joined: bool = True) -> Walked:
@@ -171,23 +186,35 @@ def walked(plan: NGramsPlan, corpus: Corpus, user: int, seed: int, *, joined: bo
     second = Watched(pair[1], tuple(first.passes))
     try:
         again = plan.release(second, seed)
-        strayed = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
+        differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
     except StrayedError:
-        strayed = True
-    spent = {
-        one.name: (one.apart(other) / one.sigma) ** 2 / plan.later
-        for one, other in zip(first.passes, second.passes, strict=False)
+        differs = True
+    squares = {
+        one.name: (one.apart(other) / one.sigma) ** 2 for one, other in zip(first.passes, second.passes, strict=False)
     }
+    spent = {name: square / plan.later for name, square in squares.items() if not name.endswith("length 1")}
+    words = sum(square for name, square in squares.items() if name.endswith("length 1")) / square_of_words(plan)
+    rounds = [[each for each in watched.passes if isinstance(each, Round)] for watched in (first, second)]
+    larger, smaller = rounds if joined else rounds[::-1]
+    other = bool(larger) and strayed(larger, smaller)
     wide = any(run.prevote_sigma is not None for run in ran.ran)
-    return Walked(spent, strayed, ran.swept.candidates if ran.swept else 0, wide)
+    came_out = hit(larger, smaller)
+    return Walked(spent, words, differs or other, came_out, ran.swept.candidates if ran.swept else 0, wide)
 
 
-def search_walks(pairs: int, seed: int = 0) -> Iterator[Walked]:
-    """Take neighbours through whole releases: users who pay for themselves, wide votes, votes and the sweep.
+def square_of_words(plan: NGramsPlan) -> float:
+    """Return the mu^2 that a plan allows to length 1."""
+    first = plan.first
+    return first.square if isinstance(first, AdaptiveRounds) else (first.shares.sensitivity / first.scale) ** 2
+
+
+def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK) -> Iterator[Walked]:
+    """Take neighbours through whole releases: rounds of words, users who pay for themselves, wide votes and the sweep.
 
     Args:
         pairs: how many.
         seed: the search is a function of it.
+        ngrams: what is released.
 
     Yields:
         What each pair showed.
@@ -196,7 +223,7 @@ def search_walks(pairs: int, seed: int = 0) -> Iterator[Walked]:
         >>> all(each.total < 1 + 1e-9 and not each.strayed for each in search_walks(2))
         True
     """
-    rng, plan = np.random.default_rng(seed), WALK.plan(BUDGET)
+    rng, plan = np.random.default_rng(seed), ngrams.plan(BUDGET)
     for number in range(pairs):
         corpus = said(rng)
         # The first user says whole sentences.
@@ -205,14 +232,17 @@ def search_walks(pairs: int, seed: int = 0) -> Iterator[Walked]:
 
 
 def said(rng: np.random.Generator) -> Corpus:
-    """Return users who say sentences that many say, or parts of them, and words in any order."""
+    """Return users who say sentences that many say, or parts of them, and words in any order; one has its own words."""
     sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
-    users = [np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()]
+    whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
+    own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)
+    # The second one knows half of the first one's own words: in a round each draws a few of them.
+    users = [np.concatenate([whole, own]), own[own.size // 2 :]]
     for _ in range(USERS):
         part = sentences[rng.integers(len(sentences))][rng.integers(2) : rng.integers(2, WALK.max_length + 2)]
         users.append(np.concatenate([part, [-1], rng.integers(0, WORDS, 12), [-1]]))
     sizes = np.array([each.size for each in users], np.int64)
-    return corpus_of(np.concatenate(users).astype(np.int32), sizes, WORDS, "tokens")
+    return corpus_of(np.concatenate(users).astype(np.int32), sizes, WORDS + OWN, "tokens")
 
 
 def without(corpus: Corpus, user: int) -> Corpus:
