@@ -1,5 +1,6 @@
 """What several releases spend together, against dp-accounting and by direct reasoning."""
 
+import json
 import math
 
 import pytest
@@ -133,9 +134,47 @@ def test_spends_survive_files():
     """To a dict and back, checked on the way."""
     guarantee = gaussian(1e-9, 0.5)
     assert Guarantee.from_dict(guarantee.to_dict()).spend == guarantee.spend
-    for bad in ({"novel": 2, "mu": 1}, {"novel": 0, "mu": -1}, {"novel": 0, "mu": math.inf}):
+    numbers = [
+        {"novel": 2, "mu": 1},
+        {"novel": 0, "mu": -1},
+        {"novel": 0, "mu": math.inf},
+        {"novel": math.nan, "mu": 1},
+    ]
+    for bad in [*numbers, {"novel": 0, "mu": "1"}, {"novel": 0, "mu": 1, "apart": "true"}]:
         with pytest.raises(ValueError, match="out of range"):
             Spend.from_dict(bad)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        {"epsilon": -1.0},
+        {"epsilon": math.nan},
+        {"epsilon": "1"},
+        {"delta": -1e-9},
+        {"delta": 5},
+        {"private": "no"},
+        {"private": 1},
+        {"unproved": None},
+        {"neighbours": 3},
+        {"spend": {"novel": 1e-9, "mu": 0.5, "apart": 1}},
+    ],
+    ids=str,
+)
+def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
+    """Whoever loads it would add it up: an epsilon below 0 would take away what others spent, any word says private."""
+    values = gaussian(1e-9, 0.5).to_dict()
+    assert Guarantee.from_dict(values).to_dict() == values
+    with pytest.raises((TypeError, ValueError)):
+        Guarantee.from_dict({**values, **edited})
+    release = vp.Release.from_items(_words(), _Plan(), gaussian(1e-9, 0.5))
+    release.save(tmp_path / "words")
+    record = tmp_path / "words" / "release.json"
+    content = json.loads(record.read_text())
+    assert vp.load(tmp_path / "words").guarantee == release.guarantee
+    record.write_text(json.dumps({**content, "guarantee": {**content["guarantee"], **edited}}))
+    with pytest.raises(vp.errors.ReleaseError, match="changed"):
+        vp.load(tmp_path / "words")
 
 
 class _Plan:

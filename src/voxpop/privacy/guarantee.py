@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from voxpop.privacy.spend import Spend
+from voxpop.privacy.spend import MOST, Spend, is_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,20 @@ class Guarantee:
 
         Returns:
             An equal guarantee.
+
+        Raises:
+            TypeError: A field is missing, unknown or of another type.
+            ValueError: A number is out of range.
         """
         spend = values.get("spend")
-        return cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
+        found = cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
+        words = (found.neighbours, found.unproved, found.seen)
+        if type(found.private) is not bool or not all(isinstance(each, str) for each in words):
+            raise TypeError("not a guarantee")
+        # Whoever composes a loaded guarantee adds these up: below 0 they would take away what others spent.
+        if not (is_within(found.epsilon, 0, MOST) and is_within(found.delta, 0, 1)):
+            raise ValueError("out of range")
+        return found
 
     def to_dp_event(self) -> Any:
         """The release as an event of dp-accounting, to compose it with what other software spent.

@@ -1,12 +1,15 @@
 """What a Gaussian release spends, in the form in which several of them compose without loss."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 UP = 1 + 1e-10
 """More than the relative error of the doubles that go into a spend."""
+MOST = sys.float_info.max
+"""Below infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,17 @@ class Spend:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
-        """The spend that `to_dict` described; a ValueError where a number is out of range."""
-        novel, mu = float(values["novel"]), float(values["mu"])
-        if not (0 <= novel <= 1 and 0 <= mu < float("inf")):
+        """The spend that `to_dict` described; a ValueError where a number is out of range or no number."""
+        novel, mu, apart = values["novel"], values["mu"], values.get("apart", False)
+        # What says neither true nor false must not pass for a pair, which counts for less than what is apart.
+        if type(apart) is not bool or not (is_within(novel, 0, 1) and is_within(mu, 0, MOST)):
             raise ValueError("out of range")
-        return cls(novel, mu, values.get("apart", False) is True)
+        return cls(float(novel), float(mu), apart)
+
+
+def is_within(value: object, least: float, most: float) -> bool:
+    """Say whether something from a file is a number in a range, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Spend:
