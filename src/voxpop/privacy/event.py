@@ -40,5 +40,5 @@ def event_of(guarantee: "Guarantee") -> Any:
         return dp_event.LaplaceDpEvent(1 / (2 * math.log((1 + math.exp(guarantee.epsilon)) / 2)))
     raise InputError(
         f"dp-accounting has no event for a release that is ({guarantee.epsilon:g}, {guarantee.delta:g})-private "
-        "without Gaussian noise. Compose the rest, and add this epsilon and delta to the result."
+        "in adaptive rounds or without Gaussian noise. Compose the rest, and add this epsilon and delta to the result."
     )
