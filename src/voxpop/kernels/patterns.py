@@ -20,6 +20,7 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
         child: int32 (nodes * width), the node reached from each node by each symbol, or 0; node 0 is the root.
         counts: int64 by node, zeros; written: how many sequences contain the run that leads there.
     """
+    # int64 by node: the last sequence that counted there, so that each counts once.
     last = np.full(counts.size, -1, np.int64)
     for sequence in range(starts.size - 1):
         for begin in range(starts[sequence], starts[sequence + 1]):

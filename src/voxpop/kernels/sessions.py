@@ -21,6 +21,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         `within` behind the one before.
     """
     counts = np.zeros(steps.size, np.int64)
+    # int64 by step: the latest place at which a match up to it ends, -1 for none.
     last = np.empty(steps.size, np.int64)
     for session in range(starts.size - 1):
         last[:] = -1

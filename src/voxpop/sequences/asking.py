@@ -63,6 +63,7 @@ class Asking:
 
     @cached_property
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
+        # What the true counts may have been, drawn anew for each model; public seeds, as the counts are public.
         redraws = (Secret.from_seed(number) for number in range(MODELS))
         samplers = [ContextSampler.of(self._tree, self._longest, redraw) for redraw in redraws]
         return [(sampler, Sessions.of(sampler, SESSIONS_EACH)) for sampler in samplers]

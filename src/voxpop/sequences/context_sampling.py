@@ -105,5 +105,6 @@ def number_of_sequences(tree: ContextTree, settled: Settled, cut: float, steps: 
     node = int(tree.child[tree.width - 1])
     if node >= 0:
         estimates.append((float(tree.counts[node].sum()), float(noise[node])))
+    # The mean weighted by precision: sum of x / v over sum of 1 / v.
     found, doubts = np.array(estimates).T
     return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))

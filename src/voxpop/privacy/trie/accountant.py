@@ -158,15 +158,19 @@ def direction_delta(
     grid = Grid.around(epsilon, rate, nodes)
     group = corners.group if words == "one" and nested else np.zeros_like(corners.group)
     table = Table.start(grid, 1 + int(group.max()))
+    # q against p where the user was added, p against q where it was removed; (corners,) each.
     first, other = (corners.joined, corners.without) if added else (corners.without, corners.joined)
     lost, lost_other = corners.lost_joined, corners.lost_without
     lost, lost_other = (lost, lost_other) if added else (lost_other, lost)
     surviving, losing = Shift.of(first, other, group, grid), Shift.of(lost, lost_other, group, grid)
     for _ in range(rounds):
+        # q F(c p / q): float64 (nodes, corners).
         going_on = first * surviving.read(table)
         if words == "one":
+            # max(0, (1 - q) - c (1 - p)): nothing more is heard of the word.
             ending = np.maximum(0.0, lost - grid.points[:, None] * lost_other)
         else:
+            # (1 - q) F(c (1 - p) / (1 - q)): another word may live on.
             ending = lost * losing.read(table)
         table = table.raised(going_on + ending, group)
     return table.value_at(float(np.exp(epsilon)), grid)

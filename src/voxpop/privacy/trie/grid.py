@@ -79,6 +79,7 @@ class Table:
         Returns:
             The table, nowhere lower than this one.
         """
+        # k never rises: a column takes the best corner of its own stretch and of all before it.
         first = np.flatnonzero(np.diff(group, prepend=-1))
         best = np.maximum.accumulate(np.maximum.reduceat(candidates, first, axis=1), axis=1)
         return Table(np.maximum(self.values, best))
@@ -93,6 +94,7 @@ class Table:
         Returns:
             The value in the last column.
         """
+        # F is convex in c, so a straight line between nodes lies above it.
         return float(np.interp(factor, grid.points, self.values[:, -1]))
 
 
@@ -132,6 +134,7 @@ class Shift:
         possible = first > 0
         ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
         with np.errstate(divide="ignore"):
+            # How many nodes c moves: they are even in ln c. Between two of them the weight is linear in c itself.
             exact = np.clip(np.log(ratio) / grid.spacing, -(2.0**40), 2.0**40)
         whole = np.floor(exact)
         fraction = np.expm1((exact - whole) * grid.spacing) / np.expm1(grid.spacing)
@@ -142,6 +145,7 @@ class Shift:
         columns = int(group.max()) + 1
         places = np.clip(rows, 0, last - 1) * columns + group
         places += np.where(rows >= last, columns, 0)
+        # c r / c_0: left of the first node F lies below the line from F(0) = 1 to F(c_0).
         share = (grid.points[:, None] / grid.points[0] * ratio)[outside]
         return Shift(places, columns, weight, outside, share, np.broadcast_to(group, outside.shape)[outside])
 

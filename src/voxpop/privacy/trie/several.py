@@ -56,6 +56,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
 
 def _slope(budget: Budget, theta: int) -> float:
     """The chance of further votes at which theta of them have about the probability delta."""
+    # further^theta = delta.
     return min(0.9, float(budget.delta ** (1 / theta)))
 
 
@@ -143,6 +144,7 @@ def _some(corners: Chances) -> Chances:
 
 def _smooth_holders(ballot: Ballot, rounds: int) -> float:
     """Holders for a discovery with probability 0.9, interpolated between whole users."""
+    # Each of L rounds must be survived: p^(1 / L) in one.
     wanted = TARGET ** (1 / rounds)
     reach = 64
     while survival(ballot, np.array([reach]))[0][0] < wanted:

@@ -5,7 +5,7 @@ private by post-processing, with the guarantee of the words and the counts toget
 """
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from voxpop.arguments import check_choice, check_whole
@@ -16,7 +16,7 @@ from voxpop.release.exports.joining import missing
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from voxpop.release.tally import Tally
+    from voxpop.release.released import Released
 
 MOST_REPEATED = 1 << 20
 """About how many words the training text has at most: merges follow from ratios, and longer texts only take longer."""
@@ -25,13 +25,15 @@ LEAST = 512
 """Above the 256 bytes that a byte-level vocabulary begins with."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
 FOLDED = ("words", "unicode", "characters")
+Counts = Iterable[tuple[tuple[str, ...], int]]
+"""Grams, each with a noisy number of users."""
 
 
-def subwords(tally: "Tally", model: Subwords, size: int, unknown: str) -> "Tokenizer":
-    """Return a tokenizer; see `Tally.to_tokenizer`."""
+def subwords(release: "Released", counts: Counts, model: Subwords, size: int, unknown: str) -> "Tokenizer":
+    """Return a tokenizer of a release and the noisy numbers of users of its grams; see `Tally.to_tokenizer`."""
     check_choice("model", model, SUBWORDS)
     check_whole("size", size, LARGEST, "how many subwords the vocabulary has at most", LEAST)
-    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
+    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in release.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
     try:
         from tokenizers import normalizers
@@ -39,15 +41,15 @@ def subwords(tally: "Tally", model: Subwords, size: int, unknown: str) -> "Token
         raise missing("the Hugging Face library tokenizers", "tokenizers") from None
     result: Tokenizer
     result, trainer = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}[model](size, unknown)
-    if tally.grams.reading in FOLDED:
+    if release.reading in FOLDED:
         result.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Lowercase(), normalizers.NFC()])
-    result.train_from_iterator(_text(tally), trainer)
+    result.train_from_iterator(_text(counts), trainer)
     return result
 
 
-def _text(tally: "Tally") -> Iterator[str]:
+def _text(counts: Counts) -> Iterator[str]:
     """Yield each released word as often as its noisy count says, at least once, scaled where that is very often."""
-    words = [(gram[0], max(1, users)) for gram, users in tally.each_gram() if len(gram) == 1]
+    words = [(gram[0], max(1, users)) for gram, users in counts if len(gram) == 1]
     scale = min(1.0, MOST_REPEATED / max(1, sum(users for _, users in words)))
     for word, users in words:
         yield f" {word}" * max(1, round(scale * users))
