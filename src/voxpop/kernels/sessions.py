@@ -34,6 +34,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
                 if step == 0 or (last[step - 1] >= 0 and position - last[step - 1] <= within):
                     last[step] = position
                     reached = max(reached, step + 1)
+        # Whoever gets to a step has got to all before it.
         for step in range(reached):
             counts[step] += 1
     return counts

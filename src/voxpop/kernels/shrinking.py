@@ -66,6 +66,7 @@ def _smooth_cells(weights: Floats) -> Floats:
     last = weights.size - 1
     smooth = np.empty_like(weights)
     for cell in range(weights.size):
+        # Weights 1, 2, 1 of 4.
         smooth[cell] = (weights[max(cell - 1, 0)] + 2.0 * weights[cell] + weights[min(cell + 1, last)]) / 4.0
     return smooth
 

@@ -100,6 +100,7 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
             # `many` for each occurrence: a part that comes twice in the gram is taken twice.
             counts[parts[place]] -= many
             lacking = lacking or counts[parts[place]] < 0
+        # All or nothing: what was taken is given back.
         if lacking:
             for place in range(1, size):
                 counts[parts[place]] += many

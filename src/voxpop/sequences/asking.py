@@ -209,6 +209,7 @@ def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
     symbols = sessions.symbols.astype(np.int64)
     first = np.arange(max(symbols.size - length + 1, 0))
     first = first[owner[first] == owner[first + length - 1]]
+    # (runs,): the run as a number whose digits are its symbols.
     codes = np.zeros(first.size, np.int64)
     for place in range(length):
         codes = codes * size + symbols[first + place]

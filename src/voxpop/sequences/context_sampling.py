@@ -62,6 +62,7 @@ class ContextSampler:
         """Return the chance of each symbol, and of the end, to follow a prefix of a sequence."""
         width = self.tree.width
         if len(prefix) >= self.max_length:
+            # Behind so many symbols nothing but the end comes.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         row = np.array([prefix], np.int32).reshape(1, -1)
         node = self.tree.find(row, np.array([len(prefix)]), np.ones(1, np.bool_))[0]

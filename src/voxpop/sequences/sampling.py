@@ -71,6 +71,7 @@ class Sampler:
         tree, openings = self.tree, self.openings
         width = tree.width
         if len(prefix) >= self.max_length:
+            # Behind so many symbols nothing but the end comes.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         opened, node = 0, np.zeros(1, np.int32)
         for symbol in prefix:

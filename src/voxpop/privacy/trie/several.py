@@ -93,6 +93,7 @@ class _Search:
             found.append(self.largest(Ballot(self.rate, theta, again, further)))
             return found[-1].holders
 
+        # Chances lie in (0, 1), so the simplex moves in their log-odds.
         first = [_odds(each) for each in start]
         simplex = np.array([first, [first[0] + 0.6, first[1]], [first[0], first[1] + 0.3]])
         options = {"maxfev": tries, "xatol": 0.02, "fatol": 0.02, "initial_simplex": simplex}
@@ -101,6 +102,7 @@ class _Search:
 
     def largest(self, near: Ballot) -> _Found:
         """Return a ballot with about the largest rate that keeps to the budget, by secants from a rate near it."""
+        # The logarithm of delta rises about evenly with the log-odds of the rate, by `slope` each.
         before, excess = _odds(near.rate), self.excess(near)
         for _ in range(8):
             after = before - min(max(excess / self.slope, -1.0), 1.0)
