@@ -5,6 +5,8 @@ from html import escape
 
 BOX = "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:.7em 1em;max-width:100%;overflow-x:auto"
 SOFT = "opacity:.75;margin-top:.35em"
+SHOWN = 12
+"""Rows or words that a box shows of what was released."""
 CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 
 

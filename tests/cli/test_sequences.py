@@ -59,6 +59,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
     assert "(6, 1e-06)-DP" in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--overwrite").out
 
 
+@pytest.mark.jit
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     """One budget, charged once; plan, saved model and report say what each step cost, and that both are in it."""
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]

@@ -61,7 +61,7 @@ def test_texts_are_folded_as_those_of_the_release():
 def test_words_stand_in_the_text_by_their_counts(counts):
     """In proportion, at least once, and never many more than wanted."""
     found = {}
-    for line in _text(counted(counts)):
+    for line in _text(counted(counts).each_gram()):
         words = line.split(" ")[1:]
         assert len(set(words)) == 1
         found[words[0]] = len(words)

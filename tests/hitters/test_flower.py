@@ -18,6 +18,7 @@ import voxpop as vp
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
 from benchmarks.support.federation import Federation, app_with
+from benchmarks.support.forks import WAITS
 from flwr.app import Context, RecordDict
 
 from voxpop.errors import InputError
@@ -89,6 +90,7 @@ def vote(message, context):
 SERVER = '''
 """The server: it asks again, closes a stage early, or has its memory read in the end, if the run config says so."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -122,7 +124,7 @@ class Changed:
         if self.fault == "closes" and self.stages == 5:
             while not (self.folder / "late").exists():
                 time.sleep(0.1)
-            time.sleep(5)  # time to send it
+            threading.Event().wait(5)  # time to send it; sleeps are shorter here
         answers = list(self.grid.send_and_receive(messages, timeout=timeout))
         if self.fault != "twice":
             return answers
@@ -136,7 +138,7 @@ class Changed:
             came = list(self.grid.pull_messages(waiting))
             answers, heard = answers + came, {answer.metadata.reply_to_message_id for answer in came}
             waiting = [number for number in waiting if number not in heard]
-            time.sleep(0.2)
+            time.sleep(1)
         (self.folder / "closed").touch()
         return answers
 
@@ -232,7 +234,7 @@ class Runs:
 
     def __init__(self, folder: Path):
         self.folder, self.paths = folder, tables(folder)
-        self.federation = Federation(folder)
+        self.federation = Federation(folder, **{WAITS: "0.2", "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "1"})
         self.patterns = patterns_of(self.paths)
         for number, path in enumerate(self.paths):
             self.federation.node(f"node{number}", f'source="{path}" user="who" items="what" place={number}')

@@ -33,6 +33,7 @@ def unlike_words(count: int, length: int) -> list[str]:
     return [chr(0x4E00 + number) * length for number in range(count)]
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("unit", [1, 2, 3, 4, "auto"])
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])

@@ -86,6 +86,7 @@ def publishing_payers(walk, of, left):
     """How many users can still pay."""
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("twin", [priced_by_leftovers, publishing_payers])
 def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, twin):
     """Twins that publish a function of payments are caught by the comparison above."""
@@ -148,6 +149,7 @@ def test_equal_values_change_no_price(length):
     assert prices(length, worths_of([3.0] * length)) == prices(length)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
 def test_values_move_prices_and_starve_no_length(values):
     """What counts alone gets most; each length keeps a third of its usual price, and users pay from the same cap."""

@@ -54,6 +54,7 @@ def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, s
     assert {word for gram in grams for word in gram} <= set("abcd")
 
 
+@pytest.mark.jit
 def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget, monkeypatch):
     """The randomness belongs to grams and users, not to the order of work."""
     plan = vp.NGrams(max_length=4, limit=3).plan(budget)
@@ -68,6 +69,7 @@ def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget
     assert "NOT PRIVATE" in str(first.guarantee)
 
 
+@pytest.mark.jit
 def test_no_two_releases_without_a_seed_share_their_noise(letters):
     """At a budget where much is uncertain, two releases differ."""
     plan = vp.NGrams(max_length=3, limit=3, eta=0.3).plan(vp.Budget(0.5, 1e-7))

@@ -241,9 +241,9 @@ def test_load_refuses_an_incomplete_record(saved, changes):
 
 def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
     """Files of two releases are never mixed: when the folder is replaced between two reads, reading starts again."""
-    from voxpop.release import loading
+    from voxpop.release import stored_release
 
-    plain, reads = loading._read, []
+    plain, reads = stored_release._read, []
 
     def read_and_disturb(source, name, folder):
         content = plain(source, name, folder)
@@ -252,7 +252,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
             release_of("oat").save(saved, overwrite=True)
         return content
 
-    monkeypatch.setattr(loading, "_read", read_and_disturb)
+    monkeypatch.setattr(stored_release, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
     assert len(reads) == 6
 
@@ -261,9 +261,9 @@ def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
     """A folder that changes at every look is an error and not a loop."""
     from itertools import count
 
-    from voxpop.release import loading
+    from voxpop.release import stored_release
 
     numbers = count()
-    monkeypatch.setattr(loading, "_read", lambda *_: str(next(numbers)).encode())
+    monkeypatch.setattr(stored_release, "_read", lambda *_: str(next(numbers)).encode())
     with pytest.raises(ReleaseError, match="again and again"):
         load(saved)

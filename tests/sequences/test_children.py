@@ -9,7 +9,7 @@ import pytest
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import children
 from voxpop.sequences.children import Candidates, released_children
-from voxpop.sequences.exploring import Limits
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.path_budget import PathBudget
 
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12

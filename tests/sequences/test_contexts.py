@@ -15,7 +15,7 @@ from voxpop.evaluate import as_sequences, private_length_distance, private_seque
 from voxpop.kernels.shrinking import LEAST_WEIGHT, draw_counts, fit_ratios, mean_counts
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
-from voxpop.sequences.exploring import Limits
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.settling import settle
 from voxpop.sequences.splitting import split_contexts
 

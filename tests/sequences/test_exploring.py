@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from naive import sequences as naive
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.exploring import Limits, explore, predicted_heights
+from voxpop.sequences.exploring import explore, predicted_heights
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.table import gram_symbols
 from voxpop.sequences.tree import Rows, grow, plant

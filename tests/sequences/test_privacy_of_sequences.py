@@ -12,7 +12,8 @@ from voxpop.corpus import tree_walk as counting
 from voxpop.privacy.discrete_laplace import laplace_noise
 from voxpop.privacy.secret import Secret
 from voxpop.sequences import children, exploring
-from voxpop.sequences.exploring import Limits, explore
+from voxpop.sequences.exploring import explore
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.splitting import split_contexts
 from voxpop.testing import pair_loss, search_sequence_loss
 

@@ -17,7 +17,7 @@ def complete(folder: Saved, prompt: Typed = "", limit: Most = 10, json: Json = F
     voxpop complete phrases "thank you for"
     """
     from voxpop.cli import report
-    from voxpop.release.loading import load_release
+    from voxpop.release.stored_release import load_release
 
     release = load_release(folder)
     found = release.complete(prompt, limit)

@@ -38,7 +38,7 @@ class Options:
     def planned(self, budget: "Budget") -> "CountsPlan":
         """Return the plan; the grams are those of a saved release."""
         from voxpop.counts.counts import Counts
-        from voxpop.release.loading import load_release
+        from voxpop.release.stored_release import load_release
 
         limits = numbers_of("--limit", self.limit, int)
         return Counts(limits[0] if len(limits) == 1 else limits).plan(budget, load_release(self.folder))

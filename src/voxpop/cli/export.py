@@ -46,7 +46,7 @@ def export(
     """
     from voxpop.choices import SUBWORDS
     from voxpop.cli.columns import tokenizer_of
-    from voxpop.release.loading import load_release
+    from voxpop.release.stored_release import load_release
 
     if format in SUBWORDS:
         from voxpop.release.tally import Tally

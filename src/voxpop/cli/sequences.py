@@ -121,7 +121,7 @@ def alphabet_of(given: str | None) -> tuple[Any, Any]:
         return given, None
     path = Path(given)
     if path.is_dir():
-        from voxpop.release.loading import load_release
+        from voxpop.release.stored_release import load_release
 
         release = load_release(path)
         return release, release

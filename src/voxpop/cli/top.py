@@ -33,7 +33,7 @@ class Options:
     def planned(self, budget: "Budget") -> "TopPlan":
         """Return the plan; the grams are those of a saved release."""
         from voxpop.counts.top import Top
-        from voxpop.release.loading import load_release
+        from voxpop.release.stored_release import load_release
 
         return Top(self.k).plan(budget, load_release(self.folder))
 

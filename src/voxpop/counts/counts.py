@@ -77,6 +77,7 @@ class Counts(GramQuery[Tally]):
             InputError: where a list has another number of entries.
         """
         if isinstance(self.limit, int):
+            # limit / 2^k, rounded up, for grams of k + 1 tokens.
             wanted = [max(1, -(-self.limit // 2**length)) for length in range(len(sizes))]
         else:
             wanted = list(self.limit)

@@ -44,6 +44,7 @@ class ListedGrams:
     @property
     def places(self) -> Int64s:
         """int64 by rank, the place on the list; parts that are not on it come behind."""
+        # (kept,): the inverse of `ranks`, and behind it whatever is kept for longer grams only.
         places = np.empty(self.size, np.int64)
         places[self.ranks] = np.arange(self.ranks.size)
         others = np.setdiff1d(np.arange(self.size), self.ranks)

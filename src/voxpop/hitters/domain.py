@@ -73,6 +73,7 @@ class Domain:
         # Of each living prefix: words that end within the round, by length, and then prefixes of its full length.
         self._start: dict[tuple[int, bool], int] = {}
         self._each = 0
+        # a^(size - known) of each length: all ways in which a prefix of `known` symbols goes on to `size`.
         for size in range(max(known, 1), min(after, rules.longest) + 1):
             self._start[size, size < after] = self._each
             self._each += len(symbols) ** (size - known)
@@ -110,6 +111,7 @@ class Domain:
         # What goes on after the living prefix is a number whose digits are symbols, the first the most significant.
         for digit in digits:
             number = number * len(self._symbols) + int(digit or 0)
+        # (living prefix, kind of continuation, continuation) as one number.
         return rank * self._each + start + number
 
     def prefix_at(self, place: int) -> Prefix:

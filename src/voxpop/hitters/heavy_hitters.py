@@ -108,6 +108,7 @@ class HeavyHitters:
     def units(self) -> tuple[int, int]:
         """Symbols of the first round, and of every later one."""
         if self.accounting == "published":
+            # The paper grows by one symbol a round; its accountant knows one unit for all of them.
             return (1, 1) if self.unit == "auto" else (self.unit, self.unit)
         return _AUTO[self.alphabet] if self.unit == "auto" else (self.unit, self.unit)
 

@@ -79,6 +79,7 @@ class HittersPlan(Planned["HeavyHitters"]):
             >>> plan.budget_of_users(2).epsilon, plan.budget_of_users(2).delta < 4e-8
             (2.0, True)
         """
+        # n users at once are n steps between neighbours: n epsilon, and delta by the chain of `group_delta`.
         epsilon, rules = self.budget.epsilon * users, self.rules
         proved = self.mechanism.sampling != "fixed"
         delta = group_delta(epsilon, rules.ballot, rules.rounds, rules.words, users) if proved else 1.0

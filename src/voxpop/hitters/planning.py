@@ -28,6 +28,7 @@ def plan_hitters(hitters: "HeavyHitters", budget: Budget) -> HittersPlan:
         return HittersPlan(hitters, budget, _rules(hitters, best.ballot), delta=best.delta)
     rules = _rules(hitters, Ballot(*published_sampling(budget, hitters.rounds)))
     if hitters.sampling == "fixed":
+        # Nothing is proved for them, so delta is 1 (docs/privacy/heavy-hitters.md has a counterexample).
         return HittersPlan(hitters, budget, rules, delta=1.0)
     return HittersPlan(hitters, budget, rules, delta=_confirmed(budget, rules))
 
@@ -43,6 +44,7 @@ def certified_plan(hitters: "HeavyHitters", budget: Budget, ballot: Ballot) -> H
     Raises:
         BudgetError: if it costs more.
     """
+    # By the exact accountant, from the numbers that came: nothing that the server claims is taken for granted.
     delta = trie_delta(budget.epsilon, ballot, hitters.rounds, hitters.words)
     if delta > budget.delta:
         raise BudgetError(

@@ -50,6 +50,7 @@ def read_votes(text: object, trie: Trie, rules: Rules) -> Counter[Prefix]:
     for entry in _list(_parsed(text)):
         *rest, count = _list(entry) or [None]
         prefix = _prefix(rest)
+        # True is an int to Python, and no number of votes.
         whole = type(count) is int and 0 < count <= MOST_VOTES
         if not whole or prefix in votes or not is_valid(prefix, trie, rules):
             raise InputError("sums of votes must be positive whole numbers of distinct prefixes that extend the trie.")

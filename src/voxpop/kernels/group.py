@@ -88,6 +88,7 @@ def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: In
 @jit
 def gather_items(items: Int32s, codes: Int32s, user_start: Int64s, target: Int32s) -> None:
     """Copy items user by user, in their order, into `target`."""
+    # (users,), the next free place of each.
     free = user_start[:-1].copy()
     for row in range(codes.size):
         user = codes[row]

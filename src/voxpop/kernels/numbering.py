@@ -75,6 +75,7 @@ def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers:
             continue
         if found == keys.size:
             keys, counts, slots = roomier(keys, counts)
+        # The pair as one number.
         key = np.int64(nodes[position]) * width + symbols[position + ahead]
         slot = slot_of(key, keys, slots)
         if slots[slot] < 0:

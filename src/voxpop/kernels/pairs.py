@@ -55,6 +55,7 @@ def _grown(names: Int64s, count: int, bits: int) -> Int64s:
 def _bits_of(table: Int64s) -> int:
     """Return which power of two the slots of a table are."""
     bits = 0
+    # Two entries a slot, so 2^bits slots are 2^(bits + 1) entries.
     while 2 << bits < table.size:
         bits += 1
     return bits
@@ -255,6 +256,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
     merged = np.empty(count + parts.size, np.int64)
     for number in range(count):
         merged[number] = names[number]
+    # Names that are there already keep their numbers; the others get the next ones, in their order.
     for number in range(parts.size):
         slot = _slot_of(parts[number], table, shift)
         if table[2 * slot] == 0:

@@ -20,6 +20,7 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
         child: int32 (nodes * width), the node reached from each node by each symbol, or 0; node 0 is the root.
         counts: int64 by node, zeros; written: how many sequences contain the run that leads there.
     """
+    # int64 by node: the last sequence that counted there, so that each counts once.
     last = np.full(counts.size, -1, np.int64)
     for sequence in range(starts.size - 1):
         for begin in range(starts[sequence], starts[sequence + 1]):
@@ -27,6 +28,7 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
             for position in range(begin, starts[sequence + 1]):
                 if symbols[position] < 0:
                     break
+                # 0 is the root, which is nobody's child: no run of the trie goes on so.
                 node = child[node * width + symbols[position]]
                 if node == 0:
                     break
@@ -49,6 +51,7 @@ def count_extensions(symbols: Int32s, starts: Int64s, pattern: Int32s, width: in
         int64 by symbol.
     """
     counts = np.zeros(width, np.int64)
+    # int64 by symbol: the last sequence that counted for it.
     last = np.full(width, -1, np.int64)
     for sequence in range(starts.size - 1):
         matched = 0

@@ -22,6 +22,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, undecided: Byte
     for j in range(keys.size):
         stop = starts[j + 1]
         first = end
+        # `end` never passes `position`: what is overwritten has been read.
         for position in range(begin, stop):
             item = items[position]
             if undecided[item]:

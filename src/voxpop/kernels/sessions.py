@@ -21,6 +21,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         `within` behind the one before.
     """
     counts = np.zeros(steps.size, np.int64)
+    # int64 by step: the latest place at which a match up to it ends, -1 for none.
     last = np.empty(steps.size, np.int64)
     for session in range(starts.size - 1):
         last[:] = -1
@@ -33,6 +34,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
                 if step == 0 or (last[step - 1] >= 0 and position - last[step - 1] <= within):
                     last[step] = position
                     reached = max(reached, step + 1)
+        # Whoever gets to a step has got to all before it.
         for step in range(reached):
             counts[step] += 1
     return counts

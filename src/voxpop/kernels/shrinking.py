@@ -28,6 +28,8 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
             mass = np.exp(-(abs(noisy - middle) - shift) / scale) * (high - low)
             like[cell], first[cell] = mass / (high - low), mass * middle / (high - low)
             continue
+        # Below and above the noisy count apart: mass is the integral of exp(-|noisy - n| / scale) over the cell, moment
+        # that of n exp(-|noisy - n| / scale), by parts.
         if low < noisy:
             top = min(high, noisy)
             near, far = np.exp(-(noisy - top - shift) / scale), np.exp(-(noisy - low - shift) / scale)
@@ -38,6 +40,7 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
             near, far = np.exp(-(bottom - noisy - shift) / scale), np.exp(-(high - noisy - shift) / scale)
             mass += scale * (near - far)
             moment += scale * (near * bottom - far * high) + scale * scale * (near - far)
+        # The ratio is uniform within a cell: means over its length, but for the factor 1 / (2 scale) of all of them.
         like[cell] = max(mass, 0.0) / (high - low)
         first[cell] = max(moment, 0.0) / (high - low)
 
@@ -63,6 +66,7 @@ def _smooth_cells(weights: Floats) -> Floats:
     last = weights.size - 1
     smooth = np.empty_like(weights)
     for cell in range(weights.size):
+        # Weights 1, 2, 1 of 4.
         smooth[cell] = (weights[max(cell - 1, 0)] + 2.0 * weights[cell] + weights[min(cell + 1, last)]) / 4.0
     return smooth
 
@@ -93,6 +97,7 @@ def fit_ratios(
     first = np.empty(cells)
     for row in range(noisy.size):
         _weigh_cells(noisy[row], expected[row], scale[row], edges, table[row], first)
+        # (bins, cells): a factor by bin, which the quotient below loses again, keeps rows from vanishing.
         largest = table[row].max()
         for cell in range(cells):
             table[row, cell] = table[row, cell] / largest if largest > 0.0 else 1.0
@@ -105,6 +110,8 @@ def fit_ratios(
                 total += fitted[cell] * table[row, cell]
             if total > 0.0:
                 for cell in range(cells):
+                    # Expectation: how likely each cell is, given the count. Maximisation: its share of the sum of
+                    # these.
                     more[cell] += fitted[cell] * table[row, cell] / total
         fitted = more / more.sum()
         for _ in range(smoothings):
@@ -146,6 +153,8 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
     split = min(max(noisy, low), high)
     left, right = 0.0, 0.0
     nearest = max(low - noisy, noisy - high, 0.0)
+    # The mass on either side of the noisy count, over scale; distances from the nearest point, so that it keeps its
+    # digits.
     if split > low:
         left = np.exp(-(noisy - split - nearest) / scale) - np.exp(-(noisy - low - nearest) / scale)
     if split < high:
@@ -182,6 +191,7 @@ def draw_counts(
         if mass <= 0.0:
             found[row] = max(noisy[row], 0.0)
             continue
+        # The cell in which the running sum of masses passes U times all of it.
         wanted, chosen = uniforms[row, 0] * mass, 0
         while chosen < cells - 1 and wanted >= like[chosen]:
             wanted -= like[chosen]

@@ -70,6 +70,7 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
         Which grams were taken; their counts are how often.
     """
     taken = np.zeros(prefix.size, np.bool_)
+    # A gram of L symbols has L (L + 1) / 2 parts, itself among them.
     parts = np.empty(lengths.max() * (lengths.max() + 1) // 2 if lengths.size else 0, np.int32)
     for gram in range(prefix.size - 1, -1, -1):
         many = counts[gram]
@@ -99,6 +100,7 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
             # `many` for each occurrence: a part that comes twice in the gram is taken twice.
             counts[parts[place]] -= many
             lacking = lacking or counts[parts[place]] < 0
+        # All or nothing: what was taken is given back.
         if lacking:
             for place in range(1, size):
                 counts[parts[place]] += many

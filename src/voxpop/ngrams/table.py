@@ -44,6 +44,7 @@ def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
 
 def table_of_rows(vocabulary: pa.LargeStringArray, rows: Sequence[Int32s]) -> pa.Table:
     """Return the table of distinct grams given by tokens of a vocabulary, in any order, one length each."""
+    # Only tokens that occur get a rank, in the order of the vocabulary.
     used = np.unique(np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in rows)]))
     ranked = [np.unique(np.searchsorted(used, each).astype(np.int32), axis=0) for each in rows]
     return table_of_tokens(vocabulary.take(array_of(used)), ranked)

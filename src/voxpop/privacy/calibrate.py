@@ -134,6 +134,7 @@ def total_delta(
         only = scales[0]
         exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
         return min(1.0, exact + numerical_slack(epsilon))
+    # d = 1 - (1 - d_1)(1 - d_2)...: some novel item comes out in some round (`round_composition.py`).
     novel = either([release_probability(novelty, noise, s.scale, s.threshold, sensitivity) for s in scales])
     if noise == "laplace":
         if mu_rest:
@@ -173,6 +174,7 @@ def _published(
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
     """The best pair by the sampled cases, then the threshold raised until every certified case holds."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
+    # Of what is known beforehand: mu^2 = (S^2 + rest^2) / sigma^2, without anything for novel items.
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
@@ -211,6 +213,7 @@ def _composed(
     goal = target / joint.ROUNDING * (1 - 1e-12)
 
     def rounds(log_share: float) -> list[tuple[float, float]]:
+        # d, the part of delta for novel items; sigma is what the rest of delta asks for.
         novel = goal * math.exp(log_share)
         whole = _sigma_beside(novel, goal, epsilon, sensitivity)
         scales = [whole / math.sqrt(fraction) * _UP for fraction in fractions]
@@ -256,6 +259,7 @@ def _settled(
         whole = total_delta(scales, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=mu_rest)
         if whole <= budget.delta:
             break
+        # Up by 1, 2, 4, ... steps of the grid, until the delta of the very numbers keeps to the budget.
         raised = 2.0**attempt * grid
         scales = [replace(each, threshold=_on_grid(each.threshold + raised, grid)) for each in scales]
     else:
@@ -306,6 +310,7 @@ def _check(novelty: UniqueItems, noise: str, sensitivity: float, fractions: Sequ
         )
     if not 0 < sensitivity < math.inf:
         raise BudgetError(f"`sensitivity` must be finite and more than 0, got {sensitivity}.")
+    # The norm of a full set of least weights cannot be more than the sensitivity.
     total = novelty.least * novelty.limit ** (1 / novelty.norm)
     if novelty.shape != "any" and total > sensitivity * (1 + 1e-12):
         raise BudgetError(

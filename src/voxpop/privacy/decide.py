@@ -203,6 +203,7 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -
 
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
     probability, complement = rule.probability(weights)
+    # (items,): from the end of [0, 1] where the smaller probability is, so that doubles keep its digits.
     unlikely = probability <= complement
     # In units of the first word, as `drawn` below.
     tail = np.where(unlikely, probability, complement) * _WORD

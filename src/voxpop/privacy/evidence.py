@@ -246,6 +246,7 @@ def _places(limit: int, single: int = SINGLE) -> Int64s:
 def _survivors(pool: int, survival: float) -> Floats:
     """Return how likely each number of items leads to which number of survivors, this item always among them."""
     places = _places(pool)
+    # M_(r+1) - 1 ~ Bin(M_r - 1, survival), rounded down to a place: differences of the distribution at the places.
     others = (places - 1)[:, None]
     fewer = np.append(places[1:] - 2, places[-1])[None, :]
     below = np.where(fewer >= others, 1.0, bdtr(np.minimum(fewer, others).astype(np.float64), others, survival))

@@ -47,6 +47,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
     )
     result = np.empty(spread_epsilon.shape)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        # float64, all of one shape: a of the formula at the top; b = a - mu.
         a = spread_mu / 2 - spread_epsilon / spread_mu
         still = ~(spread_mu > 0)
         large = ~still & (a > _LARGE_A)
@@ -63,23 +64,27 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
 
 
 def _without_shift(epsilon: Floats, mu: Floats) -> Floats:
+    # mu = 0, the same law twice: delta = max(0, 1 - e^epsilon).
     return np.log(np.maximum(-np.expm1(epsilon), 0.0))
 
 
 def _near_one(epsilon: Floats, mu: Floats) -> Floats:
     a = mu / 2 - epsilon / mu
+    # ln Phi(a) + ln(1 - e^(epsilon + ln Phi(b) - ln Phi(a))).
     log_a = log_ndtr(a)
     return np.asarray(log_a + np.log(-np.expm1(np.minimum(epsilon + log_ndtr(a - mu) - log_a, 0.0))))
 
 
 def _by_difference(epsilon: Floats, mu: Floats) -> Floats:
     a = mu / 2 - epsilon / mu
+    # Phi(x) = e^(-x^2/2) g(x) / 2, and e^epsilon e^(-b^2/2) = e^(-a^2/2), so what is left is g(a) - g(b).
     growth = erfcx(-a * _ROOT_HALF) - erfcx((mu - a) * _ROOT_HALF)
     return np.asarray(np.log(growth / 2) - a * a / 2)
 
 
 def _by_slope(epsilon: Floats, mu: Floats) -> Floats:
     centre = -epsilon / mu
+    # (values, 6): the integral of g' from b to a, by the rule of Gauss and Legendre; (a + b) / 2 = -epsilon / mu.
     points = centre[:, None] + mu[:, None] / 2 * _NODES
     growth = mu / 2 * (_slope(points) @ _NODE_WEIGHTS)
     a = centre + mu / 2
@@ -87,6 +92,7 @@ def _by_slope(epsilon: Floats, mu: Floats) -> Floats:
 
 
 def _slope(x: Floats) -> Floats:
+    # g'(x) = x g(x) + sqrt(2 / pi); far below 0, where both cancel, its series in 1 / x^2.
     near = np.asarray(x * erfcx(-x * _ROOT_HALF) + _SLOPE_AT_ZERO)
     if not (x < _FAR).any():
         return near
@@ -138,6 +144,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     def excess(log_sigma: float) -> float:
         return float(log_delta(epsilon, math.exp(-log_sigma))) - target
 
+    # Delta falls as sigma grows; a bracket in ln sigma, for sensitivity 1.
     low = high = 0.0
     while excess(high) > 0:
         high += 2.0

@@ -39,9 +39,11 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
         >>> round(noisy.item() / CELLS, 6)  # 1 - ln(ln 2)
         1.366513
     """
+    # U from 128 bits, or 1 - U where that is the smaller one: ~draws is 2^128 - 1 - draws.
     upper = draws[:, 0] >= np.uint64(1 << 63)
     high, low = np.where(upper[:, None], ~draws, draws).astype(np.float64).T
     tails = (high * 2.0**64 + low + 0.5) * 2.0**-128
+    # E = -ln(1 - U) in either case, with the relative accuracy of the small side.
     exponential = np.where(upper, -np.log(tails), -np.log1p(-tails))
     noise = np.floor(-np.log(exponential) / rate * CELLS + 0.5)
     return np.asarray(weights * (CELLS // unit) + noise.astype(np.int64), np.int64)

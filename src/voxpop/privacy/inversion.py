@@ -63,8 +63,10 @@ def invert(
         [0, 1, 2]
     """
     high, low = draws[:, 0], draws[:, 1]
+    # float64 (rows,): the middle of the 2^-128 that the bits leave open.
     uniform = high.astype(np.float64) * 2.0**-64 + low.astype(np.float64) * 2.0**-128 + 2.0**-129
     rate = max(tail.rate, _TINY)
+    # exp(-offset - rate m) > U where m < place, so the value is the last whole number below it.
     place = (-np.log(uniform) - tail.offset) / rate
     doubt = band * (1.0 / rate + np.abs(place))
     values: Int64s = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST)).astype(np.int64)
@@ -110,6 +112,7 @@ def _between(tail: Tail, value: int, bits: int) -> int | None:
     """Return the variable's value if it is the same on the whole of [value, value + 1) / 2^bits."""
     context = _context(3 * bits)
     rate, offset = tail.exact(context)
+    # The place falls as U rises: the upper end of the stretch gives the least value.
     low = _place(context, rate, offset, value + 1, bits)
     slack = context.ldexp(1 + abs(low), -2 * bits + 64)
     first = max(int(context.ceil(low - slack)) - 1, 0)

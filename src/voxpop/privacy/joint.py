@@ -74,6 +74,7 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
     Returns:
         One delta per case.
     """
+    # (cases,): ln(1 - d), then d and m, and the two lines at the top.
     log_none = cases.items * log_ndtr((threshold - cases.weight) / sigma)
     hit = -np.expm1(log_none)
     mu = np.sqrt(cases.shared / sigma**2 + mu_rest**2)
@@ -116,8 +117,10 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     if novelty.shape == "fixed":
         return _fixed_cases(novelty)
     if novelty.shape == "even" and novelty.limit <= _EXACT_PAIRS:
+        # Every pair of 1 <= t <= n <= limit, n items of which t are novel.
         held, novel = (index.astype(np.float64) + 1 for index in np.tril_indices(novelty.limit))
         return _even_pairs(held, novel, sensitivity)
+    # Even weights of more pairs than that: no item weighs less than S limit^(-1/2).
     least = sensitivity * novelty.limit**-0.5 if novelty.shape == "even" else novelty.least
     return _symmetric_cases(novelty.limit, least, sensitivity)
 
@@ -168,6 +171,7 @@ def _share_cells(
     start = np.minimum(square, fewest * least**2)[:, None]
     edges = start + (square - start) * np.linspace(0, 1, shares + 1) ** 2
     edges[:, -1] = square
+    # w = sqrt(s / t): the cell's largest s and fewest items.
     weight = np.sqrt(edges[:, 1:] / fewest[:, None])
     # The subtraction may lose what is left of a nearly used up square; 4 units in the last place cover it.
     shared = square - edges[:, :-1] + 2.0**-50 * square

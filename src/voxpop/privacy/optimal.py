@@ -51,6 +51,8 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
     """
     curve = _curve(epsilon, delta)
     counts = np.asarray(counts, dtype=np.int64)
+    # Up to the turn pi(c) = base (e^(c epsilon) - 1), base = delta / (e^epsilon - 1); beyond it the miss 1 - pi(c) has
+    # the same form, counted downwards from the top.
     rising = _grown(curve, np.clip(counts, 0, curve.turn) * epsilon)
     remaining = curve.top - np.clip(counts, curve.turn, curve.top)
     falling = np.where(counts > curve.top, 0.0, _grown(curve, remaining * epsilon + curve.last))
@@ -61,6 +63,7 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
 def _grown(curve: _Curve, exponent: NDArray[np.floating[Any]]) -> Floats:
     """The product base (e^exponent - 1), even where a factor does not fit in a double."""
     with np.errstate(divide="ignore"):
+        # e^(ln base + x + ln(1 - e^-x)) = base (e^x - 1).
         grown: Floats = np.exp(curve.log_base + exponent + np.log(-np.expm1(-exponent)))
     return grown
 
@@ -89,6 +92,7 @@ def exact_probability(epsilon: float, delta: float, count: int) -> Any:
         return base * context.expm1(exact * max(count, 0))
     if count > curve.top:
         return number(1)
+    # 1 - pi(turn + m) + base = e^(-m epsilon) (1 - pi(turn) + base): the second branch, solved.
     at_turn = base * context.expm1(exact * curve.turn)
     return 1 + base - context.exp(-exact * (count - curve.turn)) * (1 - at_turn + base)
 
@@ -104,6 +108,7 @@ def _curve(epsilon: float, delta: float) -> _Curve:
     exact, mass = number(epsilon), number(delta)
     growth = context.exp(exact)
     base = mass / (growth - 1)
+    # Up to which count the first branch is the lesser one, and the second stays below 1 (the closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     steps = int(context.floor(span / exact))

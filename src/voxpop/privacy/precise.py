@@ -50,6 +50,7 @@ def laplace_below(x: Any) -> Any:
     Returns:
         A high-precision number.
     """
+    # e^x / 2 below 0, and 1 - e^-x / 2 above.
     return context.exp(x) / 2 if x < 0 else 1 - context.exp(-x) / 2
 
 
@@ -78,4 +79,5 @@ def normal_quantile(probability: Any) -> Any:
     Returns:
         A high-precision number.
     """
+    # Phi^-1(p) = sqrt 2 erfinv(2 p - 1).
     return context.sqrt(2) * context.erfinv(2 * probability - 1)

@@ -125,6 +125,7 @@ def solve(order: float, tau: float, rate: float, steps: Steps, *, spacing: float
 
 def from_log_odds(odds: Floats, least: int) -> ReleaseTable:
     """Turn rising log-odds into the doubles that decide."""
+    # Of log-odds z the smaller side is e^-|z| / (1 + e^-|z|).
     shrunk = np.exp(-np.abs(odds))
     return ReleaseTable(least, shrunk / (1.0 + shrunk), int(np.searchsorted(odds, 0.0, side="right")))
 
@@ -243,9 +244,11 @@ def certified(table: ReleaseTable, order: float, tau: float, rate: float, steps:
         return False
     likely = np.arange(len(table.tails)) >= table.turn
     tail, rest = np.log(table.tails), np.log1p(-table.tails)
+    # (weights,): ln pi and ln(1 - pi), whichever of both is stored.
     released, missed = np.where(likely, rest, tail), np.where(likely, tail, rest)
     last = len(table.tails) - 1
     for units, held in zip(steps.units.tolist(), steps.held.tolist(), strict=True):
+        # n times -ln(1 - pi(x(n))): the second inequality of the top. Then the first, both ways, from every weight.
         novel = -missed[min(units - table.least, last)] * held
         if not novel * (1.0 + ELEMENTARY) <= rate:
             return False

@@ -92,6 +92,7 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
         >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 3)
         1.0
     """
+    # Golden section: in the smaller bracket one of both inner points serves again.
     inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_inner, at_outer = curve(inner), curve(outer)
     for _ in range(steps):

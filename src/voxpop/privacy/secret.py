@@ -54,9 +54,11 @@ class Source(ABC):
         encryptor = self._cipher(self._subkey(purpose))
         for start in range(0, len(first), _CHUNK):
             stop = min(start + _CHUNK, len(first))
+            # uint64 (draws, 2): the two numbers of a pair, little-endian, are one AES block.
             blocks = np.empty((stop - start, 2), dtype="<u8")
             blocks[:, 0] = first[start:stop]
             blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
+            # The cipher asks for a block less one byte of room beyond what it writes.
             room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
             encryptor.update_into(blocks.data.cast("B"), room.data)
         words: Uint64s = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
@@ -218,6 +220,7 @@ class ScopedSecret(Source):
 
 def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:
     """Return each text as a block: its bytes, zeros, its length."""
+    # uint8 (texts, 16): up to 15 bytes, zeros, and the length in the last byte, so that no two texts are alike.
     blocks = np.zeros((sizes.size, _BLOCK), np.uint8)
     blocks[:, _SHORT] = sizes
     places = np.arange(_SHORT)

@@ -144,6 +144,7 @@ def _half(odds: Floats) -> float:
     turn = int(np.searchsorted(odds, 0.0))
     if not 0 < turn < len(odds):
         return float(turn)
+    # By a straight line between the last weight below even odds and the first above.
     return float(turn - odds[turn] / (odds[turn] - odds[turn - 1]))
 
 

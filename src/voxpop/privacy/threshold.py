@@ -65,6 +65,7 @@ def cells(limit: int) -> tuple[Floats, Floats]:
     Returns:
         The fewest and the most items of each cell; equal up to 1024.
     """
+    # Up to 1024 items one by one, then ends that grow by half a percent each.
     steps = max(0, math.ceil(math.log(limit / _SINGLE) / math.log(_RATIO)))
     ends = np.floor(_SINGLE * _RATIO ** np.arange(1, steps + 1))
     most = np.unique(np.minimum(np.concatenate([np.arange(1.0, min(limit, _SINGLE) + 1), ends]), limit))

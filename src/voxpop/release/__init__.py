@@ -17,10 +17,11 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 | `additions.py` | counts and rankings on disk, beside their release |
 | `trie.py` | the grams of a release as a tree of beginnings, in arrays |
 | `about.py` | what the operator says of a release |
-| `boxes.py` | releases and counts as a notebook shows them |
 | `ranking.py` | the grams of a release that most users hold, in order |
 | `stated.py` | what an operator can state something about before it is saved |
 | `prompt.py` | cut what somebody types as the texts of a release were cut, without the private side's kernels |
+| `released.py` | what may be asked of something released |
+| `stored_release.py` | read the files of a saved release, checking that they are whole |
 """
 
 from typing import TYPE_CHECKING, Any

@@ -15,7 +15,6 @@ from voxpop.errors import ReleaseError
 from voxpop.files.folder import folder_to_read, replace_folder
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.grams import read_parquet, write_parquet
-from voxpop.release.loading import load_release
 from voxpop.release.record import (
     COUNTS,
     COUNTS_RECORD,
@@ -26,9 +25,11 @@ from voxpop.release.record import (
     checksum,
     record_bytes,
 )
-from voxpop.release.release import Plan, Release
+from voxpop.release.release import Release
+from voxpop.release.released import Plan
 from voxpop.release.saving import already_there, check_target
 from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.stored_release import load_release
 
 VERSION: Final = 1
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.release import Plan, Release
+from voxpop.privacy.in_words import cautions
+from voxpop.release.release import Release
+from voxpop.release.released import Plan
+from voxpop.showing import SHOWN, card, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -113,6 +117,8 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         """Return guarantee and the first grams, for a notebook."""
-        from voxpop.release.boxes import ranking_box
-
-        return ranking_box(self)
+        first = enumerate(islice(self.each_gram(), SHOWN), start=1)
+        rows = [(f"{place:,}", printable(gram)) for place, gram in first]
+        title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
+        lines = [f"{self.guarantee}; with the release: {self.with_release}", "In order, about; no counts."]
+        return card(title, lines, ("place", "gram"), rows, cautions(self.with_release))

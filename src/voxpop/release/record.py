@@ -10,7 +10,7 @@ from voxpop.errors import ReleaseError
 
 if TYPE_CHECKING:
     from voxpop.release.about import About
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 FORMAT = "voxpop release"
 FORMAT_VERSION = 1
@@ -38,7 +38,7 @@ class Record:
     about: dict[str, str] = field(default_factory=dict)
 
 
-def write_record(release: "Release", table: bytes) -> bytes:
+def write_record(release: "Released", table: bytes) -> bytes:
     """Return the bytes of `release.json`; equal releases give equal bytes."""
     content = {
         **about_entry(release.about),

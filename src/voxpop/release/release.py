@@ -4,16 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import pyarrow as pa
 
 from voxpop.choices import Form, Format, TextTokenizer
 from voxpop.keys import Keys
+from voxpop.mechanisms import configuration
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.in_words import cautions
 from voxpop.release.about import NOTHING_SAID, About
 from voxpop.release.grams import check_canonical, table_of_items, with_keys
+from voxpop.release.released import Plan
 from voxpop.release.stated import Stated
+from voxpop.showing import SHOWN, card, printable, words_first
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,14 +35,6 @@ if TYPE_CHECKING:
     from voxpop.release.tally import Tally
 
 ROWS_AT_ONCE = 65_536
-
-
-class Plan(Protocol):
-    """What a release asks of the plan that made it: its public numbers, and its text."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the public numbers, ready for JSON."""
-        ...
 
 
 @final
@@ -261,10 +257,9 @@ class Release(Stated):
         Returns:
             Grams with noisy numbers of users, and the standard error of each.
         """
-        # By the public face: this package knows no mechanism, and no corpus but the one it is handed.
-        import voxpop
-
-        return voxpop.Counts(limit).release(corpus, budget, self, seed, ledger)
+        # By the table of mechanisms: this package knows none of them, and no corpus but the one it is handed.
+        tally: Tally = configuration("counts")(limit).release(corpus, budget, self, seed, ledger)
+        return tally
 
     def top(
         self, k: int, corpus: "Engine", budget: "Budget", seed: int | None = None, ledger: "Account | None" = None
@@ -285,9 +280,8 @@ class Release(Stated):
         Returns:
             The grams, in order; no counts.
         """
-        import voxpop
-
-        return voxpop.Top(k).release(corpus, budget, self, seed, ledger)
+        ranking: Ranking = configuration("top")(k).release(corpus, budget, self, seed, ledger)
+        return ranking
 
     def filter(self, table: Any, columns: "str | Sequence[str] | None" = None) -> Any:
         """Keep the rows whose key was released, so that the groups of a group-by betray nobody.
@@ -404,8 +398,11 @@ class Release(Stated):
 
     def _save(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         from voxpop.release.saving import save_release
+        from voxpop.release.stored_plan import StoredPlan
 
-        save_release(self, folder, overwrite=overwrite)
+        # The plan's numbers are computed once, for the record and the page.
+        stored = replace(self, plan=StoredPlan(self.plan.to_dict()))
+        save_release(stored, folder, overwrite=overwrite)
 
     def __len__(self) -> int:
         return int(self.grams.num_rows)
@@ -440,9 +437,12 @@ class Release(Stated):
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first grams for a notebook, words before punctuation."""
-        from voxpop.release.boxes import release_box
-
-        return release_box(self)
+        noun = "gram" if self.keys is None else "item"
+        title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
+        some = " · ".join(map(printable, words_first(self.each_gram())[:SHOWN])) + (" …" if len(self) > SHOWN else "")
+        words = some or "Nothing was held by enough users."
+        lines = [str(self.guarantee), words, "It says which, not how many users."]
+        return card(title, lines, warned=cautions(self.guarantee))
 
     @cached_property
     def _members(self) -> frozenset[tuple[str, ...]]:

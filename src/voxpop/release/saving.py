@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,21 +20,18 @@ from voxpop.release.record import (
     same_but_for_words,
     write_record,
 )
-from voxpop.release.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 REPLACEABLE = frozenset({TABLE, RECORD, *BESIDE, "report.html"})
 
 
-def save_release(release: "Release", folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+def save_release(release: "Released", folder: str | PathLike[str], *, overwrite: bool = False) -> None:
     """Write the files of a release; see `Release.save`."""
     from voxpop.release.grams import to_parquet
     from voxpop.release.report import REPORT, report_of
 
-    # The plan's numbers are computed once, for the record and the page.
-    release = replace(release, plan=StoredPlan(release.plan.to_dict()))
     table = to_parquet(release.grams, release.keys)
     record = write_record(release, table)
     again = holds(folder, RECORD, record)

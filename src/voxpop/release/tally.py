@@ -13,7 +13,10 @@ from voxpop.arrays import Int64s
 from voxpop.arrow import int64_array
 from voxpop.choices import Subwords
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.release import Plan, Release
+from voxpop.privacy.in_words import cautions
+from voxpop.release.release import Release
+from voxpop.release.released import Plan
+from voxpop.showing import SHOWN, card, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -115,7 +118,7 @@ class Tally:
         """
         from voxpop.release.exports.subwords import subwords
 
-        return subwords(self, model, size, unknown)
+        return subwords(self.grams, self.each_gram(), model, size, unknown)
 
     def write(
         self, path: str | PathLike[str], format: Subwords = "bpe", size: int = 8000, *, overwrite: bool = False
@@ -200,9 +203,11 @@ class Tally:
 
     def _repr_html_(self) -> str:
         """Return guarantee and error, and the grams of most users, for a notebook."""
-        from voxpop.release.boxes import tally_box
-
-        return tally_box(self)
+        rows = [(printable(gram), f"{users:,}") for gram, users in islice(self.each_gram(), SHOWN)]
+        title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
+        stated = f"{self.guarantee}; with the release: {self.with_release}"
+        lines = [f"Standard error of each: {self.error:.3g} users.", stated]
+        return card(title, lines, ("gram", "users, about"), rows, cautions(self.with_release))
 
     @property
     def _places(self) -> dict[Any, int]:

@@ -15,6 +15,7 @@
 | `releasing.py` | from a plan and a corpus to a model |
 | `reporting.py`, `picturing.py` | the report of a model, and what it draws |
 | `likelihood.py` | how likely a draw is one whole sequence |
+| `limits.py` | what bounds an exploration |
 """
 
 from voxpop.sequences.composition import spent_together

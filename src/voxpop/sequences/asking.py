@@ -63,6 +63,7 @@ class Asking:
 
     @cached_property
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
+        # What the true counts may have been, drawn anew for each model; public seeds, as the counts are public.
         redraws = (Secret.from_seed(number) for number in range(MODELS))
         samplers = [ContextSampler.of(self._tree, self._longest, redraw) for redraw in redraws]
         return [(sampler, Sessions.of(sampler, SESSIONS_EACH)) for sampler in samplers]
@@ -208,6 +209,7 @@ def _runs(sessions: Sessions, length: int, size: int) -> tuple[Int64s, Int64s]:
     symbols = sessions.symbols.astype(np.int64)
     first = np.arange(max(symbols.size - length + 1, 0))
     first = first[owner[first] == owner[first + length - 1]]
+    # (runs,): the run as a number whose digits are its symbols.
     codes = np.zeros(first.size, np.int64)
     for place in range(length):
         codes = codes * size + symbols[first + place]

@@ -17,7 +17,7 @@ from voxpop.sequences.tree import Rows
 
 if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
-    from voxpop.sequences.exploring import Limits
+    from voxpop.sequences.limits import Limits
 
 Found = tuple[Int64s, Int64s, Int64s]
 

@@ -62,6 +62,7 @@ class ContextSampler:
         """Return the chance of each symbol, and of the end, to follow a prefix of a sequence."""
         width = self.tree.width
         if len(prefix) >= self.max_length:
+            # Behind so many symbols nothing but the end comes.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         row = np.array([prefix], np.int32).reshape(1, -1)
         node = self.tree.find(row, np.array([len(prefix)]), np.ones(1, np.bool_))[0]
@@ -105,5 +106,6 @@ def number_of_sequences(tree: ContextTree, settled: Settled, cut: float, steps: 
     node = int(tree.child[tree.width - 1])
     if node >= 0:
         estimates.append((float(tree.counts[node].sum()), float(noise[node])))
+    # The mean weighted by precision: sum of x / v over sum of 1 / v.
     found, doubts = np.array(estimates).T
     return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))

@@ -8,27 +8,27 @@ import pyarrow as pa
 from voxpop.arrays import Floats, Int64s
 from voxpop.arrow import array_of, int64_array, lists_of, string_array
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
+from voxpop.sequences.settling import Settled
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from voxpop.sequences.model import SequenceModel
 
-
-def context_table(model: "SequenceModel", tree: ContextTree) -> "pl.DataFrame":
+def context_table(alphabet: tuple[str, ...], tree: ContextTree, settled: Settled) -> "pl.DataFrame":
     """Return the table of a model of contexts; see `SequenceModel.to_polars`."""
     import polars as pl
 
     width = tree.width
+    # "Others" stand under the context of their parent.
     named = np.where(tree.before == OTHERS, tree.parents, np.arange(tree.nodes))
     context = tree.contexts[named]
+    # (nodes * width, longest + 1): a context, padded, and what follows it; the end mark leaves the gram as it is.
     rows = np.column_stack([np.repeat(context, width, axis=0), np.tile(np.arange(width), tree.nodes)])
     ends = rows[:, -1] == width - 1
     rows[ends, -1] = -1
     kept = rows >= 0
-    flat = string_array(model.alphabet).take(array_of(rows[kept]))
+    flat = string_array(alphabet).take(array_of(rows[kept]))
     grams = pa.LargeListArray.from_arrays(int64_array(np.concatenate([[0], np.cumsum(kept.sum(axis=1))])), flat)
-    settled = model._sampler.settled  # type: ignore[union-attr]
     return pl.DataFrame(
         {
             "gram": pl.Series(values=grams, dtype=pl.List(pl.String)),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.errors import InternalError
 from voxpop.progress import track
 from voxpop.sequences.children import NOISE_PURPOSES, Candidates, released_children
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.tree import Rows, Tree, grow, plant
 
@@ -20,31 +20,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 Growing = TypeVar("Growing")
-ReleaseRule = Callable[["Limits", PathBudget, Candidates, Int64s, Int64s, "Source"], Rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What bounds an exploration, all public.
-
-    Attributes:
-        epsilon: the budget, exact.
-        alphabet: number of symbols.
-        max_length: most symbols of one sequence.
-        max_gram: length of the longest gram.
-        balanced: whether counts are made consistent our way, or as published.
-        keep_all: whether all children are kept at the root and where no deeper level follows, as CAC12 does; otherwise
-            only those above the threshold.
-        contexts: whether the nodes are contexts, all of whose counts are released, and not grams.
-    """
-
-    epsilon: Fraction
-    alphabet: int
-    max_length: int
-    max_gram: int
-    keep_all: bool
-    balanced: bool = False
-    contexts: bool = False
+ReleaseRule = Callable[[Limits, PathBudget, Candidates, Int64s, Int64s, "Source"], Rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError, InputError
-from voxpop.mechanisms import MECHANISMS, load
+from voxpop.mechanisms import configuration
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Planned
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from voxpop.sequences.plan import SequencePlan
     from voxpop.sequences.sequences import Sequences
 
-FINDER = "items"
-"""The command of the mechanism that finds it: sequences know it by this name alone."""
+FINDER = "set union"
+"""The mechanism that finds it: sequences know it by this name alone."""
 
 
 @final
@@ -69,8 +69,7 @@ class FindingPlan(Planned["Sequences"]):
         from voxpop.sequences.releasing import check_order
 
         check_order(corpus)
-        finder = load(next(each.config for each in MECHANISMS if each.command == FINDER))
-        words = finder(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
+        words = configuration(FINDER)(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
         if not len(words):
             raise InputError(
                 "no token was held by enough users to be released, so there is no alphabet; the part of the budget for "

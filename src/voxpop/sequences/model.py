@@ -10,7 +10,7 @@ from voxpop.arguments import check_whole
 from voxpop.errors import InputError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.about import NOTHING_SAID, About
-from voxpop.release.release import Plan
+from voxpop.release.released import Plan
 from voxpop.release.stated import Stated
 from voxpop.sequences.tree import Tree
 
@@ -64,10 +64,11 @@ class SequenceModel(Stated):
             noise. In order of length and then of symbols.
         """
         from voxpop.sequences.context_table import context_table
-        from voxpop.sequences.context_tree import ContextTree
         from voxpop.sequences.table import table_of
 
-        return context_table(self, self.tree) if isinstance(self.tree, ContextTree) else table_of(self, self.tree)
+        if isinstance(self.tree, Tree):
+            return table_of(self.alphabet, self.tree)
+        return context_table(self.alphabet, self.tree, self._sampler.settled)  # type: ignore[union-attr]
 
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
@@ -85,7 +86,7 @@ class SequenceModel(Stated):
         """
         from voxpop.sequences.sampling import sample_frame
 
-        return sample_frame(self, self._sampler, n, seed)
+        return sample_frame(self.alphabet, self.tree, self._sampler, n, seed)
 
     def probability(self, sequence: SequenceOf[str]) -> float:
         """Return how likely `sample` draws exactly this sequence.
@@ -112,7 +113,7 @@ class SequenceModel(Stated):
         """
         from voxpop.sequences.sampling import next_frame
 
-        return next_frame(self, self._sampler, self._symbols(prefix, known=True))
+        return next_frame(self.alphabet, self.tree, self._sampler, self._symbols(prefix, known=True))
 
     def following(self, prefix: SequenceOf[str] = (), level: float = 0.9) -> "pl.DataFrame":
         """Return what comes next in a session that begins with `prefix`, with intervals.
@@ -199,7 +200,7 @@ class SequenceModel(Stated):
         """
         from voxpop.sequences.synthesis import synthetic_frame
 
-        return synthetic_frame(self)
+        return synthetic_frame(self.alphabet, self.tree, self.max_length)
 
     def to_arrow(self) -> "pa.Table":
         """Return the table of `to_polars` as a pyarrow table."""

@@ -15,7 +15,7 @@ from voxpop.sequences.schedule import PARTS
 
 if TYPE_CHECKING:
     from voxpop.corpus.engine import Engine
-    from voxpop.sequences.exploring import Limits
+    from voxpop.sequences.limits import Limits
     from voxpop.sequences.model import SequenceModel
     from voxpop.sequences.sequences import Sequences
 
@@ -102,7 +102,7 @@ class SequencePlan(Planned["Sequences"]):
     @property
     def limits(self) -> "Limits":
         """What bounds the exploration."""
-        from voxpop.sequences.exploring import Limits
+        from voxpop.sequences.limits import Limits
 
         mechanism = self.mechanism
         epsilon = Fraction(self.budget.epsilon)

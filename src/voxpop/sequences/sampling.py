@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxpop.sequences.context_sampling import ContextSampler
-    from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.context_tree import ContextTree
 
 AT_ONCE = 1 << 18
 MOST = 10**9
@@ -71,6 +71,7 @@ class Sampler:
         tree, openings = self.tree, self.openings
         width = tree.width
         if len(prefix) >= self.max_length:
+            # Behind so many symbols nothing but the end comes.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         opened, node = 0, np.zeros(1, np.int32)
         for symbol in prefix:
@@ -82,6 +83,7 @@ class Sampler:
         chances = tree.chances_of(np.full(width, node[0]), every)
         if opened >= 0:
             own = slice(int(openings.starts[opened]), int(openings.starts[opened + 1]))
+            # Of an opening: chances of its own for its entries, for other symbols those of its node times a factor.
             chances = chances * openings.factors[opened]
             chances[openings.symbols[own]] = openings.chances[own]
         total = chances.sum()
@@ -100,16 +102,16 @@ class Sampler:
 
 
 def sample_frame(
-    model: "SequenceModel", sampler: "Sampler | ContextSampler", n: int, seed: int | None
+    alphabet: tuple[str, ...], tree: "Tree | ContextTree", sampler: "Sampler | ContextSampler", n: int, seed: int | None
 ) -> "pl.DataFrame":
     """Draw sequences as a table; see `SequenceModel.sample`."""
     import polars as pl
 
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST:
         raise InputError(f"`n` must be a whole number from 1 to {MOST:,}, got {n!r}. It is how many sequences to draw.")
-    _check_released(model)
+    _check_released(tree)
     secret = Secret.of(seed)
-    words = string_array(model.alphabet)
+    words = string_array(alphabet)
     pieces = []
     for start in range(0, n, AT_ONCE):
         numbers = np.arange(start, min(n, start + AT_ONCE), dtype=np.uint64)
@@ -120,17 +122,19 @@ def sample_frame(
     return pl.DataFrame([pl.Series("user", np.arange(n)), sequence])
 
 
-def next_frame(model: "SequenceModel", sampler: "Sampler | ContextSampler", prefix: list[int]) -> "pl.DataFrame":
+def next_frame(
+    alphabet: tuple[str, ...], tree: "Tree | ContextTree", sampler: "Sampler | ContextSampler", prefix: list[int]
+) -> "pl.DataFrame":
     """Return what comes next as a table; see `SequenceModel.next`."""
     import polars as pl
 
-    _check_released(model)
-    frame = pl.DataFrame({"symbol": [*model.alphabet, None], "probability": sampler.chances(prefix)})
+    _check_released(tree)
+    frame = pl.DataFrame({"symbol": [*alphabet, None], "probability": sampler.chances(prefix)})
     return frame.sort("probability", descending=True, maintain_order=True)
 
 
-def _check_released(model: "SequenceModel") -> None:
-    if not (model.tree.counts > 0).any():
+def _check_released(tree: "Tree | ContextTree") -> None:
+    if not (tree.counts > 0).any():
         raise InputError(
             "the model holds no counts above 0, so there is nothing to draw from. "
             "A larger epsilon, a smaller alphabet or a smaller max_length leave less noise."

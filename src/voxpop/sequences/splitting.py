@@ -15,7 +15,8 @@ import numpy as np
 from voxpop.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.sequences.children import Candidates, released_children
 from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
-from voxpop.sequences.exploring import ChildNoise, Limits, ReleaseRule, last_of
+from voxpop.sequences.exploring import ChildNoise, ReleaseRule, last_of
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.schedule import GROWTH, PARTS
 from voxpop.sequences.settling import Settled, gram_totals, settle

@@ -13,23 +13,23 @@ from voxpop.sequences.tree import Tree
 if TYPE_CHECKING:
     import polars as pl
 
-    from voxpop.sequences.model import SequenceModel
+    from voxpop.sequences.context_tree import ContextTree
 
 MOST_GRAMS = 1 << 27
 
 
-def synthetic_frame(model: "SequenceModel") -> "pl.DataFrame":
+def synthetic_frame(alphabet: tuple[str, ...], tree: "Tree | ContextTree", max_length: int) -> "pl.DataFrame":
     """Return the synthetic sequences as a table; see `SequenceModel.synthesize`."""
     import polars as pl
 
-    if not isinstance(model.tree, Tree):
+    if not isinstance(tree, Tree):
         raise InputError(
             "the synthesis of the paper works on grams, and this model counts what follows contexts: use `sample`, or "
             'release with tree="grams".'
         )
-    columns, counts = synthetic_sequences(model.tree, model.max_length)
+    columns, counts = synthetic_sequences(tree, max_length)
     sizes = (columns >= 0).sum(axis=1)
-    words = pa.array(model.alphabet, pa.large_string()).take(pa.array(columns[columns >= 0]))
+    words = pa.array(alphabet, pa.large_string()).take(pa.array(columns[columns >= 0]))
     lists = pa.LargeListArray.from_arrays(pa.array(np.concatenate([[0], np.cumsum(sizes)])), words)
     return pl.DataFrame({"sequence": pl.Series(values=lists, dtype=pl.List(pl.String)), "count": counts})
 
@@ -85,6 +85,7 @@ def _suffix_entries(tree: Tree, nodes: Int64s) -> Int64s:
 
 def _spelled(grams: Int64s, prefix: Int32s, lengths: Int32s, last: Int32s) -> Int32s:
     """Return the symbols of each gram, padded with -1."""
+    # From the last symbol to the first: each gram's prefix has the symbol before.
     columns = np.full((grams.size, int(lengths[grams].max(initial=0))), -1, np.int32)
     at, place = grams, lengths[grams].astype(np.int64) - 1
     rows = np.arange(grams.size)

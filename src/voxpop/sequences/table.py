@@ -12,16 +12,14 @@ from voxpop.sequences.tree import Rows, Tree, grow, plant
 if TYPE_CHECKING:
     import polars as pl
 
-    from voxpop.sequences.model import SequenceModel
 
-
-def table_of(model: "SequenceModel", tree: Tree) -> "pl.DataFrame":
+def table_of(alphabet: tuple[str, ...], tree: Tree) -> "pl.DataFrame":
     """Return the table of a model; see `SequenceModel.to_polars`."""
     import polars as pl
 
     symbols, sizes = gram_symbols(tree)
     ends = tree.symbols == tree.width - 1
-    flat = string_array(model.alphabet).take(array_of(symbols))
+    flat = string_array(alphabet).take(array_of(symbols))
     grams = pa.LargeListArray.from_arrays(int64_array(np.concatenate([[0], np.cumsum(sizes)])), flat)
     return pl.DataFrame(
         {

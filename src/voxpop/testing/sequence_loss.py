@@ -15,7 +15,8 @@ from voxpop.arrays import Int32s, Int64s
 from voxpop.corpus.tree_walk import MemoryTreeWalk
 from voxpop.privacy.secret import Secret, Source
 from voxpop.sequences.children import Candidates, released_children
-from voxpop.sequences.exploring import Limits, ReleaseRule, explore
+from voxpop.sequences.exploring import ReleaseRule, explore
+from voxpop.sequences.limits import Limits
 from voxpop.sequences.path_budget import PathBudget
 from voxpop.sequences.splitting import split_contexts
 from voxpop.sequences.tree import Rows

@@ -3,7 +3,6 @@
 from typing import Any
 
 from voxpop.tables import table
-from voxpop.union.promised import promise_lines
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
@@ -37,6 +36,20 @@ def users_table(plan: dict[str, Any]) -> list[str]:
     ]
 
 
+def promise_lines(plan: dict[str, Any]) -> list[str]:
+    """Return what is promised about items of few users, as lines of a plan."""
+    if "at_least" not in plan:
+        return []
+    rows = (plan["users_needed"], plan["users_needed_without_promise"])
+    needed, before = ({row["items"]: row["users"] for row in each if row["probability"] == 0.5} for each in rows)
+    counts = [f"{_users(needed[items])} instead of {_users(before[items])}" for items in needed]
+    return [
+        f"An item of fewer than {plan['at_least']:,} users is released with probability at most "
+        f"{plan['released_with_few']:.2g}; to be released every other time items need",
+        f"{', '.join(counts)} users (who hold {', '.join(f'{items:,}' for items in needed)} such items each)",
+    ]
+
+
 def _noise(plan: dict[str, Any]) -> str:
     noise = plan["round_plans"][-1]["noise"]
     if noise == "set-only":
@@ -67,3 +80,7 @@ def _user_rows(plan: dict[str, Any]) -> list[list[str]]:
         users = [needed[size, probability] for probability in probabilities]
         rows.append([f"{size:,}", *("never" if u is None else f"{u:,}" for u in users)])
     return rows
+
+
+def _users(count: int | None) -> str:
+    return "never" if count is None else f"{count:,}"

@@ -96,6 +96,7 @@ class UnionPlan(PlanNumbers):
         """
         from voxpop.rounds.holders import SIZES, missing
 
+        # By the last round alone: earlier rounds only release more.
         return max(missing(self.rounds[-1], self.budget, items) for items in SIZES)
 
     def released_with_few(self) -> float:

@@ -1,4 +1,4 @@
-"""What a promise about items of few users comes to, and what it costs: numbers and words of a plan."""
+"""What a promise about items of few users comes to, and what it costs, in numbers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,21 +26,3 @@ def promised_numbers(
         return {}
     without = replace(union, at_least=None, beta=None).plan(budget, data_sets)
     return {"released_with_few": chance, "users_needed_without_promise": users_needed_rows(without.holders)}
-
-
-def promise_lines(plan: dict[str, Any]) -> list[str]:
-    """Return what is promised about items of few users, as lines of a plan."""
-    if "at_least" not in plan:
-        return []
-    rows = (plan["users_needed"], plan["users_needed_without_promise"])
-    needed, before = ({row["items"]: row["users"] for row in each if row["probability"] == 0.5} for each in rows)
-    counts = [f"{_users(needed[items])} instead of {_users(before[items])}" for items in needed]
-    return [
-        f"An item of fewer than {plan['at_least']:,} users is released with probability at most "
-        f"{plan['released_with_few']:.2g}; to be released every other time items need",
-        f"{', '.join(counts)} users (who hold {', '.join(f'{items:,}' for items in needed)} such items each)",
-    ]
-
-
-def _users(count: int | None) -> str:
-    return "never" if count is None else f"{count:,}"

@@ -35,6 +35,7 @@ def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
         InputError: if the public key is none.
     """
     try:
+        # Diffie and Hellman over Curve25519: both nodes get the same 32 bytes, and nobody else does.
         shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise InputError("what came as a public key is none.") from None

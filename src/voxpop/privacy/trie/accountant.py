@@ -154,15 +154,19 @@ def direction_delta(
         return 0.0  # 1 - q >= (1 - s)(1 - p): without the user no outcome is e^epsilon times as likely
     grid = Grid.around(epsilon, rate, nodes)
     table = Table.start(grid)
+    # q against p where the user was added, p against q where it was removed; (corners,) each.
     first, other = (corners.joined, corners.without) if added else (corners.without, corners.joined)
     lost, lost_other = corners.lost_joined, corners.lost_without
     lost, lost_other = (lost, lost_other) if added else (lost_other, lost)
     surviving, losing = Shift.of(first, other, grid), Shift.of(lost, lost_other, grid)
     for _ in range(rounds):
+        # q F(c p / q): float64 (nodes, corners).
         going_on = first * surviving.read(table)
         if words == "one":
+            # max(0, (1 - q) - c (1 - p)): nothing more is heard of the word.
             ending = np.maximum(0.0, lost - grid.points[:, None] * lost_other)
         else:
+            # (1 - q) F(c (1 - p) / (1 - q)): another word may live on.
             ending = lost * losing.read(table)
         table = table.raised(going_on + ending)
     return table.value_at(float(np.exp(epsilon)), grid)

@@ -79,6 +79,7 @@ def chances(ballot: Ballot, *, negligible: float = NEGLIGIBLE, spacing: float = 
     if ballot.again > 0.0:
         return _every(ballot, negligible)
     rate, theta = ballot.rate, ballot.theta
+    # P(Bin(k, s) >= theta) = I_s(theta, k - theta + 1), the regularised incomplete beta function.
     first = max(theta - 1, _boundary(lambda k: betainc(theta, k - theta + 1, rate) < negligible, theta) - 1)
     last = _boundary(lambda k: betaincc(theta, k - theta + 1, rate) > negligible, theta)
     if last - first > _MOST_POINTS:
@@ -130,6 +131,7 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
     start, stop = start[wide], stop[wide]
     weighted = _moment(step, holders, theta, start, stop)
     k = holders[start].astype(np.float64)
+    # The crossing of each triangle, right of point a by the quotient at the top and up along the first step.
     right = weighted / ((stop - start - 1) / (k + 2 - theta)) * _OUTWARDS
     slope = (1 - rate) * (k + 1) / (k + 2 - theta)
     up = slope * right
@@ -152,6 +154,7 @@ def _spread(holders: Int64s, spacing: float) -> Int64s:
 def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
     """What one more holder adds to the chance of survival, s P(Bin(k, s) = theta - 1), for all but the last."""
     k = holders[:-1].astype(np.float64)
+    # ln of s P(Bin(k, s) = theta - 1) at the first k, then by the ratio of neighbours (1 - s)(k + 1) / (k + 2 - theta).
     first = theta * np.log(rate) + gammaln(k[0] + 1) - gammaln(theta) - gammaln(k[0] - theta + 2)
     growth = np.log1p((theta - 1) / (k[:-1] + 2 - theta)) + np.log1p(-rate)
     logs = first + (k[0] + 1 - theta) * np.log1p(-rate) + np.concatenate([[0.0], np.cumsum(growth)])

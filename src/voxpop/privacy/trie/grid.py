@@ -89,6 +89,7 @@ class Table:
         Returns:
             The value.
         """
+        # F is convex in c, so a straight line between nodes lies above it.
         return float(np.interp(factor, grid.points, self.values))
 
 
@@ -123,6 +124,7 @@ class Shift:
         possible = first > 0
         ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
         with np.errstate(divide="ignore"):
+            # How many nodes c moves: they are even in ln c. Between two of them the weight is linear in c itself.
             exact = np.clip(np.log(ratio) / grid.spacing, -(2.0**40), 2.0**40)
         whole = np.floor(exact)
         fraction = np.expm1((exact - whole) * grid.spacing) / np.expm1(grid.spacing)
@@ -130,6 +132,7 @@ class Shift:
         rows = np.arange(last + 1)[:, None] + whole.astype(np.int64)
         outside = rows < 0
         weight = np.where((rows >= last) | outside, 0.0, fraction)
+        # c r / c_0: left of the first node F lies below the line from F(0) = 1 to F(c_0).
         share = (grid.points[:, None] / grid.points[0] * ratio)[outside]
         return Shift(np.clip(rows, 0, last), weight, outside, share)
 

@@ -113,6 +113,7 @@ def printed_rate(epsilon: float, rounds: int) -> float:
         >>> round(printed_rate(1, 10) * 658_769)
         6269
     """
+    # s = (1 - e^(-epsilon / L)) / 10, as printed.
     return -math.expm1(-epsilon / rounds) / 10
 
 
@@ -197,6 +198,7 @@ def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
     """
     if cut < theta:
         raise BudgetError(f"`cut` must be at least theta, {theta}, got {cut}.")
+    # ln(1 + theta / (K - theta + 1)) of Lemma 1; K + 1 holders are K and the user itself.
     return Budget(math.log1p(theta / (cut - theta + 1)), min(fixed_survival(cut + 1, users, batch, theta), 1 - 1e-16))
 
 
@@ -245,6 +247,7 @@ def fixed_discovery_rate(holders: int, users: int, batch: int, theta: int, round
 
 
 def _log_choose(whole: float, part: object) -> np.ndarray:
+    # ln of n! / (k! (n - k)!), for all k at once.
     chosen = np.asarray(part, dtype=np.float64)
     logs: np.ndarray = gammaln(whole + 1.0) - gammaln(chosen + 1.0) - gammaln(whole - chosen + 1.0)
     return logs

@@ -56,6 +56,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
 
 def _slope(budget: Budget, theta: int) -> float:
     """The chance of further votes at which theta of them have about the probability delta."""
+    # further^theta = delta.
     return min(0.9, float(budget.delta ** (1 / theta)))
 
 
@@ -92,6 +93,7 @@ class _Search:
             found.append(self.largest(Ballot(self.rate, theta, again, further)))
             return found[-1].holders
 
+        # Chances lie in (0, 1), so the simplex moves in their log-odds.
         first = [_odds(each) for each in start]
         simplex = np.array([first, [first[0] + 0.6, first[1]], [first[0], first[1] + 0.3]])
         options = {"maxfev": tries, "xatol": 0.02, "fatol": 0.02, "initial_simplex": simplex}
@@ -100,6 +102,7 @@ class _Search:
 
     def largest(self, near: Ballot) -> _Found:
         """Return a ballot with about the largest rate that keeps to the budget, by secants from a rate near it."""
+        # The logarithm of delta rises about evenly with the log-odds of the rate, by `slope` each.
         before, excess = _odds(near.rate), self.excess(near)
         for _ in range(8):
             after = before - min(max(excess / self.slope, -1.0), 1.0)
@@ -142,6 +145,7 @@ def _some(corners: Chances) -> Chances:
 
 def _smooth_holders(ballot: Ballot, rounds: int) -> float:
     """Holders for a discovery with probability 0.9, interpolated between whole users."""
+    # Each of L rounds must be survived: p^(1 / L) in one.
     wanted = TARGET ** (1 / rounds)
     reach = 64
     while survival(ballot, np.array([reach]))[0][0] < wanted:

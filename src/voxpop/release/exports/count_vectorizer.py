@@ -8,10 +8,10 @@ from voxpop.release.exports.text_cutter import Cutter
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 
-def count_vectorizer(release: "Release", tokenizer: Any, options: dict[str, Any]) -> "CountVectorizer":
+def count_vectorizer(release: "Released", tokenizer: Any, options: dict[str, Any]) -> "CountVectorizer":
     """Return a vectorizer; see `Release.to_count_vectorizer`."""
     try:
         from sklearn.feature_extraction.text import CountVectorizer

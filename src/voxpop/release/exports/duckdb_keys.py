@@ -12,7 +12,7 @@ from voxpop.release.exports.keys import check_columns_exist, check_type, column_
 from voxpop.spelling import family
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 ROW, KEYS, MARK = "voxpop_row", "voxpop_keys", "voxpop_released"
 TYPES = {
@@ -36,13 +36,13 @@ WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 WHOLE |= {f"U{name}" for name in WHOLE}
 
 
-def joined_rows(release: "Release", table: Any, names: list[str]) -> Any:
+def joined_rows(release: "Released", table: Any, names: list[str]) -> Any:
     """Return a relation of the rows whose key was released, on the relation's own connection."""
     condition, keys = _condition(release, table, names)  # noqa: RUF059  # DuckDB finds the table by its name, here
     return table.query(ROW, f"SELECT {ROW}.* FROM {ROW} SEMI JOIN keys {KEYS} ON {condition}")
 
 
-def rows_or_other(release: "Release", table: Any, names: list[str], others: Sequence[Any]) -> Any:
+def rows_or_other(release: "Released", table: Any, names: list[str], others: Sequence[Any]) -> Any:
     """Return a relation of all rows in which keys that were not released are others."""
     condition, keys = _condition(release, table, names)  # noqa: RUF059  # as above
     kinds = dict(zip(table.columns, map(str, table.types), strict=True))
@@ -56,7 +56,7 @@ def rows_or_other(release: "Release", table: Any, names: list[str], others: Sequ
     return table.query(ROW, f"SELECT {listed} FROM {ROW} LEFT JOIN {marked} ON {condition}")
 
 
-def _condition(release: "Release", table: Any, names: list[str]) -> tuple[str, pa.Table]:
+def _condition(release: "Released", table: Any, names: list[str]) -> tuple[str, pa.Table]:
     """Return when a row has a released key, and the table of keys."""
     check_columns_exist(names, table.columns)
     kinds = dict(zip(table.columns, map(str, table.types), strict=True))

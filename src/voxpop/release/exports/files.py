@@ -17,13 +17,13 @@ from voxpop.release.exports.keys import released_items
 from voxpop.spelling import spelled
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 FORMULA = re.compile("'*[=+\\-@\uff1d\uff0b\uff0d\uff20\\t\\r\\n]")
 BREAKS = ("\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
 
 
-def as_text(release: "Release") -> bytes:
+def as_text(release: "Released") -> bytes:
     """Return one gram per line, tokens with a space between them.
 
     Raises:
@@ -35,7 +35,7 @@ def as_text(release: "Release") -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def as_json(release: "Release") -> bytes:
+def as_json(release: "Released") -> bytes:
     """Return one object: the grams as lists of tokens, the guarantee and the plan."""
     content = {
         "statement": str(release.guarantee),
@@ -46,7 +46,7 @@ def as_json(release: "Release") -> bytes:
     return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def as_csv(release: "Release") -> bytes:
+def as_csv(release: "Released") -> bytes:
     """Return the columns gram (tokens with a space between them) and length, then those of keys, with a header.
 
     Spreadsheets run what begins like a formula, so such strings get an apostrophe in front; see `guarded`.
@@ -87,7 +87,7 @@ def _cells(column: Any) -> list[Any]:
     return list(plain.to_pylist() if pa.types.is_integer(plain.type) else spelled(plain, "key").to_pylist())
 
 
-def as_arrow(release: "Release") -> bytes:
+def as_arrow(release: "Released") -> bytes:
     """Return an Arrow IPC file (Feather 2) with the columns of `Release.to_arrow`."""
     sink = pa.BufferOutputStream()
     table = release.to_arrow()
@@ -97,7 +97,7 @@ def as_arrow(release: "Release") -> bytes:
     return content
 
 
-def as_parquet(release: "Release") -> bytes:
+def as_parquet(release: "Released") -> bytes:
     """Return a Parquet file with the columns of `Release.to_arrow`."""
     from voxpop.release.grams import to_parquet
 

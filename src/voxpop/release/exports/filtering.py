@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from voxpop.release.exports.keys import Columns, engine_of, key_names, not_a_table, row_mask
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 
-def released_only(release: "Release", table: Any, columns: Columns) -> Any:
+def released_only(release: "Released", table: Any, columns: Columns) -> Any:
     """Return the rows whose key was released; see `Release.filter`."""
     names, engine = key_names(release, columns), engine_of(table)
     if engine == "duckdb":

@@ -12,7 +12,7 @@ from voxpop.errors import InputError
 from voxpop.release.exports import files
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 SUFFIXES = {
     ".txt": "text",
@@ -39,7 +39,7 @@ def format_of(path: Path) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
-def contents(release: "Release", name: str, tokenizer: Any = "words", dialect: str = "duckdb") -> bytes:
+def contents(release: "Released", name: str, tokenizer: Any = "words", dialect: str = "duckdb") -> bytes:
     """Return a release in a format.
 
     Args:
@@ -55,12 +55,14 @@ def contents(release: "Release", name: str, tokenizer: Any = "words", dialect: s
         raise InputError(f'"{name}" is trained on counts: count the release first, and write the counts (Tally.write).')
     check_choice("format", name, tuple(FORMATS))
     if name == "sql":
+        from voxpop.release.exports.sql import sql_of
+
         columns = None if release.keys is None or release.keys.columns else "word"
-        return f"{release.to_sql(dialect, 'select', columns)}\n".encode()
+        return f"{sql_of(release, dialect, 'select', columns)}\n".encode()
     return FORMATS[name](release, tokenizer)
 
 
-def _vocabulary(release: "Release", _: Any) -> bytes:
+def _vocabulary(release: "Released", _: Any) -> bytes:
     from voxpop.release.exports.joining import joined
 
     grams = joined(release, " ", "a vocabulary")
@@ -68,25 +70,29 @@ def _vocabulary(release: "Release", _: Any) -> bytes:
     return (json.dumps(numbers, ensure_ascii=False, indent=0) + "\n").encode()
 
 
-def _tokenizer(release: "Release", tokenizer: Any) -> bytes:
-    text: str = release.to_tokenizer(tokenizer).to_str(pretty=True)
+def _tokenizer(release: "Released", tokenizer: Any) -> bytes:
+    from voxpop.release.exports.word_level import word_level
+
+    text: str = word_level(release, tokenizer).to_str(pretty=True)
     return text.encode()
 
 
-def _spacy(release: "Release", _: Any) -> bytes:
+def _spacy(release: "Released", _: Any) -> bytes:
     from voxpop.release.exports.phrase_matcher import entity_patterns
 
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entity_patterns(release)).encode()
 
 
-def _gensim(release: "Release", _: Any) -> bytes:
-    phrases = release.to_gensim()
+def _gensim(release: "Released", _: Any) -> bytes:
+    from voxpop.release.exports.gensim_phrases import gensim_phrases
+
+    phrases = gensim_phrases(release)
     with tempfile.TemporaryDirectory() as folder:
         phrases.save(str(Path(folder, "phrases")))
         return Path(folder, "phrases").read_bytes()
 
 
-FORMATS: dict[str, Callable[["Release", Any], bytes]] = {
+FORMATS: dict[str, Callable[["Released", Any], bytes]] = {
     "text": lambda release, _: files.as_text(release),
     "json": lambda release, _: files.as_json(release),
     "csv": lambda release, _: files.as_csv(release),

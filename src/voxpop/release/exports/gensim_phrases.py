@@ -9,7 +9,7 @@ from voxpop.release.exports.joining import joined, longest, missing
 if TYPE_CHECKING:
     from gensim.models.phrases import FrozenPhrases
 
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Found:
         return self.phrasegrams
 
 
-def gensim_phrases(release: "Release", delimiter: str) -> "FrozenPhrases":
+def gensim_phrases(release: "Released", delimiter: str = "_") -> "FrozenPhrases":
     """Return phrases; see `Release.to_gensim`."""
     try:
         from gensim.models.phrases import FrozenPhrases

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 
-def joined(release: "Release", between: str, where: str) -> list[str]:
+def joined(release: "Released", between: str, where: str) -> list[str]:
     """Return every gram as one string, in canonical order.
 
     Args:
@@ -28,7 +28,7 @@ def joined(release: "Release", between: str, where: str) -> list[str]:
     return strings
 
 
-def longest(release: "Release") -> int:
+def longest(release: "Released") -> int:
     """Return the length of the longest gram, at least 1."""
     return int(release.grams["length"][-1].as_py()) if len(release) else 1
 

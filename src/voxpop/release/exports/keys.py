@@ -17,7 +17,7 @@ from voxpop.objects import array_of_objects
 from voxpop.spelling import family, spelled
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 ENGINES = {
     "duckdb.DuckDBPyRelation": "duckdb",
@@ -44,7 +44,7 @@ def engine_of(table: Any) -> str:
     return "arrow" if isinstance(table, pa.Table | pa.RecordBatch) else ENGINES.get(kind_of(table), "")
 
 
-def row_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def row_mask(release: "Released", table: Any, names: list[str]) -> Any:
     """Say of each row of a table in memory whether its key was released, as its library says so."""
     return MASKS[engine_of(table)](release, table, names)
 
@@ -54,7 +54,7 @@ def kind_of(table: Any) -> str:
     return f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
 
 
-def key_names(release: "Release", columns: Columns) -> list[str]:
+def key_names(release: "Released", columns: Columns) -> list[str]:
     """Return the columns that hold keys.
 
     Raises:
@@ -69,7 +69,7 @@ def key_names(release: "Release", columns: Columns) -> list[str]:
     return names
 
 
-def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str]) -> Any:
+def released_rows(release: "Released", keys: Sequence[Any], names: Sequence[str]) -> Any:
     """Say of each key whether it was released.
 
     Args:
@@ -94,7 +94,7 @@ def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str])
     return pc.is_in(items, value_set=released_items(release))
 
 
-def wanted_types(release: "Release") -> list[Any]:
+def wanted_types(release: "Released") -> list[Any]:
     """Return the type of each column of a key; strings for words, and null where nothing was released."""
     if not len(release):
         return [pa.null()] * max(1, 0 if release.keys is None else len(release.keys.columns))
@@ -117,7 +117,7 @@ def check_type(kind: Any, wanted: Any, name: str) -> None:
         )
 
 
-def released_items(release: "Release") -> Any:
+def released_items(release: "Released") -> Any:
     """Return the released grams of length 1 as strings."""
     single = release.grams.filter(pc.equal(release.grams["length"], 1))["gram"]
     return joined(pc.list_flatten(single)).cast(pa.large_string())
@@ -135,19 +135,19 @@ def check_columns_exist(names: Sequence[str], existing: Sequence[Any]) -> None:
             raise ColumnError(f'the table has no column "{name}"; it has {listed}.')
 
 
-def arrow_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def arrow_mask(release: "Released", table: Any, names: list[str]) -> Any:
     """Say of each row of a pyarrow table whether its key was released."""
     check_columns_exist(names, table.schema.names)
     return released_rows(release, [table.column(name) for name in names], names)
 
 
-def pandas_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def pandas_mask(release: "Released", table: Any, names: list[str]) -> Any:
     """Say of each row of a pandas table whether its key was released."""
     check_columns_exist(names, list(table.columns))
     return released_rows(release, [_from_pandas(table[name], name) for name in names], names).to_numpy(False)
 
 
-def polars_mask(release: "Release", table: Any, names: list[str]) -> Any:
+def polars_mask(release: "Released", table: Any, names: list[str]) -> Any:
     """Return a polars expression that says of each row whether its key was released."""
     import polars as pl
 
@@ -190,7 +190,7 @@ def _from_pandas(keys: Any, column: str) -> Any:
     return pa.array(keys, from_pandas=True)
 
 
-def _released_lists(release: "Release", keys: Any, column: str) -> Any:
+def _released_lists(release: "Released", keys: Any, column: str) -> Any:
     """Number the distinct tokens, then compare grams as bytes of their numbers."""
     large = keys.cast(pa.large_list(keys.type.value_type))
     flat = large.flatten()

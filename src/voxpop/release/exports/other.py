@@ -10,10 +10,10 @@ from voxpop.errors import ColumnError, InputError
 from voxpop.release.exports.keys import Columns, engine_of, key_names, not_a_table, row_mask
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 
-def other_instead(release: "Release", table: Any, columns: Columns, other: Any) -> Any:
+def other_instead(release: "Released", table: Any, columns: Columns, other: Any) -> Any:
     """Return all rows, with `other` for keys that were not released; see `Release.with_other`."""
     names, engine = key_names(release, columns), engine_of(table)
     others = _others(release, names, other)
@@ -33,7 +33,7 @@ def other_instead(release: "Release", table: Any, columns: Columns, other: Any) 
     return _SWAPS[engine](table, row_mask(release, table, names), names, others)
 
 
-def _others(release: "Release", names: Sequence[str], other: Any) -> list[Any]:
+def _others(release: "Released", names: Sequence[str], other: Any) -> list[Any]:
     """Return what stands in each column; refuse a key that was itself released."""
     others = list(other) if isinstance(other, tuple) else [other] * len(names)
     if len(others) != len(names):

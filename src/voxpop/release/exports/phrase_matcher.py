@@ -9,13 +9,13 @@ from voxpop.segmenting import FOLDED
 if TYPE_CHECKING:
     from spacy.matcher import PhraseMatcher
 
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 LABEL = "released"
 SLANTED = "’"
 
 
-def phrase_matcher(release: "Release", nlp: Any, label: str, attribute: str) -> "PhraseMatcher":
+def phrase_matcher(release: "Released", nlp: Any, label: str, attribute: str) -> "PhraseMatcher":
     """Return a matcher; see `Release.to_phrase_matcher`."""
     try:
         from spacy.matcher import PhraseMatcher
@@ -27,13 +27,13 @@ def phrase_matcher(release: "Release", nlp: Any, label: str, attribute: str) -> 
     return matcher
 
 
-def entity_patterns(release: "Release", label: str = LABEL) -> Iterator[dict[str, str]]:
+def entity_patterns(release: "Released", label: str = LABEL) -> Iterator[dict[str, str]]:
     """Yield the patterns of an entity ruler: one object per gram, as in its `.jsonl` files."""
     for text in _texts(release):
         yield {"label": label, "pattern": text}
 
 
-def _texts(release: "Release") -> list[str]:
+def _texts(release: "Released") -> list[str]:
     """Return the grams as texts; where they hold an apostrophe, also as phones write it."""
     texts = joined(release, " ", "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]

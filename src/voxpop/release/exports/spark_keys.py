@@ -9,7 +9,7 @@ from voxpop.release.exports.keys import check_columns_exist, check_type, column_
 from voxpop.spelling import family
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 KEY, MARK = "voxpop_key", "voxpop_released"
 TYPES = {
@@ -24,13 +24,13 @@ TYPES = {
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
-def joined_frame(release: "Release", table: Any, names: list[str]) -> Any:
+def joined_frame(release: "Released", table: Any, names: list[str]) -> Any:
     """Return the rows whose key was released."""
     condition, keys = _condition(release, table, names)
     return table.join(keys.hint("broadcast"), condition, "left_semi")
 
 
-def frame_or_other(release: "Release", table: Any, names: list[str], others: Sequence[Any]) -> Any:
+def frame_or_other(release: "Released", table: Any, names: list[str], others: Sequence[Any]) -> Any:
     """Return all rows, in which keys that were not released are others."""
     condition, keys = _condition(release, table, names, marked=True)
     whole = table.join(keys.hint("broadcast"), condition, "left")
@@ -46,7 +46,7 @@ def frame_or_other(release: "Release", table: Any, names: list[str], others: Seq
     )
 
 
-def _condition(release: "Release", table: Any, names: list[str], *, marked: bool = False) -> tuple[Any, Any]:
+def _condition(release: "Released", table: Any, names: list[str], *, marked: bool = False) -> tuple[Any, Any]:
     """Return when a row has a released key, and the table of keys."""
     check_columns_exist(names, table.columns)
     kinds = dict(table.dtypes)

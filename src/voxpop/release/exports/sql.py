@@ -15,7 +15,7 @@ from voxpop.release.exports.keys import Columns, key_names, released_items
 from voxpop.spelling import family
 
 if TYPE_CHECKING:
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 FORMS = ("where", "select")
 TYPES = {
@@ -27,7 +27,7 @@ TYPES = {
 }
 
 
-def sql_of(release: "Release", dialect: str, form: str, columns: Columns) -> str:
+def sql_of(release: "Released", dialect: str, form: str, columns: Columns) -> str:
     """Return a condition or a query; see `Release.to_sql`."""
     sqlglot = _sqlglot()
     if form not in FORMS:
@@ -56,7 +56,7 @@ def _sqlglot() -> Any:
     return sqlglot
 
 
-def _rows(release: "Release") -> list[tuple[str, ...]]:
+def _rows(release: "Released") -> list[tuple[str, ...]]:
     """Return the keys as strings, column by column."""
     items = released_items(release)
     if release.keys is None or not release.keys.columns:
@@ -67,7 +67,7 @@ def _rows(release: "Release") -> list[tuple[str, ...]]:
     return list(zip(*texts, strict=True))
 
 
-def _kinds(release: "Release") -> list[pa.DataType]:
+def _kinds(release: "Released") -> list[pa.DataType]:
     columns = release.keys.columns if release.keys is not None else ()
     return [each.type for each in columns] or [pa.string()]
 

@@ -5,7 +5,7 @@ private by post-processing, with the guarantee of the words and the counts toget
 """
 
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from voxpop.segmenting import ANY_APOSTROPHE, FOLDED
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from voxpop.release.tally import Tally
+    from voxpop.release.released import Released
 
 MOST_REPEATED = 1 << 20
 """About how many words the training text has at most: merges follow from ratios, and longer texts only take longer."""
@@ -27,21 +27,23 @@ LEAST = 512
 """Above the 256 bytes that a byte-level vocabulary begins with."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
 IN_NORMAL_FORM = (*FOLDED, "characters")
+Counts = Iterable[tuple[tuple[str, ...], int]]
+"""Grams, each with a noisy number of users."""
 
 
-def subwords(tally: "Tally", model: Subwords, size: int, unknown: str) -> "Tokenizer":
-    """Return a tokenizer; see `Tally.to_tokenizer`."""
+def subwords(release: "Released", counts: Counts, model: Subwords, size: int, unknown: str) -> "Tokenizer":
+    """Return a tokenizer of a release and the noisy numbers of users of its grams; see `Tally.to_tokenizer`."""
     check_choice("model", model, SUBWORDS)
     check_whole("size", size, LARGEST, "how many subwords the vocabulary has at most", LEAST)
-    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
+    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in release.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
     if find_spec("tokenizers") is None:
         raise missing("the Hugging Face library tokenizers", "tokenizers")
     result: Tokenizer
     result, trainer = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}[model](size, unknown)
-    if tally.grams.reading in IN_NORMAL_FORM:
-        result.normalizer = _folding(tally.grams.reading)
-    result.train_from_iterator(_text(tally), trainer)
+    if release.reading in IN_NORMAL_FORM:
+        result.normalizer = _folding(release.reading)
+    result.train_from_iterator(_text(counts), trainer)
     return result
 
 
@@ -55,9 +57,9 @@ def _folding(reading: str) -> Any:
     return normalizers.Sequence(steps)
 
 
-def _text(tally: "Tally") -> Iterator[str]:
+def _text(counts: Counts) -> Iterator[str]:
     """Yield each released word as often as its noisy count says, at least once, scaled where that is very often."""
-    words = [(gram[0], max(1, users)) for gram, users in tally.each_gram() if len(gram) == 1]
+    words = [(gram[0], max(1, users)) for gram, users in counts if len(gram) == 1]
     scale = min(1.0, MOST_REPEATED / max(1, sum(users for _, users in words)))
     for word, users in words:
         yield f" {word}" * max(1, round(scale * users))

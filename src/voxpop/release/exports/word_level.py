@@ -11,13 +11,13 @@ from voxpop.segmenting import ANY_APOSTROPHE, URL
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
 
 WORD = r"[\p{L}\p{M}\p{N}]+(?:'[\p{L}\p{M}\p{N}]+)*"
 FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
 
 
-def word_level(release: "Release", tokenizer: Any, unknown: str) -> "Tokenizer":
+def word_level(release: "Released", tokenizer: Any, unknown: str = "[UNK]") -> "Tokenizer":
     """Return a tokenizer; see `Release.to_tokenizer`."""
     try:
         from tokenizers import Tokenizer, models

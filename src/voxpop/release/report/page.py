@@ -28,7 +28,7 @@ from voxpop.release.trie import GramTrie
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
-    from voxpop.release.release import Release
+    from voxpop.release.released import Released
     from voxpop.release.report.story import Story
 
 REPORT = "report.html"
@@ -56,7 +56,7 @@ CHARTS = "vendor/plot.min.js"
 PLOT_STYLE = "vendor/plot.css"
 
 
-def report_of(release: "Release", checksums: Mapping[str, str]) -> bytes:
+def report_of(release: "Released", checksums: Mapping[str, str]) -> bytes:
     """Return the page of a release; equal releases give equal bytes.
 
     Args:

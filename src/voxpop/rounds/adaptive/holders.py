@@ -72,6 +72,7 @@ def _never(plan: "Rounds", means: Floats) -> float:
     law, missed = np.zeros(points.size), 0.0
     law[points.size // 2] = 1.0
     for number, kernel in enumerate(kernels):
+        # The law of the sum of noises so far: one convolution a round.
         law = np.convolve(law, kernel, "same")
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]

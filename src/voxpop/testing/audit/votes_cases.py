@@ -2,10 +2,10 @@
 
 The threshold of a band follows from the votes of all its candidates, so copies share it, and the event asks for one
 value. It is made sure by a large `eta`: with half of what is released allowed to be spurious, and most candidates held,
-every band takes the lowest mark there is. That fails only where no candidate lies between the two lowest marks, which
+every band takes the lowest cutpoint there is. That fails only where no candidate lies between the two lowest, which
 for thousands of copies has a probability below 1e-5 a release; a release that differs counts as no hit at all.
 
-Given that mark, a pair or a triple comes out where its own noisy weight reaches it, and these are independent.
+Given that cutpoint, a pair or a triple comes out where its own noisy weight reaches it, and these are independent.
 
 - *individual pairs*: two lengths as they run by default, where every user pays for itself. Words are few, so there is
   no wide vote, and nearly all is spent on pairs. All that reach the lowest cutpoint come out: nothing is left to sweep.
@@ -46,7 +46,7 @@ UNSURE = 1e-6
 """How likely a word that comes out in adaptive rounds may stay away; a release without it counts as no hit."""
 TELLING = 10**6
 MOST_HOLDERS = 5
-"""With more, so few copies would lie between two marks that the lowest one were not sure."""
+"""With more, so few copies would lie between two cutpoints that the lowest one were not sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _default(lengths: int, **fields: Any) -> NGrams:
 
 
 def _enough(plan: NGramsPlan, number: int) -> int:
-    """Return how many holders make the release of a word or a shorter phrase sure, whatever the mark."""
+    """Return how many holders make the release of a word or a shorter phrase sure, whatever the cutpoint."""
     if number == 0 and isinstance(plan.first, AdaptiveRounds):
         needed = plan.holders(1, 1 - UNSURE, grams=1)
         if needed is None:

@@ -4,8 +4,7 @@ from typing import Any
 
 from voxpop.rounds.adaptive.numbers import round_table
 from voxpop.tables import table
-from voxpop.union.describe import missing_line, users_table
-from voxpop.union.promised import promise_lines
+from voxpop.union.describe import missing_line, promise_lines, users_table
 
 
 def describe(plan: dict[str, Any], guarantee: str) -> str:
