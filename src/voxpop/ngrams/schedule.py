@@ -10,8 +10,8 @@ None of them touches the guarantee: whatever stands here, the filter charges wha
 
 # ---- Of whom how much counts (ngrams.py) ----
 LIMIT = 3_000
-"""Most grams of a user at one length, unless the caller says otherwise. Within 1.4 percent of the best of eight limits
-from 10 to 100,000 on four collections, where 100 lies 3, 3, 25 and 51 percent below it (0012)."""
+"""Most grams of a user at one length, unless the caller says otherwise. Within 1.6 percent of the best of eight limits
+from 10 to 100,000 on four collections, where 100 lies 4, 3, 26 and 55 percent below it (0012)."""
 
 # ---- How the lengths share mu^2 (budgets.py) ----
 FIRST_SHARE = 1 / 6
