@@ -60,6 +60,14 @@ def test_duckdb(rows, tmp_path):
     check(rows, f"duckdb:///{tmp_path}/posts.duckdb")
 
 
+def test_a_file_of_sqlite_that_is_not_there(tmp_path):
+    """None is made, as SQLite itself would."""
+    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
+    with pytest.raises(SourceError, match="not there"):
+        vp.read(QUERY, user="who", text="body", connection=f"sqlite:///{tmp_path}/none.db")
+    assert not (tmp_path / "none.db").exists()
+
+
 def test_a_query_that_finds_nothing_by_its_kind(tmp_path):
     """A statement of another kind than SELECT."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")

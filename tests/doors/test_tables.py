@@ -133,6 +133,8 @@ def test_cursors(table):
         ("select who, body from t", InputError, "connection="),
         ("-", InputError, "standard input"),
         ("https://example.org/posts", SourceError, "does not end in"),
+        (pa.table([[1], ["a"], ["secret"]], ["who", "body", "body"]), ColumnError, '2 columns called "body"'),
+        (pl.DataFrame({"who": [1], "body": [["a"]]}), ColumnError, "for lists use tokens="),
     ],
 )
 def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
@@ -141,6 +143,29 @@ def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
         vp.read(source, user="who", text="body")
     assert "secret" not in str(caught.value)
     assert "4711" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "words"), [("t.db", "sqlite:///"), ("t.duckdb", "duckdb:///"), ("t.xlsx", "as CSV")])
+def test_files_of_other_kinds(tmp_path, name, words):
+    """Databases and sheets: what to do with them instead."""
+    (tmp_path / name).write_bytes(b"secret")
+    with pytest.raises(SourceError, match=words):
+        vp.read(tmp_path / name, user="who", text="body")
+
+
+def test_events_without_an_order(table):
+    """A column of single values is no sequence yet."""
+    with pytest.raises(ColumnError, match="order="):
+        vp.read(table, user="who", sequence="body")
+
+
+def test_tokenizers_of_libraries_are_not_printed(table):
+    """They would print their vocabulary, which may be private."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
+    with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
+        vp.read(table, user="who", text="body", tokenizer=made)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_reader_that_fails_is_not_quoted():

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from voxpop.corpus.reading.arrow_sources import cursor_batches, is_duckdb
@@ -67,6 +68,8 @@ def _connect(scheme: str, rest: str, address: str) -> Any:
             f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}, or "
             "voxpop[databases]."
         ) from None
+    if scheme == "sqlite" and not Path(rest.removeprefix("/")).is_file():  # SQLite would make an empty one
+        raise SourceError("connection= names a file of SQLite that is not there; check its path, after sqlite:///.")
     try:
         if scheme == "duckdb":
             return driver.connect(rest.removeprefix("/"), read_only=True)
@@ -90,7 +93,9 @@ def _execute(connection: Any, query: str, *, small: bool) -> Any:
                 _count_few_rows(cursor)
             cursor.execute(query)
     except Exception as error:
-        raise _refused(error, "refuses the query; try it there by itself") from None
+        raise _refused(
+            error, "refuses the query; it must be SQL, such as select user, item from table. Try it there by itself"
+        ) from None
     if cursor is None:
         raise InputError("the query finds no rows by its kind: give a SELECT.")
     return cursor
