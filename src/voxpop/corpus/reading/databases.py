@@ -68,7 +68,9 @@ def _connect(scheme: str, rest: str, address: str) -> Any:
             f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}, or "
             "voxpop[databases]."
         ) from None
-    if scheme == "sqlite" and not Path(rest.removeprefix("/")).is_file():  # SQLite would make an empty one
+    file = rest.removeprefix("/")
+    # SQLite would make an empty one. What begins with "file:" says itself whether it may.
+    if scheme == "sqlite" and not file.startswith("file:") and not Path(file).is_file():
         raise SourceError("connection= names a file of SQLite that is not there; check its path, after sqlite:///.")
     try:
         if scheme == "duckdb":
