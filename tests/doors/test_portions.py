@@ -45,11 +45,13 @@ def test_rows_go_by_in_their_order(sizes, kinds, places):
         given.append((f"file {number % places}", pa.record_batch({"body": pa.array(texts, kind)})))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PORTION", 100)
-        passed = list(portions(iter(given)))
+        passed = list(portions(iter(given), 20))
     before = [(where, row) for where, batch in given for row in batch.column(0).to_pylist()]
     assert [(where, row) for where, batch in passed for row in batch.column(0).to_pylist()] == before
     for _, batch in passed:
         assert batch.num_rows < 2 or module._own_bytes(batch) <= 100
+    joined = [batch.num_rows for _, batch in passed if batch.num_rows > 12]
+    assert max(joined, default=0) <= 20
 
 
 def sqlite():

@@ -13,21 +13,23 @@ PORTION = 1 << 20
 """Bytes."""
 
 
-def portions(batches: Batches) -> Batches:
+def portions(batches: Batches, rows: int) -> Batches:
     """Pass rows on in their order: large batches are split, and small ones put together.
 
     Args:
         batches: as a source gives them.
+        rows: most rows of those that are put together.
     """
     held: list[pa.RecordBatch] = []
-    size, place = 0, ""
+    size, count, place = 0, 0, ""
     for where, piece in chain.from_iterable(_split(*each) for each in batches):
         own = _own_bytes(piece)
-        if held and (where != place or size + own > PORTION or not _fit(held[0], piece)):
+        full = size + own > PORTION or count + piece.num_rows > rows
+        if held and (full or where != place or not _fit(held[0], piece)):
             yield place, _joined(held)
-            held, size = [], 0
+            held, size, count = [], 0, 0
         held.append(piece)
-        size, place = size + own, where
+        size, count, place = size + own, count + piece.num_rows, where
     if held:
         yield place, _joined(held)
 

@@ -48,7 +48,7 @@ def open_source(
         from voxpop.corpus.reading.databases import query_batches
 
         found = query_batches(str(source), connection, columns, rows, small=small)
-        return portions(found) if small else found
+        return portions(found, rows) if small else found
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
@@ -60,7 +60,7 @@ def open_source(
             "give the path."
         )
     batches = table_batches(source, columns, rows, small=small)
-    return portions(batches) if small else batches
+    return portions(batches, rows) if small else batches
 
 
 def check_undescribed(dialect: Dialect) -> None:
@@ -87,7 +87,7 @@ def _paths_batches(
     for path, files in zip(paths, places, strict=True):
         if is_remote(path):
             batches = remote_batches(path, columns, rows, small=small, dialect=dialect)
-            yield from portions(batches) if small else batches
+            yield from portions(batches, rows) if small else batches
         for file, state in files:
             for batch in file_batches(file, columns, rows, dictionary, small=small, dialect=dialect):
                 yield file.name, batch
