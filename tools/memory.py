@@ -36,8 +36,10 @@ def measured() -> tuple[float, int]:
     if not INPUT.exists():
         INPUT.parent.mkdir(exist_ok=True)
         size = 10 * BOUND + BOUND // 3  # in memory; the file is a little smaller
-        call = [sys.executable, str(ROOT / "tests" / "support" / "memory_input.py"), str(INPUT), str(size), "15"]
+        part = INPUT.with_suffix(".part")  # one that was interrupted is not taken for all of it
+        call = [sys.executable, str(ROOT / "tests" / "support" / "memory_input.py"), str(part), str(size), "15"]
         subprocess.run(call, check=True)
+        part.rename(INPUT)
     said = ""
     with subprocess.Popen([sys.executable, __file__, "--run"], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None

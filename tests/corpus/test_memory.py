@@ -285,7 +285,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("VOXPOP_TENFOLD" not in os.environ, reason="20 minutes and 20 GB of disk: run `make trust`")
+@pytest.mark.skipif("VOXPOP_TENFOLD" not in os.environ, reason="15 minutes and 25 GB of disk: run `make trust`")
 def test_ten_times_the_bound(record_property):
     """Read, set union, words and pairs: what `make memory` measures."""
     times, peak = tenfold.measured()

@@ -60,6 +60,23 @@ def test_duckdb(rows, tmp_path):
     check(rows, f"duckdb:///{tmp_path}/posts.duckdb")
 
 
+def test_a_file_of_sqlite_that_is_not_there(tmp_path):
+    """None is made, as SQLite itself would."""
+    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
+    with pytest.raises(SourceError, match="not there"):
+        vp.read(QUERY, user="who", text="body", connection=f"sqlite:///{tmp_path}/none.db")
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_query_that_finds_nothing_by_its_kind(tmp_path):
+    """A statement of another kind than SELECT."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    with duckdb.connect(tmp_path / "posts.duckdb") as connection, pytest.raises((InputError, ColumnError)):
+        vp.read("create table t (who integer, body text)", user="who", text="body", connection=connection)
+    with sqlite3.connect(":memory:") as connection, pytest.raises(InputError, match="found nothing"):
+        vp.read("create table t (who integer, body text)", user="who", text="body", connection=connection)
+
+
 def test_sqlalchemy(rows, file):
     """Engines and connections."""
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")

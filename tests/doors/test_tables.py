@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import voxpop as vp
@@ -132,6 +133,8 @@ def test_cursors(table):
         ("select who, body from t", InputError, "connection="),
         ("-", InputError, "standard input"),
         ("https://example.org/posts", SourceError, "does not end in"),
+        (pa.table([[1], ["a"], ["secret"]], ["who", "body", "body"]), ColumnError, '2 columns called "body"'),
+        (pl.DataFrame({"who": [1], "body": [["a"]]}), ColumnError, "for lists use tokens="),
     ],
 )
 def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
@@ -140,6 +143,29 @@ def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
         vp.read(source, user="who", text="body")
     assert "secret" not in str(caught.value)
     assert "4711" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "words"), [("t.db", "sqlite:///"), ("t.duckdb", "duckdb:///"), ("t.xlsx", "as CSV")])
+def test_files_of_other_kinds(tmp_path, name, words):
+    """Databases and sheets: what to do with them instead."""
+    (tmp_path / name).write_bytes(b"secret")
+    with pytest.raises(SourceError, match=words):
+        vp.read(tmp_path / name, user="who", text="body")
+
+
+def test_events_without_an_order(table):
+    """A column of single values is no sequence yet."""
+    with pytest.raises(ColumnError, match="order="):
+        vp.read(table, user="who", sequence="body")
+
+
+def test_tokenizers_of_libraries_are_not_printed(table):
+    """They would print their vocabulary, which may be private."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
+    with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
+        vp.read(table, user="who", text="body", tokenizer=made)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_reader_that_fails_is_not_quoted():
@@ -168,12 +194,14 @@ class Ranges(http.server.SimpleHTTPRequestHandler):
         path, wanted = Path(self.translate_path(self.path)), self.headers.get("Range")
         if wanted is None or not path.is_file():
             return super().do_GET()
-        data = path.read_bytes()
+        size = path.stat().st_size
         first, _, last = wanted.removeprefix("bytes=").partition("-")
-        begin = int(first) if first else max(0, len(data) - int(last))
-        part = data[begin : int(last) + 1 if first and last else None]
+        begin = int(first) if first else max(0, size - int(last))
+        with path.open("rb") as file:
+            file.seek(begin)
+            part = file.read(int(last) + 1 - begin if first and last else size)
         self.send_response(206)
-        self.send_header("Content-Range", f"bytes {begin}-{begin + len(part) - 1}/{len(data)}")
+        self.send_header("Content-Range", f"bytes {begin}-{begin + len(part) - 1}/{size}")
         self.send_header("Content-Length", str(len(part)))
         self.end_headers()
         return self.wfile.write(part)
@@ -253,6 +281,23 @@ def test_more_behind_an_address_than_memory(served, tmp_path, ending):
     done = subprocess.run(call, check=True, capture_output=True, text=True, cwd=ROOT)
     tokens, peak = map(int, done.stdout.split())
     assert tokens == rows * 5000 * 551
+    assert peak < 896
+
+
+@pytest.mark.slow
+def test_rows_of_a_megabyte_behind_an_address(served, tmp_path):
+    """A file of 0.8 GB in few rows, nearly all of it addresses, which are no words: counted by rows, all were held."""
+    books, group = 800, 16
+    schema = pa.schema({"who": pa.int64(), "body": pa.string()})
+    with pq.ParquetWriter(tmp_path / "books.parquet", schema, compression="none", use_dictionary=False) as file:
+        for first in range(0, books, group):
+            who = range(first, first + group)
+            bodies = [f"tea https://{number}{'x' * (1 << 20)}" for number in who]
+            file.write_table(pa.table({"who": pa.array(who, pa.int64()), "body": bodies}))
+    call = [sys.executable, "-c", MEASURED, f"{served}/books.parquet"]
+    done = subprocess.run(call, check=True, capture_output=True, text=True, cwd=ROOT)
+    tokens, peak = map(int, done.stdout.split())
+    assert tokens == 2 * books
     assert peak < 896
 
 

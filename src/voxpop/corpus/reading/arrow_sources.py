@@ -11,6 +11,7 @@
 | a list or iterator of dictionaries, a dictionary of columns | some rows at a time |
 """
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -20,10 +21,13 @@ import pyarrow as pa
 
 from voxpop.corpus.reading.columns import Batches, check_columns
 from voxpop.corpus.reading.failures import quieten, without_quotes
+from voxpop.corpus.reading.portions import FEW_ROWS
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.objects import array_of_objects
 
 TABLE = "the table"
+FEWEST_OF_DUCKDB = 1 << 11
+"""Rows: it computes so many at a time itself."""
 MEANT = (
     "the source must be a path, folder, glob or list of paths; a polars, pandas or pyarrow table; anything that speaks "
     "Arrow (DuckDB, Ibis, ADBC, Hugging Face Datasets); an iterator of such; a cursor; a list of dictionaries or a "
@@ -31,8 +35,8 @@ MEANT = (
 )
 
 
-def table_batches(source: Any, columns: list[str], rows: int) -> Batches:
-    """Yield the batches of a table in memory, or of a reader."""
+def table_batches(source: Any, columns: list[str], rows: int, *, small: bool = False) -> Batches:
+    """Yield the batches of a table in memory, or of a reader; where `small`, asking readers for few rows at a time."""
     kind = f"{type(source).__module__.partition('.')[0]}.{type(source).__name__}"
     if kind == "polars.LazyFrame":
         yield from table_batches(_collected(source, columns), columns, rows)
@@ -53,7 +57,7 @@ def table_batches(source: Any, columns: list[str], rows: int) -> Batches:
         for batch in source:
             yield from _arrow_batches(pa.Table.from_batches([batch]).select(list(dict.fromkeys(columns))), rows)
     else:
-        yield from _any_batches(source, columns, rows)
+        yield from _any_batches(source, columns, rows, small=small)
 
 
 def _collected(lazy: Any, columns: list[str]) -> Any:
@@ -85,7 +89,7 @@ def _from_pandas(frame: Any, columns: list[str]) -> pa.Table:
         ) from None
 
 
-def _any_batches(source: Any, columns: list[str], rows: int) -> Batches:
+def _any_batches(source: Any, columns: list[str], rows: int, *, small: bool) -> Batches:
     """Yield the wanted columns of a source that is neither a path nor one of the tables that are read directly.
 
     Raises:
@@ -93,35 +97,57 @@ def _any_batches(source: Any, columns: list[str], rows: int) -> Batches:
         ColumnError: where a column is missing.
         SourceError: where reading fails; the reader's message is not passed on, for it may quote rows.
     """
+    asked = FEW_ROWS if small else rows
     if _is_dataset(source):
-        return _dataset(source, columns, rows)
+        return _dataset(source, columns, asked)
+    if is_duckdb(source):  # its own stream would hold a million rows at a time
+        return cursor_batches(source, columns, rows, small=small)
     if hasattr(source, "__arrow_c_stream__"):
         return _stream(source, columns, rows)
     if hasattr(source, "__arrow_c_array__"):
         return table_batches(pa.record_batch(source), columns, rows)
     if hasattr(source, "fetchmany") and hasattr(source, "description"):
-        return cursor_batches(source, columns, rows)
+        return cursor_batches(source, columns, rows, small=small)
     if isinstance(source, Mapping):
         return _columns(source, columns, rows)
     if isinstance(source, Iterable) and not isinstance(source, str | bytes):
-        return _each(iter(source), columns, rows)
+        return _each(iter(source), columns, asked)
     raise InputError(MEANT.format(type(source).__name__))
 
 
-def cursor_batches(cursor: Any, columns: list[str], rows: int) -> Batches:
+def cursor_batches(cursor: Any, columns: list[str], rows: int, *, small: bool) -> Batches:
     """Yield what a cursor has found: by Arrow where the driver speaks it, else some rows at a time."""
     if cursor.description is None:
         raise InputError("the cursor has found nothing yet: execute a query first, or give the query and connection=.")
-    for name in ("fetch_record_batch", "fetch_arrow_reader"):
-        if hasattr(cursor, name):
-            yield from _stream(getattr(cursor, name)(), columns, rows)
-            return
+    reader = _arrow_reader(cursor, FEWEST_OF_DUCKDB if small else rows, small=small)
+    if reader is not None:
+        yield from _stream(reader, columns, rows)
+        return
     names = [each[0] for each in cursor.description]
     check_columns(columns, names, "the result of the query")
     places = [names.index(name) for name in columns]
-    while found := _next_rows(cursor, rows):
+    while found := _next_rows(cursor, FEW_ROWS if small else rows):
         arrays = [array_of_objects([row[place] for row in found], names[place]) for place in places]
         yield TABLE, pa.RecordBatch.from_arrays(arrays, columns)
+
+
+def _arrow_reader(cursor: Any, rows: int, *, small: bool) -> Any:
+    """Return a cursor's own batches, or None where it has only rows."""
+    duck = is_duckdb(cursor)
+    # A connection of DuckDB copies all rows before it gives batches; its relations do not.
+    if duck and small and hasattr(cursor, "execute"):
+        return None
+    with _withheld(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader"):
+            if hasattr(cursor, name):
+                return getattr(cursor, name)(rows) if duck else getattr(cursor, name)()
+    return None
+
+
+def is_duckdb(source: Any) -> bool:
+    """Say whether an object is one of DuckDB's, without importing it."""
+    return type(source).__module__.lstrip("_").partition(".")[0] == "duckdb"
 
 
 def _next_rows(cursor: Any, rows: int) -> list[Any]:

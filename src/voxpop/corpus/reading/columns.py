@@ -23,7 +23,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str) -> None:
     """Raise where a wanted column does not exist.
 
     Raises:
-        ColumnError: naming the columns there are and the closest one.
+        ColumnError: naming the columns there are and the closest one, or one that is there twice.
     """
     for name in wanted:
         if name not in existing:
@@ -31,6 +31,8 @@ def check_columns(wanted: list[str], existing: list[str], where: str) -> None:
             hint = f' Did you mean "{close[0]}"?' if close else ""
             listed = ", ".join(f'"{each}"' for each in existing) or "none"
             raise ColumnError(f'{where} has no column "{name}"; it has {listed}.{hint}')
+        if existing.count(name) > 1:
+            raise ColumnError(f'{where} has {existing.count(name)} columns called "{name}"; rename all but one.')
 
 
 def checked_users(batches: Batches, user: str) -> Counted:

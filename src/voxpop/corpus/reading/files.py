@@ -31,6 +31,14 @@ from voxpop.errors import InputError, SourceError
 
 SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
+_QUERY = "Give a query of it, and connection={}."
+INSTEAD: Final = {
+    ".db": _QUERY.format('"sqlite:///..."'),
+    ".sqlite": _QUERY.format('"sqlite:///..."'),
+    ".duckdb": _QUERY.format('"duckdb:///..."'),
+    ".xlsx": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
+}
+"""What to do with files of other kinds."""
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
 READER_ROOM = 192 << 20
@@ -79,7 +87,7 @@ def file_batches(
     else:
         raise SourceError(
             f"{path.name} has an ending that voxpop does not read; it reads {', '.join(SUFFIXES)}, and all but Parquet "
-            "also with .gz or .zst behind."
+            f"also with .gz or .zst behind. {INSTEAD.get(suffix, 'Read it with polars or pandas and give the table.')}"
         )
 
 

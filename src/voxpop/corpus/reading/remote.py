@@ -12,14 +12,13 @@ from voxpop.corpus.reading.columns import Batches, check_columns
 from voxpop.corpus.reading.csv_text import Dialect
 from voxpop.corpus.reading.encodings import UTF8
 from voxpop.corpus.reading.failures import without_quotes
+from voxpop.corpus.reading.portions import FEW_ROWS
 from voxpop.errors import InputError, SourceError
 
 if TYPE_CHECKING:
     import polars as pl
 
 ADDRESS = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
-FEW_ROWS = 1 << 10
-"""At a time within a bound: polars counts rows, and these may be long texts."""
 UNREAD = "the address", "Check the address, and read it with polars by itself first."
 SQL = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 

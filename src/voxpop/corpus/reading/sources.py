@@ -9,6 +9,7 @@ from voxpop.corpus.reading.arrow_sources import table_batches
 from voxpop.corpus.reading.columns import Batches
 from voxpop.corpus.reading.csv_text import FOUND, Dialect
 from voxpop.corpus.reading.files import SUFFIXES, file_batches, is_readable
+from voxpop.corpus.reading.portions import portions
 from voxpop.corpus.reading.remote import check_is_path, is_remote, remote_batches
 from voxpop.errors import InputError, SourceError
 
@@ -33,7 +34,7 @@ def open_source(
         columns: names of the wanted columns.
         rows: about how many rows a batch may have.
         dictionary: a column to keep dictionary-encoded where the file has it so.
-        small: read files in batches of few bytes as well as few rows, holding little of them.
+        small: yield batches of few bytes as well as few rows, and hold little of the source.
         connection: the database that `source` is a query of.
         dialect: how CSV is written, as far as the caller says.
 
@@ -46,7 +47,8 @@ def open_source(
         check_undescribed(dialect)
         from voxpop.corpus.reading.databases import query_batches
 
-        return query_batches(str(source), connection, columns, rows)
+        found = query_batches(str(source), connection, columns, rows, small=small)
+        return portions(found, rows) if small else found
     if isinstance(source, str | os.PathLike):
         source = [source]
     if isinstance(source, list | tuple) and source and all(isinstance(each, str | os.PathLike) for each in source):
@@ -57,7 +59,8 @@ def open_source(
             "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet and "
             "give the path."
         )
-    return table_batches(source, columns, rows)
+    batches = table_batches(source, columns, rows, small=small)
+    return portions(batches, rows) if small else batches
 
 
 def check_undescribed(dialect: Dialect) -> None:
@@ -83,7 +86,8 @@ def _paths_batches(
     places = [[] if is_remote(path) else [(file, _state(file)) for file in _files([path])] for path in paths]
     for path, files in zip(paths, places, strict=True):
         if is_remote(path):
-            yield from remote_batches(path, columns, rows, small=small, dialect=dialect)
+            batches = remote_batches(path, columns, rows, small=small, dialect=dialect)
+            yield from portions(batches, rows) if small else batches
         for file, state in files:
             for batch in file_batches(file, columns, rows, dictionary, small=small, dialect=dialect):
                 yield file.name, batch

@@ -43,9 +43,13 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     if callable(tokenizer):
         return lambda texts: _by_call(tokenizer, texts)
     names = ", ".join(f'"{name}"' for name in NAMES)
+    # A tokenizer of a library prints its vocabulary.
+    shown = repr(tokenizer) if isinstance(tokenizer, str | int | float | None) else type(tokenizer).__name__
+    if hasattr(tokenizer, "encode_batch"):
+        shown += "; one of Hugging Face's is lambda texts: [each.tokens for each in tokenizer.encode_batch(texts)]"
     raise InputError(
         f"`tokenizer` must be one of {names}, a compiled regular expression (re.compile(...)), or a callable from a "
-        f"list of texts to a list of lists of strings, got {tokenizer!r}."
+        f"list of texts to a list of lists of strings, got {shown}."
     )
 
 

@@ -104,7 +104,7 @@ def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarra
         return values, None
     raise ColumnError(
         f'{kind}= needs a column of lists, got "{column}" of type {values.type}; for strings use text=, for one item '
-        "per row items=."
+        "per row items=, for one event per row sequence= with order=, its time."
     )
 
 

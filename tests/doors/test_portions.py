@@ -1,0 +1,137 @@
+"""Within a bound batches have about as many bytes, whatever a row holds and whoever gives the rows."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from voxpop.corpus.reading import portions as module
+from voxpop.corpus.reading.portions import FEW_ROWS, PORTION, portions
+from voxpop.corpus.reading.sources import open_source
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDE = "x" * 100_000
+NUMBER = 5 * FEW_ROWS
+ROWS = [{"who": number, "body": f"{number} {WIDE}"} for number in range(NUMBER)]
+KINDS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.list_(pa.string()),
+]
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(0, 60), max_size=12), max_size=8),
+    kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=2),
+    places=st.integers(1, 2),
+)
+def test_rows_go_by_in_their_order(sizes, kinds, places):
+    """None is lost, none is put under another name, and batches are large only where single rows are."""
+    given = []
+    for number, each in enumerate(sizes):
+        kind = kinds[number % len(kinds)]
+        texts = [
+            [chr(97 + size % 26) * size] if pa.types.is_list(kind) else chr(97 + size % 26) * size for size in each
+        ]
+        given.append((f"file {number % places}", pa.record_batch({"body": pa.array(texts, kind)})))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PORTION", 100)
+        passed = list(portions(iter(given), 20))
+    before = [(where, row) for where, batch in given for row in batch.column(0).to_pylist()]
+    assert [(where, row) for where, batch in passed for row in batch.column(0).to_pylist()] == before
+    for _, batch in passed:
+        assert batch.num_rows < 2 or module._own_bytes(batch) <= 100
+    joined = [batch.num_rows for _, batch in passed if batch.num_rows > 12]
+    assert max(joined, default=0) <= 20
+
+
+def sqlite():
+    """Return a query of Python's own module."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.execute("create table t (who integer, body text)")
+    connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
+    return {"source": connection.execute("select * from t")}
+
+
+def adbc(folder):
+    """Return a query through an address."""
+    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
+    with sqlite3.connect(folder / "t.db") as connection:
+        connection.execute("create table t (who integer, body text)")
+        connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
+    return {"source": "select * from t", "connection": f"sqlite:///{folder}/t.db"}
+
+
+def hugging_face():
+    """Return a data set in an order of its own, which no slice of its table is."""
+    pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
+    import datasets
+
+    return {
+        "source": datasets.Dataset.from_list(ROWS).select(range(NUMBER - 1, -1, -1)).select(range(NUMBER - 1, -1, -1))
+    }
+
+
+@pytest.mark.parametrize("door", ["sqlite", "adbc", "hugging_face", "rows", "table"])
+def test_every_door_holds_little(door, tmp_path):
+    """Rows of 100 KB: a source that counted rows alone would give all of them at once."""
+    made = {"sqlite": sqlite, "adbc": lambda: adbc(tmp_path), "hugging_face": hugging_face}
+    made |= {"rows": lambda: {"source": iter(ROWS)}, "table": lambda: {"source": pl.DataFrame(ROWS)}}
+    options = made[door]()
+    held = pa.total_allocated_bytes()
+    found, most, peak = [], 0, 0
+    for _, batch in open_source(columns=["who", "body"], rows=1 << 15, small=True, **options):
+        found += batch.column(0).to_pylist()
+        most = max(most, batch.nbytes)
+        peak = max(peak, pa.total_allocated_bytes() - held)
+    assert found == list(range(NUMBER))
+    assert most <= PORTION
+    assert peak < 3 * FEW_ROWS * len(WIDE) < NUMBER * len(WIDE)
+
+
+@pytest.mark.parametrize("memory", [None, "1GiB"])
+def test_both_kinds_of_duckdb(table, memory):
+    """Relations stream; a connection that ran a query would copy all rows to give batches, and warn of it."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    wanted = vp.read(table, user="who", text="body")
+    connection = duckdb.connect()
+    connection.register("t", table.to_arrow())
+    for ask in (connection.sql, connection.execute):
+        corpus = vp.read(ask("select * from t"), user="who", text="body", memory=memory)
+        assert corpus.tokens.tolist() == wanted.tokens.tolist()
+
+
+# `ru_maxrss` would count what the process that started this one held.
+MEASURED = """
+import sys
+import voxpop as vp
+from tools.memory import megabytes_of
+options = {"connection": sys.argv[2]} if sys.argv[2:] else {}
+corpus = vp.read(sys.argv[1], user="who", text="body", memory="896MiB", progress=False, **options)
+print(corpus.tokens.size, megabytes_of("VmHWM"))
+"""
+BOOKS = 800
+
+
+@pytest.mark.slow
+def test_rows_of_a_megabyte(tmp_path):
+    """A query that finds 0.8 GB in few rows: counted by rows, all would be held at once."""
+    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
+    with sqlite3.connect(tmp_path / "t.db") as connection:
+        connection.execute("create table t (who integer, body text)")
+        text = "tea https://" + "x" * (1 << 20)
+        connection.executemany("insert into t values (?, ?)", ((number, text) for number in range(BOOKS)))
+    call = [sys.executable, "-c", MEASURED, "select * from t", f"sqlite:///{tmp_path}/t.db"]
+    done = subprocess.run(call, check=True, capture_output=True, text=True, cwd=ROOT)
+    tokens, peak = map(int, done.stdout.split())
+    assert tokens == 2 * BOOKS
+    assert peak < 896
