@@ -145,10 +145,10 @@ def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch)
     real = levels_module.number_pairs
 
     def thrifty(ids, partners, offset, begin, end, need, estimates, most):
-        names, count, table = real(ids, partners, offset, begin, end, need, estimates, most)
+        names, count = real(ids, partners, offset, begin, end, need, estimates, most)
         uses = np.bincount(ids[ids >= 0], minlength=names.size + 1)
         ids[(ids >= 0) & (uses[np.maximum(ids, 0)] < 3)] = -1
-        return names, count, table
+        return names, count
 
     monkeypatch.setattr(levels_module, "THREADS", 1)
     monkeypatch.setattr(levels_module, "number_pairs", thrifty)

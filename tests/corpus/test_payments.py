@@ -49,8 +49,10 @@ def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
 def test_what_is_set_aside_equals_loops(lengths, wanted):
     """By user, the distinct ones of each length in the order in which they come, lengths one after the other."""
     found, expected, places = NearMisses(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
+    # By id: its place among those set aside.
+    ranks = np.array([sorted(wanted).index(place) if place in wanted else -1 for place in range(6)], np.int32)
     for number, users in enumerate(lengths):
-        found.add(holdings_of(users), places)
+        found.add(holdings_of(users), ranks, places.size)
         for mine, user in zip(expected, users, strict=True):
             held = [place for place in dict.fromkeys(user) if place in wanted]
             mine += [number * places.size + places.tolist().index(place) for place in held]

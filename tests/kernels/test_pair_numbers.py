@@ -27,7 +27,7 @@ LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
 
 def numbered(*arguments):
     """Return the names of pairs, by number."""
-    names, count, _ = number_pairs(*arguments, MOST)
+    names, count = number_pairs(*arguments, MOST)
     return names[:count]
 
 
@@ -48,13 +48,13 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
     expected = naive_pairs(ids, ids, offset, need, estimates)
     mine = np.array(ids, np.int32)
     partners = mine.copy() if alone else mine
-    names, count, table = number_pairs(mine, partners, offset, 0, mine.size, np.array(need), np.array(estimates), MOST)
+    names, count = number_pairs(mine, partners, offset, 0, mine.size, np.array(need), np.array(estimates), MOST)
     names = names[:count]
     assert names.tolist() == list(dict.fromkeys(name for name in expected if name is not None))
     assert [None if number < 0 else names[number] for number in mine] == expected
-    assert find_names(names, table).tolist() == list(range(names.size))
+    assert find_names(names, table_of(names)).tolist() == list(range(names.size))
     absent = np.array([(SIZE << 32) | 1, SIZE << 32], np.int64)
-    assert find_names(absent, table).tolist() == [-1, -1]
+    assert find_names(absent, table_of(names)).tolist() == [-1, -1]
 
 
 @pytest.mark.jit
@@ -87,10 +87,10 @@ def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cu
 def test_merging_keeps_every_name_once(first, second):
     """Names of the first part keep their numbers; new ones of the second follow."""
     renamed = np.empty(len(second), np.int32)
-    names, table = merge_names(np.array(second, np.int64), np.array(first, np.int64), len(first), renamed)
+    names = merge_names(np.array(second, np.int64), np.array(first, np.int64), len(first), renamed)
     assert names.tolist() == list(dict.fromkeys(first + second))
     assert [names[number] for number in renamed] == second
-    assert find_names(names, table).tolist() == list(range(names.size))
+    assert find_names(names, table_of(names)).tolist() == list(range(names.size))
 
 
 NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
@@ -121,7 +121,7 @@ def test_more_pairs_than_numbers_are_said_to_be_too_many(more):
     """Up to the most all are numbered; one more is refused, and not given the number of another."""
     ids = np.arange((1 << 12) + 1 + more, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
-    _, count, _ = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, 1 << 12)
+    _, count = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, 1 << 12)
     assert count == (-1 if more else 1 << 12)
 
 
@@ -130,10 +130,10 @@ def test_the_table_grows():
     """A hundred thousand distinct pairs, each found again."""
     ids = np.arange(100_001, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
-    names, count, table = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, MOST)
+    names, count = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, MOST)
     names = names[:count]
     assert names.size == 100_000
-    assert np.array_equal(find_names(names, table), np.arange(100_000))
+    assert np.array_equal(find_names(names, table_of(names)), np.arange(100_000))
 
 
 @given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE), data=st.data())

@@ -1,11 +1,13 @@
 """The corpus, length by length: what users hold of the grams that may still be released."""
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from voxpop.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.arrow import numbers_of
@@ -16,7 +18,7 @@ from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.corpus.limited.mapped_positions import copied, number_within, rename_all
 from voxpop.corpus.limited.ordering import in_weighing_order
-from voxpop.corpus.limited.pages import forget_pages
+from voxpop.corpus.limited.pages import forget_pages, release_unused
 from voxpop.corpus.near_misses import NearMisses
 from voxpop.corpus.payments import UserBudgets
 from voxpop.corpus.subset import Subset
@@ -32,6 +34,7 @@ from voxpop.kernels.pairs import (
     rename_in_runs,
     rename_range,
     rename_users,
+    table_of,
 )
 from voxpop.threads import THREADS, in_order
 
@@ -40,7 +43,12 @@ if TYPE_CHECKING:
 
 
 POSITIONS_AT_ONCE = 1 << 22
+NAMES_AT_ONCE = 1 << 20
+POSITIONS_IN_PARTS = 1 << 28
+"""Beyond, pairs are numbered by one thread: what two would hold at a time is more than the positions themselves."""
 PHRASES = "distinct phrases of one length"
+
+Kind = TypeVar("Kind", np.int32, np.uint8)
 
 
 class MemoryLengthWalk:
@@ -71,7 +79,6 @@ class MemoryLengthWalk:
         self._words: pa.LargeStringArray | None = corpus.vocabulary
         self._size = len(corpus.vocabulary)
         self._names: Int64s | None = None
-        self._table: Int64s | None = None
         self._ranges = _ranges(corpus.user_start)
         self._budgets = UserBudgets()
         self._aside = NearMisses(limit)
@@ -96,7 +103,7 @@ class MemoryLengthWalk:
         levels._tokens = levels._ids = ids
         levels._first, levels._order, levels._words = first, None, None
         levels._limit, levels._in_order = None, True
-        levels._length, levels._size, levels._names, levels._table = length, size, None, None
+        levels._length, levels._size, levels._names = length, size, None
         levels._ranges = _ranges(user_start)
         levels._budgets, levels._aside = UserBudgets(), NearMisses(None)
         return levels
@@ -169,7 +176,18 @@ class MemoryLengthWalk:
             return None
         if self._names is None:
             raise InternalError("some of the candidates were asked for where there are none; please report the call.")
-        return np.concatenate(list(in_order(among.holds, np.array_split(self._names, THREADS)))).view(np.uint8)
+        return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
+
+    def _of_names(self, work: Callable[[Int64s], NDArray[Kind]], kind: type[Kind]) -> NDArray[Kind]:
+        """Return by id what is made of its name, some names at a time."""
+        if self._names is None:
+            raise InternalError("names were asked of where there are none; please report the call.")
+        parts = [self._names[begin : begin + NAMES_AT_ONCE] for begin in range(0, self._names.size, NAMES_AT_ONCE)]
+        found, end = np.empty(self._names.size, kind), 0
+        for each in in_order(work, parts):
+            found[end : end + each.size] = each
+            end += each.size
+        return found
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
@@ -218,23 +236,32 @@ class MemoryLengthWalk:
         """
         check_width(names.size, PHRASES)
         if aside is not None and aside.size:
-            if self._table is None:
+            if self._names is None:
                 raise InternalError("candidates were set aside where there are none; please report the call.")
             check_width(self._aside.size + aside.size, PHRASES)
             # Before ids are overwritten: afterwards nobody could tell who held them.
-            self._aside.add(self._holdings(), find_names(aside, self._table).astype(np.int64))
-        ranks = np.full(self._size, -1, np.int32)
-        # The number here of each kept name; -1 for spurious ones, which nobody holds.
-        held = names if self._table is None else find_names(names, self._table)
+            self._aside.add(self._holdings(), self._ranks(aside), aside.size)
         # By id: its rank among all kept names, held here or not; so ranks are public and the same on every engine.
-        ranks[held[held >= 0]] = np.flatnonzero(held >= 0)
+        ranks = self._ranks(names)
+        self._names = None
         if self._ids is None:
             self._start_ids(ranks)
         elif self._limit is None:
             self._ids = self._renamed(self._ids, ranks)
         else:
             rename_all(self._ids, ranks)
-        self._size, self._names, self._table = names.size, None, None
+        self._size = names.size
+
+    def _ranks(self, names: Int64s) -> Int32s:
+        """Return by id its place among names, which rise; -1 where it is not among them."""
+        if self._names is None:
+            ranks = np.full(self._size, -1, np.int32)
+            # An id is its own name; below 0 are those that nobody holds here.
+            ranks[names[names >= 0]] = np.flatnonzero(names >= 0)
+            return ranks
+        # Names that are asked for are few, so it is they that stand in a table, and not all that are held.
+        table = table_of(names)
+        return self._of_names(lambda part: find_names(part, table), np.int32)
 
     def _renamed(self, ids: Int32s, ranks: Int32s) -> Int32s:
         """Write ranks in place, one int32 a position, and leave out positions that no longer gram can reach.
@@ -282,7 +309,7 @@ class MemoryLengthWalk:
         """
         if self._ids is None:
             self._ids = np.array(self._tokens)
-        names, self._names, self._table = self._names, None, None
+        names, self._names = self._names, None
         return self._ids, names
 
     def extend(self, candidates: Candidates) -> None:
@@ -301,38 +328,37 @@ class MemoryLengthWalk:
             partners, offset = self._first, self._length
         need, estimates = candidates.need, candidates.estimates
         if self._limit is None:
-            self._names, self._table = self._numbered(ids, partners, offset, need, estimates)
+            self._names = self._numbered(ids, partners, offset, need, estimates)
         else:
             # Numbers differ from those without a limit; names do not, and only names are ever seen.
-            self._names, self._table = number_within(ids, partners, offset, need, estimates, self._limit)
+            self._names = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
 
-    def _numbered(
-        self, ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s
-    ) -> tuple[Int64s, Int64s]:
+    def _numbered(self, ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s) -> Int64s:
         """Number the pairs of all ranges, each by a thread of its own."""
 
-        def number(span: tuple[int, int]) -> tuple[Int64s, Int64s]:
+        def number(span: tuple[int, int]) -> Int64s:
             # Ranges are cut at users, so no gram crosses from one thread's range to another's.
-            names, count, table = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
+            names, count = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
             check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
-            # Ranges get one table in the end; until then their own would only take memory.
-            return names[:count], table if alone else np.empty(0, np.int64)
+            return names[:count]
 
-        alone = len(self._ranges) == 1
+        if ids.size > POSITIONS_IN_PARTS:
+            # Most pairs stand in all parts, and each part would hold them: one thread, and a single table.
+            return number((0, ids.size))
         return self._merged(list(in_order(number, self._ranges)))
 
-    def _merged(self, parts: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
+    def _merged(self, parts: list[Int64s]) -> Int64s:
         """Give the pairs of all ranges one numbering."""
-        names, table = parts[0]
-        for (own, _), (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
+        names = parts[0]
+        for own, (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)
             # In the order of ranges, so numbers do not depend on which thread was first.
-            names, table = merge_names(own, names, names.size, renamed)
+            names = merge_names(own, names, names.size, renamed)
             check_width(names.size, PHRASES)
             rename_range(self._kept(), begin, end, renamed)
-        return names, table
+        return names
 
     def _start_ids(self, ranks: Int32s) -> None:
         """Write the kept tokens into an array of our own, users in the order in which they weigh.
@@ -342,6 +368,8 @@ class MemoryLengthWalk:
         if self._limit is not None:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
+        # What rounds held before is free, but allocators keep it: gigabytes beside the array that comes now.
+        release_unused()
         order = np.arange(self._user_key.size) if self._order is None else self._order
         # (users + 1,), where each user's positions begin in the new order.
         places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)

@@ -29,26 +29,25 @@ class NearMisses:
         self._starts: list[Int64s] = []
         self.size = 0
 
-    def add(self, holdings: Holdings, places: Int64s) -> None:
+    def add(self, holdings: Holdings, ranks: Int32s, size: int) -> None:
         """Set candidates of one length aside.
 
         Args:
             holdings: what users hold at this length.
-            places: int64, the id of each of the candidates, or below 0 where nobody holds it.
+            ranks: int32, by id of this length its place among these candidates, or -1.
+            size: how many there are, held by somebody or not.
         """
-        # By id of this length: the candidate's number over all lengths, or -1.
-        numbers = np.full(holdings.size, -1, np.int32)
-        numbers[places[places >= 0]] = np.flatnonzero(places >= 0) + self.size
         items, counts = [], []
-        wanted = (numbers >= 0).astype(np.uint8)
+        wanted = (ranks >= 0).view(np.uint8)
         for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts), shuffle=False):
             # In the order in which they first stand in the user's documents: the same on every engine.
-            items.append(numbers[mine])
+            # By number over all lengths.
+            items.append(ranks[mine] + np.int32(self.size))
             counts.append(np.diff(starts))
         self._items.append(self._stored(items))
         # (users + 1,), of this length.
         self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
-        self.size += places.size
+        self.size += size
 
     @classmethod
     def of(cls, items: Int32s, starts: Int64s, size: int) -> "NearMisses":

@@ -25,6 +25,11 @@ class Batch:
     starts: Int64s
     keys: Uint64s
 
+    @staticmethod
+    def of(items: Int32s, starts: Int64s, keys: Uint64s) -> "Batch":
+        """Return users with items of their own: those given may be the front of an array with room for many more."""
+        return Batch(items.copy(), starts, keys)
+
     def undecided(self, mask: Bytes) -> "Batch":
         """Return the same users without decided items, and without users who have no others; this one is used up."""
         # In place, from the front: what is behind the kept ones is never read again.

@@ -9,6 +9,7 @@ from voxpop.arrays import Int64s, Uint64s
 from voxpop.corpus.bound import TOKENS_AT_ONCE, BoundedSets, cut_to_limit, distinct_sets
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Shares
+from voxpop.corpus.limited.pages import forget_pages
 from voxpop.corpus.pool_batches import Batch, Batches
 from voxpop.threads import in_order
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
 
 Result = TypeVar("Result")
+
+ITEMS_BEFORE_FORGETTING = 1 << 24
 
 ORDER = "adaptive rounds/length 1"
 """The name of the one order in which users weigh in all rounds."""
@@ -45,10 +48,16 @@ class PoolUsers:
     @staticmethod
     def of(corpus: "Corpus", names: Uint64s, secret: Draws) -> "PoolUsers":
         """Lay out the distinct items of every user, users in the order in which they weigh."""
-        batches = Batches(corpus.limit)
-        for batch in distinct_sets(corpus.holdings(secret, ORDER, ordered=True), None, Batch, shuffle=True):
-            # `shuffle`: in the secret order of users, one for all rounds.
+        batches, holdings, held = Batches(corpus.limit), corpus.holdings(secret, ORDER, ordered=True), 0
+        # `shuffle`: in the secret order of users, one for all rounds.
+        for batch in distinct_sets(holdings, None, Batch.of, shuffle=True):
             batches.append(batch)
+            held += batch.items.size
+            if held > ITEMS_BEFORE_FORGETTING:
+                # In that order pages are read here and there, so none is done with before the others.
+                forget_pages(holdings.ids)
+                held = 0
+        forget_pages(holdings.ids)
         return PoolUsers(batches, names, secret)
 
     @staticmethod

@@ -11,6 +11,7 @@ from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.holdings import Holdings
 from voxpop.errors import InternalError
 
+NAMES_AT_ONCE = 1 << 20
 BYTES_OF_ID = 48
 """Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
 
@@ -54,9 +55,22 @@ def weigh(
     if reaches is not None and (holdings.order is not None or weighed != reaches.size):
         raise InternalError("users weighed with the reach of others; please report the call.")
     # The support of the bounded sets, and nothing else, may ever be asked about.
-    ids = np.flatnonzero(histogram)
-    names = ids if holdings.names is None else holdings.names[ids]
-    words = holdings.words
+    if holdings.names is not None:
+        return Histogram(*_supported(holdings.names, histogram))
+    ids, words = np.flatnonzero(histogram), holdings.words
     if words is not None and ids.size < len(words):
         words = words.take(int64_array(ids))
-    return Histogram(names, histogram[ids], words)
+    return Histogram(ids, histogram[ids], words)
+
+
+def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the names and the weights of those above 0; the weights that are given are used up."""
+    found, end = np.empty(np.count_nonzero(weights), np.int64), 0
+    for begin in range(0, names.size, NAMES_AT_ONCE):
+        mine = weights[begin : begin + NAMES_AT_ONCE]
+        held = np.flatnonzero(mine)
+        found[end : end + held.size] = names[begin : begin + NAMES_AT_ONCE][held]
+        # In place, from the front: hundreds of millions of pairs are not copied once more.
+        weights[end : end + held.size] = mine[held]
+        end += held.size
+    return found, weights[:end] if 2 * end > names.size else weights[:end].copy()

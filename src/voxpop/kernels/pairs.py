@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Bytes, Int32s, Int64s
+from voxpop.arrays import Bytes, Int32s, Int64s, Uint32s
 from voxpop.kernels._jit import jit
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -52,8 +52,8 @@ def _grown(names: Int64s, count: int, bits: int) -> Int64s:
 
 
 @jit
-def _bits_of(table: Int64s) -> int:
-    """Return which power of two the slots of a table are."""
+def _bits_of(table: Int64s | Uint32s) -> int:
+    """Return which power of two the slots of a table are, of two entries each."""
     bits = 0
     # Two entries a slot, so 2^bits slots are 2^(bits + 1) entries.
     while 2 << bits < table.size:
@@ -87,9 +87,9 @@ def number_more_pairs(
     estimates: Int64s,
     names: Int64s,
     count: int,
-    table: Int64s,
+    table: Uint32s,
     most: int,
-) -> tuple[Int64s, int, Int64s]:
+) -> tuple[Int64s, int, Uint32s]:
     """Go on numbering pairs as `number_pairs` does, after those that were met before.
 
     Args:
@@ -99,17 +99,16 @@ def number_more_pairs(
         span: first position, end, and the end of the range in which partners lie.
         need: see there.
         estimates: see there.
-        names: int64, the names so far; the first `count` count.
+        names: int64, the names so far, with room for 2^k of them; the first `count` count.
         count: int.
-        table: int64, finds them.
+        table: uint32 (2^(k+1)), finds them: 4 bytes a slot, for there may be hundreds of millions of names.
         most: int, the table is not grown once it holds so many.
 
     Returns:
         names, their count, or -1 where the table would have had to grow beyond `most`, and the table.
     """
     position, end, stop = span
-    bits = _bits_of(table)
-    shift = HIGH - np.uint64(bits)
+    shift = HIGH - np.uint64(_bits_of(table) + 1)
     places, block = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
     while position < end:
         position, held = _gather_pairs(ids, partners, offset, (position, end, stop), need, estimates, places, block)
@@ -117,15 +116,35 @@ def number_more_pairs(
         while done < held:
             if count >= most:
                 return names, -1, table
-            bits += 1
-            longer = np.empty(1 << (bits - 1), np.int64)
+            longer = np.empty(2 * names.size, np.int64)
             for number in range(count):  # assigning a slice takes seconds to compile
                 longer[number] = names[number]
             names = longer
-            table = _grown(names, count, bits)
-            shift = HIGH - np.uint64(bits)
+            # The old table is given back before there is a new one: both would be the most memory of a release.
+            table = np.empty(0, np.uint32)
+            table = _numbers_of(names, count)
+            shift -= np.uint64(1)
             done, count = _number_block(ids, places, block, done, held, names, count, table, shift)
     return names, count, table
+
+
+@jit
+def _numbers_of(names: Int64s, count: int) -> Uint32s:
+    """Return a table with two slots for each name there is room for, which holds the first `count`."""
+    table = np.zeros(2 * names.size, np.uint32)
+    shift = HIGH - np.uint64(_bits_of(table) + 1)
+    for number in range(count):
+        table[_number_slot(names[number], _first_slot(names[number], shift), names, table)] = np.uint32(number + 1)
+    return table
+
+
+@jit
+def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
+    """Return the slot that holds a name's number, or the empty one where it belongs; a slot is a number + 1."""
+    slot = first
+    while table[slot] != 0 and names[np.int64(table[slot]) - 1] != name:
+        slot = (slot + 1) & (table.size - 1)
+    return slot
 
 
 @jit
@@ -177,42 +196,45 @@ def _number_block(
     held: int,
     names: Int64s,
     count: int,
-    table: Int64s,
+    table: Uint32s,
     shift: np.uint64,
 ) -> Any:
     """Write the numbers of the names of a block to their places, as long as there is room for new ones.
 
-    In a large table each look-up is a walk to memory. So the first slots of all names are read beforehand: none waits
-    for the one before it, nor for a branch that depends on what it brings, and many are under way at a time.
+    In a large table each look-up is two walks to memory, to a number and to its name. So the first slots of all names
+    are read beforehand, and then the names there: none waits for the one before it, nor for a branch that depends on
+    what it brings, and many are under way at a time.
 
     Returns:
         The first name of the block that found no room, `held` where all did, and how many names there are.
     """
-    mask = table.size // 2 - 1
-    slots, seen = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
-    for number in range(first, held):
-        slots[number] = _first_slot(block[number], shift)
-        seen[number] = table[2 * slots[number]]
-    for number in range(first, held):
-        name, slot = block[number], slots[number]
-        if seen[number] != name + 1:
-            while table[2 * slot] != 0 and table[2 * slot] != name + 1:
-                slot = (slot + 1) & mask
-            if table[2 * slot] == 0:
+    slots, seen, met = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
+    for place in range(first, held):
+        slots[place] = _first_slot(block[place], shift)
+        seen[place] = table[slots[place]]
+    for place in range(first, held):
+        # Of an empty slot it is any name, and not looked at.
+        met[place] = names[max(seen[place] - 1, 0)]
+    for place in range(first, held):
+        name, number = block[place], seen[place] - 1
+        if number < 0 or met[place] != name:
+            slot = _number_slot(name, slots[place], names, table)
+            number = np.int64(table[slot]) - 1
+            if number < 0:
                 if count == names.size:
-                    return number, count
-                table[2 * slot] = name + 1
-                table[2 * slot + 1] = count
+                    return place, count
+                number = count
                 names[count] = name
                 count += 1
-        ids[places[number]] = np.int32(table[2 * slot + 1])
+                table[slot] = np.uint32(count)
+        ids[places[place]] = np.int32(number)
     return held, count
 
 
 @jit
 def number_pairs(
     ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s, most: int
-) -> tuple[Int64s, int, Int64s]:
+) -> tuple[Int64s, int]:
     """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
 
     The pair of `a` and `b` is a candidate exactly where `estimates[b] >= need[a]`. Pairs are numbered by first
@@ -229,16 +251,19 @@ def number_pairs(
         most: int, a power of two and at most 2^31, which is what numbers of 32 bits can tell apart.
 
     Returns:
-        names (int64): `a * 2^32 + b` of every pair, by number; how many of them count, or -1 where there are more than
-        `most`; and the table that finds them again.
+        names (int64): `a * 2^32 + b` of every pair, by number; and how many of them count, or -1 where there are more
+        than `most`.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
-    table = np.zeros(2 << FIRST_SLOTS_BITS, np.int64)
-    return number_more_pairs(ids, partners, offset, (begin, end, end), need, estimates, names, 0, table, most)
+    table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
+    names, count, _ = number_more_pairs(
+        ids, partners, offset, (begin, end, end), need, estimates, names, 0, table, most
+    )
+    return names, count
 
 
 @jit
-def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tuple[Int64s, Int64s]:
+def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> Int64s:
     """Number the names of one more part after the `count` names there are, those already there left out.
 
     Args:
@@ -248,7 +273,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
         renamed: int32 (parts), written: the number of each name of the part.
 
     Returns:
-        All names, and a table that finds them.
+        All names.
     """
     bits = _bits_for(count + parts.size)
     table = _grown(names, count, bits)
@@ -265,7 +290,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> tu
             merged[count] = parts[number]
             count += 1
         renamed[number] = np.int32(table[2 * slot + 1])
-    return merged[:count], table
+    return merged[:count]
 
 
 @jit

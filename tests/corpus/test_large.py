@@ -1,0 +1,53 @@
+"""What large corpora do in parts or otherwise than small ones changes no release."""
+
+import numpy as np
+import pytest
+
+import voxpop as vp
+from voxpop.corpus import length_walk, pool_users
+from voxpop.corpus import weigh as weighing
+from voxpop.corpus.pool_batches import Batch
+from voxpop.datasets.phrases import write_texts
+
+PLAN = vp.NGrams(max_length=4).plan(vp.Budget(epsilon=8, delta=1e-5))
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Texts with stock phrases, mapped from a file."""
+    folder = tmp_path_factory.mktemp("large") / "texts"
+    write_texts(folder, users=800, tokens=80_000, words=300, phrases=40)
+    return vp.load_corpus(folder)
+
+
+@pytest.mark.jit
+def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, monkeypatch):
+    """Pages forgotten again and again, names a few at a time, pairs numbered by one thread: the grams are the same."""
+    expected = PLAN.release(texts, seed=5)
+    assert {len(gram) for gram in expected} == {1, 2, 3, 4}
+    monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)
+    monkeypatch.setattr(weighing, "NAMES_AT_ONCE", 1000)
+    monkeypatch.setattr(length_walk, "NAMES_AT_ONCE", 1000)
+    monkeypatch.setattr(length_walk, "POSITIONS_IN_PARTS", 0)
+    found = PLAN.release(texts, seed=5)
+    assert found.to_arrow().equals(expected.to_arrow())
+    assert found.plan.to_dict() == expected.plan.to_dict()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1 << 20])
+@pytest.mark.parametrize("weights", [[0, 3, 0, 0, 4, 0, 5], [1, 2, 0, 4, 5, 6, 7], [0, 0], [1], []])
+def test_only_names_with_weight_are_left(weights, at_once, monkeypatch):
+    """Few or nearly all, in parts of any size."""
+    monkeypatch.setattr(weighing, "NAMES_AT_ONCE", at_once)
+    names = np.arange(len(weights)) * 10
+    held = [(name, weight) for name, weight in zip(names.tolist(), weights, strict=True) if weight]
+    found, kept = weighing._supported(names, np.array(weights, np.int64))
+    assert list(zip(found.tolist(), kept.tolist(), strict=True)) == held
+
+
+def test_pools_do_not_keep_the_room_they_were_gathered_in():
+    """The front of an array with room for every position would keep all of it."""
+    room = np.arange(1000, dtype=np.int32)
+    batch = Batch.of(room[:3], np.array([0, 3]), np.array([7], np.uint64))
+    assert batch.items.tolist() == [0, 1, 2]
+    assert not np.shares_memory(batch.items, room)
