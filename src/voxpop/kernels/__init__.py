@@ -24,4 +24,5 @@
 | `numbering.py` | a table that gives distinct keys their numbers, by first appearance |
 | `uniform.py` | uniform numbers inside of kernels, by splitmix64 |
 | `_overload_files.py` | machine code of kernels in files that never change |
+| `documents.py` | kernels that put each user's documents in the order of what they hold |
 """

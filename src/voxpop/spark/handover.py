@@ -5,7 +5,6 @@ the query as Parquet, and this process reads them, within a limit on memory. Whe
 session and the call alone, never from the table.
 """
 
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,13 +24,12 @@ from voxpop.corpus.reading.sources import ROWS_AT_ONCE
 from voxpop.errors import ColumnError, SourceError, VoxpopError
 from voxpop.spark.failures import translated
 from voxpop.spark.planning import with_setting
+from voxpop.spark.session import cores_of
 from voxpop.spark.wanted import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-HERE = re.compile(r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?")
-"""Masters whose tasks run in the Java of the driver; `local-cluster[...]` starts others."""
 AS_STRINGS = {"void": "string", "array<void>": "array<string>"}
 """Types that only null has, which no file holds."""
 EXACTLY = {
@@ -44,7 +42,7 @@ EXACTLY = {
 def is_here(session: "SparkSession") -> bool:
     """Say whether all of Spark is in one Java on this machine that this process started; of Connect nobody knows."""
     context: Any = getattr(session, "_sc", None)
-    return context is not None and HERE.fullmatch(str(context.master)) is not None
+    return context is not None and cores_of(str(context.master)) is not None
 
 
 def handed_limit(memory: Any, work_folder: Any) -> MemoryLimit:

@@ -21,4 +21,5 @@
 | `remote.py` | files behind an address, such as `s3://...` and `https://...` |
 | `encodings.py` | text in whatever encoding, as UTF-8 |
 | `markup.py` | HTML as the text that readers see, by Python's own parser |
+| `content_order.py` | an order that follows from what rows hold |
 """
