@@ -69,7 +69,7 @@ def _with_ties_settled(corpus: Corpus) -> Corpus:
     starts = corpus.user_start
     order = np.arange(corpus.user_key.size)
     for key in shared:
-        alike = np.flatnonzero(corpus.user_key == key)
+        alike = np.flatnonzero(corpus.user_key == key).tolist()
         order[alike] = sorted(alike, key=lambda user: _held(corpus, user))
     tokens = np.concatenate([corpus.tokens[starts[user] : starts[user + 1]] for user in order])
     ends = np.cumsum(np.diff(starts)[order])
