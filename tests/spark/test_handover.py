@@ -1,5 +1,6 @@
 """Rows handed over on one machine: once, when they are needed, through files that nobody else sees and nobody keeps."""
 
+import shutil
 import stat
 from types import SimpleNamespace
 
@@ -115,6 +116,15 @@ def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
+    """With spaces in its name: Java has another idea of where here is."""
+    (tmp_path / "my work").mkdir()
+    monkeypatch.chdir(tmp_path)
+    corpus = vp.read(framed(spark, talk), user="who", text="what", work_folder="my work")
+    assert len(vp.SetUnion(limit=3, weighting="weighted").release(corpus, BUDGET, seed=1)) > 5
+    assert list((tmp_path / "my work").iterdir()) == []
+
+
 def test_a_folder_that_is_gone_by_then_is_told(spark, talk, tmp_path):
     """It was there when the table was named."""
     folder = tmp_path / "gone"
@@ -149,3 +159,24 @@ def test_values_that_are_null_are_told(spark, capfd):
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
     vp.SetUnion(weighting="weighted").release(vp.read(rows, user="who", items="what", progress=True), BUDGET)
     assert 'values in "what" are null' in capfd.readouterr().err
+
+
+def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, monkeypatch, capfd):
+    """Tasks of a query that failed end a moment later; what cannot be removed is named."""
+    late = [tmp_path / "rows" / str(number) for number in range(3)]
+
+    def written_again(seconds):
+        late.pop().mkdir(parents=True)
+
+    real = shutil.rmtree
+    tries = iter([None, None, real])
+    monkeypatch.setattr(handover.time, "sleep", written_again)
+    monkeypatch.setattr(handover, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
+    handover._remove(tmp_path)
+    assert not tmp_path.exists()
+    assert len(late) == 1
+    tmp_path.mkdir()
+    monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
+    handover._remove(tmp_path)
+    assert f"{tmp_path} holds private rows" in capfd.readouterr().err

@@ -6,10 +6,12 @@ session and the call alone, never from the table.
 """
 
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from voxpop.corpus.reading.files import file_batches
 from voxpop.corpus.reading.read import read
 from voxpop.corpus.reading.sources import ROWS_AT_ONCE
 from voxpop.errors import ColumnError, SourceError, VoxpopError
+from voxpop.progress import tell
 from voxpop.spark.failures import translated
 from voxpop.spark.planning import with_setting
 from voxpop.spark.session import cores_of
@@ -30,6 +33,8 @@ from voxpop.spark.wanted import Wanted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+TRIES, BETWEEN = 50, 0.1
+"""How often a folder is removed that tasks still write into, and seconds between."""
 AS_STRINGS = {"void": "string", "array<void>": "array<string>"}
 """Types that only null has, which no file holds."""
 EXACTLY = {
@@ -105,16 +110,27 @@ def _import_ahead() -> None:
 def _written(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
     """Write the rows into a folder that only this user may enter, for as long as they are read."""
     try:
-        made = tempfile.TemporaryDirectory(dir=folder, prefix="voxpop-rows-", ignore_cleanup_errors=True)
+        private = Path(tempfile.mkdtemp(dir=folder, prefix="voxpop-rows-")).resolve()
     except OSError as error:
         raise SourceError(
             f"rows cannot be handed over in {folder}: {error.strerror or error}. Name another folder (work_folder=, "
             "--work-folder)."
         ) from None
-    with made as private:
-        out = Path(private, "rows")
-        _write(rows, f"file://{out}")
-        yield sorted(out.glob("*.parquet"))
+    try:
+        _write(rows, f"file://{private / 'rows'}")
+        yield sorted((private / "rows").glob("*.parquet"))
+    finally:
+        _remove(private)
+
+
+def _remove(private: Path) -> None:
+    """Remove a folder into which tasks of a query that failed may write for another moment."""
+    for _ in range(TRIES):
+        rmtree(private, ignore_errors=True)
+        if not private.exists():
+            return
+        time.sleep(BETWEEN)
+    tell(f"{private} holds private rows and cannot be removed now. Remove it.", True)
 
 
 def _write(rows: "DataFrame", place: str) -> None:
