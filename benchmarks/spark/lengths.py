@@ -57,7 +57,7 @@ def main() -> None:
         for _, file, columns, mechanism, budget in JOBS:
             path = str(DATA / file)
             local = walk_of(vp.read(path, **columns), mechanism, budget)  # type: ignore[arg-type]
-            spark = walk_of(vp.read(open_frame(session, [path]), **columns), mechanism, budget)  # type: ignore[arg-type]
+            spark = walk_of(vp.read(open_frame(session, [path]), partitions=2, **columns), mechanism, budget)  # type: ignore[arg-type]
             walks.append((local, spark))
         session.stop()
         shuffles = shuffles_of(events)

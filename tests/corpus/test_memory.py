@@ -292,3 +292,17 @@ def test_ten_times_the_bound(record_property):
     record_property("figure", f"peak {peak} MiB of {tenfold.BOUND >> 20}, input {times:.1f} times as large")
     assert times >= 10
     assert peak << 20 <= tenfold.BOUND
+
+
+@pytest.mark.parametrize(
+    ("container", "limit"),
+    [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST), (None, 16 << 29)],
+)
+def test_who_names_no_limit_gets_half_of_what_there_is(monkeypatch, tmp_path, container, limit):
+    """Of the machine, or of the container that is smaller; and what any work needs."""
+    sizes = {"SC_PHYS_PAGES": 1 << 22, "SC_PAGE_SIZE": 1 << 12}
+    monkeypatch.setattr(memory.os, "sysconf", sizes.get)
+    monkeypatch.setattr(memory, "CONTAINER", tmp_path / "memory.max")
+    if container is not None:
+        (tmp_path / "memory.max").write_text(container + "\n")
+    assert memory.usual_limit() == limit

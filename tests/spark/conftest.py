@@ -104,8 +104,17 @@ def collected(spark, monkeypatch):
 
 
 @pytest.fixture
+def elsewhere(monkeypatch):
+    """Have the session taken for one of a cluster, which hands nothing over."""
+    monkeypatch.setattr("voxpop.spark.read.is_here", lambda session: False)
+
+
+@pytest.fixture
 def read_both(spark):
-    """Return a function that reads a table twice: on this machine, and on Spark into some partitions."""
+    """Return a function that reads a table twice: on this machine, and on Spark into some partitions, or handed over.
+
+    The latter where there are to be None.
+    """
 
     def read(table, partitions=3, **columns):
         columns = {"user": "who", **(columns or {"text": "what"})}

@@ -25,12 +25,15 @@ def run(folder, *arguments):
 
 @pytest.mark.parametrize(("verb", "ending"), [("ngrams", "parquet"), ("items", "csv"), ("sequences", "jsonl")])
 def test_commands_save_the_same_release(java, talk, tmp_path, verb, ending):
-    """Parquet, CSV and JSON lines, with rows in the order that Spark gives documents: that of their contents."""
+    """Parquet, CSV and JSON lines, handed over and spread, with rows in the order that documents get: by contents."""
     private = pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)
     table, path = pl.concat([talk, private]).sort("who", "what"), str(tmp_path / f"talk.{ending}")
     {"parquet": table.write_parquet, "csv": table.write_csv, "jsonl": table.write_ndjson}[ending](path)
     saved = {}
-    for engine in (["--engine", "local"], ["--engine", "spark", "--master", "local[2]"]):
+    for engine in (
+        ["--engine", "local"],
+        ["--engine", "spark", "--master", "local[2]", *(["--partitions", "2"] if verb == "items" else [])],
+    ):
         out = tmp_path / engine[1]
         done = run(tmp_path, verb, path, "--user", "who", *CALLS[verb], *engine, "--json", "-o", str(out))
         assert done.returncode == 0, done.stderr

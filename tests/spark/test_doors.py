@@ -12,6 +12,7 @@ from voxpop.spark.session import open_frame
 
 START = dt.datetime(2026, 11, 22, 6, 0)
 BUDGET = vp.Budget(8, 1e-3)
+ROADS = pytest.mark.parametrize("partitions", [2, None], ids=["spread", "handed over"])
 EVENTS = pl.DataFrame(
     [(user % 300, "abc"[user * 7 % 3], START + dt.timedelta(minutes=user * 31 % 100)) for user in range(3000)],
     schema=["who", "page", "at"],
@@ -29,30 +30,31 @@ KEYED = pl.DataFrame(
 )
 
 
-def test_events_become_the_same_sequences(spark):
+@ROADS
+def test_events_become_the_same_sequences(spark, partitions):
     """In order of time, cut into sessions: the same phrases for the same seed."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
     ngrams = vp.NGrams(max_length=3, limit=10, weighting="weighted")
-    one, other = (
-        ngrams.release(vp.read(each, user="who", sequence="page", order="at", session="20min"), BUDGET, seed=3)
-        for each in (EVENTS, frame)
-    )
+    how = {"user": "who", "sequence": "page", "order": "at", "session": "20min"}
+    corpora = vp.read(EVENTS, **how), vp.read(frame, partitions=partitions, **how)
+    one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert len(one) > 3
     assert one.grams.equals(other.grams)
     with pytest.raises(ColumnError, match='no column "when"'):
         vp.read(frame, user="who", sequence="page", order="when")
 
 
+@ROADS
 @pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
-def test_keys_keep_their_types(spark, items):
+def test_keys_keep_their_types(spark, items, partitions):
     """The same keys, types and rows; users of two columns."""
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
     union = vp.SetUnion(limit=3, weighting="weighted")
-    one, other = (
-        union.release(vp.read(each, user=["tenant", "id"], items=items), BUDGET, seed=3) for each in (KEYED, frame)
-    )
+    how = {"user": ["tenant", "id"], "items": items}
+    corpora = vp.read(KEYED, **how), vp.read(frame, partitions=partitions, **how)
+    one, other = (union.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert one == other
     assert len(one) > 0
     assert one.filter(KEYED).height == other.filter(frame).count() > 0
@@ -62,7 +64,8 @@ def test_keys_keep_their_types(spark, items):
     assert swapped.filter(swapped[name].isNull()).count() == 600 - one.filter(KEYED).height
 
 
-def test_files_are_read_as_they_are_written(spark, tmp_path):
+@ROADS
+def test_files_are_read_as_they_are_written(spark, tmp_path, partitions):
     """CSV with a delimiter and an encoding that are given, and texts of HTML, as on one machine."""
     rows = [f"{number}|<p>caf\xe9</p><p>d{number % 2}</p>" for number in range(1200)]
     path = tmp_path / "posts.csv"
@@ -71,7 +74,7 @@ def test_files_are_read_as_they_are_written(spark, tmp_path):
     how = {"user": "who", "text": "what", "html": True}
     frame = open_frame(spark, [str(path)], "|", "ISO-8859-1")
     one = union.release(vp.read(path, delimiter="|", encoding="cp1252", **how), BUDGET, seed=3)
-    other = union.release(vp.read(frame, **how), BUDGET, seed=3)
+    other = union.release(vp.read(frame, partitions=partitions, **how), BUDGET, seed=3)
     assert one.to_list() == other.to_list() == ["café", "d0", "d1"]
     with pytest.raises(InputError, match="leave them out"):
         vp.read(frame, delimiter="|", **how)

@@ -12,6 +12,9 @@ BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 ODD = ["\0", "a\0", "\u200b", "🦊🦊", "é", "e\u0301", " ", "\n", "'quoted'", "ab" * 8, "x" * 15, "x" * 16, "ß" * 700]
 
 
+ROADS = pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
+
+
 def same(read_both, mechanism, table, partitions=3, **columns):
     """Return the local release, after checking that Spark's is the same."""
     local, spread = read_both(table, partitions, **columns)
@@ -20,16 +23,16 @@ def same(read_both, mechanism, table, partitions=3, **columns):
     return one
 
 
-def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both):
+@ROADS
+def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, partitions):
     """A user is never cut in two, and a token of all users is one row in the shuffle of each partition."""
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
     users = [*([7] * 5), *range(100, 600)]
     texts = [*(long[part * len(long) // 5 :][: len(long) // 5] for part in range(5))]
     texts += ["everywhere at once"] * 500
-    release = same(
-        read_both, vp.NGrams(max_length=2, limit=50, weighting="weighted"), pl.DataFrame({"who": users, "what": texts})
-    )
+    ngrams, table = vp.NGrams(max_length=2, limit=50, weighting="weighted"), pl.DataFrame({"who": users, "what": texts})
+    release = same(read_both, ngrams, table, partitions)
     assert ("everywhere", "at") in release
     assert len(release) == 5
 
@@ -40,46 +43,53 @@ def test_more_partitions_than_users_and_rows_without_anything(read_both):
     assert len(same(read_both, vp.NGrams(max_length=2, limit=3, weighting="weighted"), table, 37)) == 3
 
 
-def test_a_table_in_which_nobody_holds_anything(read_both):
+@ROADS
+def test_a_table_in_which_nobody_holds_anything(read_both, partitions):
     """Nothing is released, at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
-    assert len(same(read_both, vp.NGrams(max_length=3, weighting="weighted"), table)) == 0
-    assert len(same(read_both, vp.SetUnion(weighting="weighted"), table)) == 0
+    assert len(same(read_both, vp.NGrams(max_length=3, weighting="weighted"), table, partitions)) == 0
+    assert len(same(read_both, vp.SetUnion(weighting="weighted"), table, partitions)) == 0
 
 
-def test_a_table_without_rows_releases_nothing(read_both):
+@ROADS
+def test_a_table_without_rows_releases_nothing(read_both, partitions):
     """As on one machine: an error would tell it from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
-    assert len(same(read_both, vp.NGrams(max_length=2, weighting="weighted"), table)) == 0
-    assert len(same(read_both, vp.SetUnion(), table)) == 0
+    assert len(same(read_both, vp.NGrams(max_length=2, weighting="weighted"), table, partitions)) == 0
+    assert len(same(read_both, vp.SetUnion(), table, partitions)) == 0
 
 
-def test_odd_characters_and_strings_of_a_megabyte(read_both):
+@ROADS
+def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
     """Zero bytes, emoji, combining marks and lengths around a block; nulls in lists are left out."""
     huge = "h" * 2**20
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
     table = pl.DataFrame({"who": np.arange(300), "what": lists})
-    release = same(read_both, vp.SetUnion(limit=20, weighting="weighted"), table, items="what")
+    release = same(read_both, vp.SetUnion(limit=20, weighting="weighted"), table, partitions, items="what")
     assert set(release) == {*ODD, huge, "short"}
-    phrases = same(read_both, vp.NGrams(max_length=2, limit=20, weighting="weighted"), table, tokens="what")
+    phrases = same(read_both, vp.NGrams(max_length=2, limit=20, weighting="weighted"), table, partitions, tokens="what")
     assert ("\0", "a\0") in phrases
 
 
-def test_columns_with_dots_and_quotes_in_their_names(read_both):
+@ROADS
+def test_columns_with_dots_and_quotes_in_their_names(read_both, partitions):
     """Names are taken as they are."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
-    local, spread = read_both(table, user="the.user`s", sequence="a.b")
+    local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
     ngrams = vp.NGrams(max_length=2, limit=2, weighting="weighted")
     one, other = (ngrams.release(corpus, BUDGET, seed=1) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert ("x", "y") in other
 
 
-def test_a_row_without_a_user_is_refused(spark):
+@ROADS
+def test_a_row_without_a_user_is_refused(spark, partitions):
     """As on this machine, by its column and without its content."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
-        vp.SetUnion(weighting="weighted").release(vp.read(frame, user="who", text="what"), BUDGET)
+        vp.SetUnion(weighting="weighted").release(
+            vp.read(frame, user="who", text="what", partitions=partitions), BUDGET
+        )
     assert "milk" not in str(caught.value)
 
 
@@ -100,7 +110,8 @@ def test_wrong_columns_are_refused_at_once(spark):
 
 def test_what_a_cluster_cannot_do_is_said(spark):
     """By name, with what to do instead."""
-    items = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", items="what")
+    table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
+    items = vp.read(table, user="who", items="what", partitions=2)
     assert repr(items) == "SparkCorpus(kind='items', private)"
     with pytest.raises(InputError, match="heavy hitters"):
         vp.HeavyHitters(max_length=3).release(items, vp.Budget(1, 1e-6))
@@ -130,7 +141,8 @@ class Heavy(vp.Weighting):
 
 def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
     """Spark would write it to disk, and the keys with it."""
-    corpus = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", text="what")
+    table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
+    corpus = vp.read(table, user="who", text="what", partitions=2)
     with pytest.raises(InputError, match="half a megabyte"):
         vp.SetUnion(weighting=Heavy()).release(corpus, BUDGET)
 

@@ -47,12 +47,12 @@ def tell(table, **reading):
         print(type(error).__name__, error)
 
 if sys.argv[2] == "memory":
-    tell(frame, tokenizer=Dying())
+    tell(frame, tokenizer=Dying(), partitions=1)
     long = spark.range(96).selectExpr("id AS who", "repeat('tea milk ', 25000) AS what")
     tell(long, tokenizer=LittleMemory(), partitions=1)
     tell(long, tokenizer=LittleMemory(), partitions=24)
 else:
-    tell(frame)
+    tell(frame, partitions=1)
 """
 
 
@@ -109,7 +109,7 @@ def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(jav
 def test_another_version_is_told(spark, monkeypatch):
     """A release is one plan, made by one version of its rules."""
     monkeypatch.setattr("voxpop.spark.read.installed_version", lambda: "0.0.1")
-    corpus = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", text="what")
+    corpus = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", text="what", partitions=2)
     with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*Install the same"):
         vp.SetUnion(weighting="weighted").release(corpus, vp.Budget(1, 1e-6))
 

@@ -194,9 +194,9 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
     """While reading and while weighing, each task's first worker is gone."""
     small = talk.filter(pl.col("who") < 200)
     cells = {"limit": 4, "alpha": 3.0}
-    corpus = vp.read(framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer)
+    corpus = vp.read(framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, partitions=2)
     died = vp.SetUnion(weighting=DiesAtFirst(), **cells).release(corpus, BUDGET, seed=1)
-    calm = vp.read(framed(spark, small), user="who", text="what", tokenizer="whitespace")
+    calm = vp.read(framed(spark, small), user="who", text="what", tokenizer="whitespace", partitions=2)
     lived = vp.SetUnion(weighting=Even(), **cells).release(calm, BUDGET, seed=1)
     assert died.grams.equals(lived.grams)
     assert len(died) > 5

@@ -79,20 +79,24 @@ def tree_of(corpus, combine):
     return found
 
 
+@pytest.mark.parametrize("partitions", [2, None])
 @pytest.mark.parametrize("combine", ["sample", "concatenate"])
-def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, combine):
+def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, combine, partitions):
     """By places of rows it did: a file that grew came first, and everybody's documents changed places."""
     one, other, extra = two_files
-    fewer = in_files(written(tmp_path / "fewer", [one, other]), 2, text="what")
-    every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), 2, text="what")
+    fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
+    every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
     assert tree_of(fewer, combine) == tree_of(every, combine)
 
 
+@pytest.mark.parametrize("partitions", [3, None])
 @pytest.mark.parametrize("combine", ["sample", "concatenate"])
-def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, combine):
+def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, combine, partitions):
     """What is drawn and joined is that of this machine for the rows sorted."""
     rows = pl.concat(two_files[:2])
-    spread = in_files(written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), 3, text="what")
+    spread = in_files(
+        written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), partitions, text="what"
+    )
     here = vp.read(rows.sort("who", "what"), user="who", text="what")
     assert tree_of(spread, combine) == tree_of(here, combine)
 

@@ -16,7 +16,7 @@ BUDGET = vp.Budget(4, 1e-8)
 _NUMBERS = count()
 
 
-def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark):
+def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark, elsewhere):
     """A row more may not change it: what a user moves in an order-dependent weighting depends on who is beside it."""
     one = pl.DataFrame({"who": [1], "what": ["tea"]})
     many = pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000})

@@ -104,7 +104,7 @@ def quoting_tokenizer(texts):
 )
 def test_errors_of_executors_quote_nothing(spark, capfd, arguments, values, error, message):
     """They become our own errors on the driver, and Spark's log quotes nothing either."""
-    spread = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": values})), user="who", **arguments)
+    spread = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": values})), user="who", partitions=2, **arguments)
     with pytest.raises(error, match=message) as caught:
         vp.SetUnion(weighting="weighted").release(spread, BUDGET)
     assert isinstance(caught.value, VoxpopError)

@@ -148,7 +148,7 @@ def test_real_visits_are_the_same(spark, data_dir):
     ngrams = vp.NGrams(max_length=6, limit=10, weighting="weighted")
     path = str(data_dir / "msnbc.parquet")
     local = vp.read(path, user="user", sequence="sequence")
-    spread = vp.read(spark.read.parquet(path), user="user", sequence="sequence")
+    spread = vp.read(spark.read.parquet(path), user="user", sequence="sequence", partitions=2)
     one, other = (ngrams.release(corpus, vp.Budget(1, 1e-7), seed=8) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 1000

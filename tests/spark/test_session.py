@@ -1,11 +1,11 @@
-"""Java, masters, files, and workers that are there before they are needed."""
+"""Java, masters and files."""
 
 import shutil
 
 import pytest
 
 from voxpop.errors import InputError, SourceError
-from voxpop.spark.session import _kind_of, cores_of, java, one_row
+from voxpop.spark.session import _kind_of, cores_of, java
 
 
 def test_java_is_found_by_java_home_then_by_the_path(monkeypatch, tmp_path):
@@ -27,11 +27,6 @@ def test_cores_of_masters():
     """Of those on this machine."""
     assert [cores_of(m) for m in ("local", "local[3]", "local[2,4]", "yarn", "spark://a:7077")] == [1, 3, 2, None, None]
     assert cores_of("local[*]") >= 1
-
-
-def test_workers_can_be_woken(spark):
-    """The row comes back, so a worker was there: at the start of a session nobody would notice a failure."""
-    assert one_row(spark).to_pydict() == {"id": [0]}
 
 
 def test_files_must_be_of_one_kind(tmp_path):

@@ -25,4 +25,5 @@
 | `uniform.py` | uniform numbers inside of kernels, by splitmix64 |
 | `_overload_files.py` | machine code of kernels in files that never change |
 | `cutpoints.py` | kernels for the cutpoints that bands of candidates take when each spurious gram has a price |
+| `documents.py` | kernels that put each user's documents in the order of what they hold |
 """

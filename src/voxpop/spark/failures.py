@@ -32,8 +32,8 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
     ),
     r"No space left on device|DiskErrorException|Disk quota exceeded": (
         InputError,
-        "a disk of the cluster is full: shuffles and what is kept between passes lie in spark.local.dir. Free some, or "
-        "name larger disks there.",
+        "a disk is full: shuffles and what is kept between passes lie in spark.local.dir, rows that are handed over on "
+        "one machine in work_folder= (--work-folder). Free some, or name larger disks there.",
     ),
     r"java\.lang\.OutOfMemoryError": (
         MemoryLimitError,

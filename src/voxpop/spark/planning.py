@@ -1,7 +1,7 @@
-"""Plans that run as they are written."""
+"""Plans that run as they are written, by settings that hold for a while."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -10,22 +10,18 @@ if TYPE_CHECKING:
 
 ADAPTIVE = "spark.sql.adaptive.enabled"
 _LOCK = Lock()
-_DEPTH: dict[int, tuple[int, str]] = {}
+_DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
 
 
 @contextmanager
-def as_written(session: "SparkSession") -> Iterator[None]:
-    """Plan without adaptive execution, which runs every shuffle as a job of its own to look at its sizes first.
-
-    How many tasks there are is known beforehand here, so it could only cost. The session's own setting holds again
-    afterwards, for several threads too.
-    """
-    key = id(session)
+def with_setting(session: "SparkSession", name: str, value: str) -> Iterator[None]:
+    """Set a session's setting for a while; its own holds again afterwards, for several threads too."""
+    key = id(session), name
     with _LOCK:
         depth, before = _DEPTH.get(key, (0, ""))
         if not depth:
-            before = str(session.conf.get(ADAPTIVE, "true"))
-            session.conf.set(ADAPTIVE, "false")
+            before = str(session.conf.get(name))
+            session.conf.set(name, value)
         _DEPTH[key] = depth + 1, before
     try:
         yield
@@ -35,4 +31,12 @@ def as_written(session: "SparkSession") -> Iterator[None]:
             _DEPTH[key] = depth - 1, before
             if depth == 1:
                 del _DEPTH[key]
-                session.conf.set(ADAPTIVE, before)
+                session.conf.set(name, before)
+
+
+def as_written(session: "SparkSession") -> AbstractContextManager[None]:
+    """Plan without adaptive execution, which runs every shuffle as a job of its own to look at its sizes first.
+
+    How many tasks there are is known beforehand here, so it could only cost.
+    """
+    return with_setting(session, ADAPTIVE, "false")

@@ -1,4 +1,4 @@
-"""A DataFrame of who wrote what as a corpus on the cluster."""
+"""A DataFrame of who wrote what as a corpus: on its cluster, or on this machine where all of Spark is on it."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -7,14 +7,16 @@ import pyarrow as pa
 
 from voxpop.arguments import check_whole
 from voxpop.corpus.reading.columns import check_columns
-from voxpop.corpus.reading.tokenisers import tokeniser_name
-from voxpop.errors import ColumnError
+from voxpop.errors import ColumnError, InputError
 from voxpop.keys import WORDS, KeyColumn, Keys
 from voxpop.spark.cores import settled_cores
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
+from voxpop.spark.handed_over import HandedOver
+from voxpop.spark.handover import corpus_of_rows, handed_limit, is_here, storable
 from voxpop.spark.sources import check_repeatable, use_own_python
 from voxpop.spark.tasks import encode
+from voxpop.spark.wanted import Wanted
 from voxpop.spelling import family, plain_type
 from voxpop.version import installed_version
 
@@ -29,65 +31,62 @@ MOST_PARTITIONS = 1 << 20
 
 def read_spark(
     frame: "DataFrame",
+    wanted: Wanted,
     *,
-    users: list[str],
-    kind: str,
-    columns: list[str],
-    tokenizer: Any,
-    sentences: bool,
-    html: bool = False,
-    order: str | None = None,
-    session: Any = None,
     partitions: int | None = None,
-) -> SparkCorpus:
-    """Encode a DataFrame on its executors; see `voxpop.read`.
+    memory: Any = None,
+    work_folder: Any = None,
+    progress: bool | None = None,
+) -> SparkCorpus | HandedOver:
+    """Take a DataFrame as a corpus; see `voxpop.read`. Nothing runs before the first release.
 
-    Users are placed by a hash of their ids into as many partitions as tasks run at once, or `partitions`, which is the
-    one shuffle of rows. The number is public and does not depend on the table: what a user moves in an order-dependent
-    weighting depends on who shares its partition. Each user's documents come in the order of their contents, a function
-    of the user's own rows alone, wherever they lie in the table. Nothing runs before the first release.
+    Where all of Spark is on this machine and nobody named `partitions`, this machine reads the rows of the frame's
+    query (`voxpop.spark.handover`). Elsewhere executors do. Users are then placed by a hash of their ids into as many
+    partitions as tasks run at once, or `partitions`, which is the one shuffle of rows. Both the choice and the number
+    are public and do not depend on the table: what a user moves in an order-dependent weighting depends on who shares
+    its partition. Each user's documents come in the order of their contents, a function of the user's own rows alone,
+    wherever they lie in the table.
 
     Args:
         frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
-        users: columns that together say whose a row is.
-        kind: "text", "tokens", "items" or "sequence".
-        columns: that column; of items there may be several.
-        tokenizer: as in `voxpop.read`.
-        sentences: as in `voxpop.read`.
-        html: as in `voxpop.read`.
-        order: as in `voxpop.read`.
-        session: as in `voxpop.read`.
+        wanted: what is read of it.
         partitions: as in `voxpop.read`.
+        memory: as in `voxpop.read`.
+        work_folder: as in `voxpop.read`.
+        progress: as in `voxpop.read`; executors show none.
 
     Raises:
         ColumnError: where a column is missing, or of a type that has no equality.
         SourceError: where the table is another one whenever it is read.
+        InputError: where `memory` is to bound executors.
     """
-    from pyspark.sql import functions as sql
-
     check_repeatable(frame)
     use_own_python(frame.sparkSession)
-    times = [] if order is None else [order]
-    check_columns([*users, *columns, *times], frame.columns, "the table")
-    for name in users:
+    check_columns(wanted.names, frame.columns, "the table")
+    for name in wanted.users:
         _check_user(frame, name)
-    count = settled_cores(frame.sparkSession) if partitions is None else _checked(partitions)
-    owners = [f"user{number}" for number in range(len(users))]
-    contents = [f"content{number}" for number in range(len(columns))]
     rows = frame.select(
-        *(_exact(frame, name).alias(alias) for name, alias in zip(users, owners, strict=True)),
-        *(_exact(frame, name).alias(alias) for name, alias in zip(columns, contents, strict=True)),
-        *(_exact(frame, name).alias("time") for name in times),
+        *(_exact(frame, name).alias(alias) for name, alias in zip(wanted.names, wanted.aliases, strict=True))
     )
-    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners))
-    # By what rows hold and not by where they lie: places follow the sizes of files, which are everybody's.
-    sortable = [alias for alias, name in zip(contents, columns, strict=True) if _has_order(frame, name)]
-    ordered = placed.sortWithinPartitions(*owners, *sortable)
-    cut = {"tokenizer": tokenizer, "sentences": sentences, "html": html, "order": order, "session": session}
-    work = partial(encode, users=users, kind=kind, columns=columns, cut=cut, version=installed_version())
-    reading = tokeniser_name(tokenizer) if kind == "text" else kind
-    keys = _keys(frame, columns) if kind == "items" else WORDS
-    return SparkCorpus(ordered.mapInArrow(work, STATE), count, kind, reading, keys)
+    keys = _keys(frame, wanted.columns) if wanted.kind == "items" else WORDS
+    if partitions is None and is_here(frame.sparkSession):
+        limit = handed_limit(memory, work_folder)
+        work = partial(corpus_of_rows, storable(rows, wanted), wanted, limit, progress=progress)
+        return HandedOver(work, wanted.kind, wanted.reading, keys)
+    if memory is not None:
+        raise InputError("`memory` bounds this machine; where users are placed on Spark, executors have their own.")
+    count = settled_cores(frame.sparkSession) if partitions is None else _checked(partitions)
+    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys)
+
+
+def _placed(rows: "DataFrame", wanted: Wanted, count: int) -> "DataFrame":
+    """Return the rows encoded on executors, each user in one of so many partitions."""
+    from pyspark.sql import functions as sql
+
+    owners = wanted.aliases[: len(wanted.users)]
+    placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners)).sortWithinPartitions(*owners)
+    named: dict[str, Any] = {"users": wanted.users, "kind": wanted.kind, "columns": wanted.columns}
+    return placed.mapInArrow(partial(encode, cut=wanted.cut, version=installed_version(), **named), STATE)
 
 
 def _checked(partitions: int) -> int:
@@ -102,16 +101,6 @@ def _exact(frame: "DataFrame", name: str) -> "Column":
 
     column = sql.col("`" + name.replace("`", "``") + "`")
     return column.cast(StringType()) if isinstance(frame.schema[name].dataType, StringType) else column
-
-
-def _has_order(frame: "DataFrame", name: str) -> bool:
-    """Say whether a column is of a type that tasks read; others have no order in Spark, and tasks say what is wrong."""
-    from pyspark.sql import types
-
-    whole = frame.schema[name].dataType
-    kind = whole.elementType if isinstance(whole, types.ArrayType) else whole
-    exact = types.IntegralType | types.DecimalType | types.StringType | types.BinaryType | types.BooleanType
-    return isinstance(kind, exact | types.DateType | types.TimestampType | types.TimestampNTZType | types.NullType)
 
 
 def _keys(frame: "DataFrame", columns: list[str]) -> Keys:

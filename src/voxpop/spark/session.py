@@ -19,18 +19,16 @@ from voxpop.corpus.reading.sources import check_undescribed
 from voxpop.errors import InputError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-LOCAL = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?")
+LOCAL = re.compile(r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?")
+"""Masters whose tasks run in the Java of the driver; `local-cluster[...]` starts others."""
 CONNECT = "sc://"
 LEAST_JAVA = 17
 VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 """What `java -version` says; before Java 9 it was 1.8."""
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java on this machine: the work is done in Python, and half of Java's time went into optimising compilation."""
+"""For Java on this machine: the work is done in Python, and half of Java's time went into optimising itself."""
 
 
 def java() -> Path:
@@ -91,11 +89,8 @@ def start_session(master: str) -> "SparkSession":
     java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.master(master).config("spark.ui.showConsoleProgress", "false")
-    cores = cores_of(master)
-    if cores is not None:
+    if cores_of(master) is not None:
         builder = builder.config("spark.ui.enabled", "false")
-        # Plans that adapt to sizes run every shuffle as a job of its own, which pays on clusters only.
-        builder = builder.config("spark.sql.adaptive.enabled", "false")
         builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
         builder = builder.config("spark.python.daemon.module", "voxpop.spark.daemon")
     ahead = Thread(target=_import_ahead, daemon=True)
@@ -103,24 +98,7 @@ def start_session(master: str) -> "SparkSession":
     session = _started(builder, master)
     ahead.join()
     session.sparkContext.setLogLevel("FATAL")  # what fails is told by us, in one line
-    if cores is not None:
-        Thread(target=_wake_workers, args=(session,), daemon=True).start()
     return session
-
-
-def _wake_workers(session: "SparkSession") -> None:
-    """Have kernels compiled while files are opened and the first length is planned."""
-    with suppress(Exception):  # whatever it is, the first real task meets it too
-        one_row(session)
-
-
-def one_row(session: "SparkSession") -> "pa.Table":
-    """Send a row through a task, for which a worker has to be there."""
-    return session.range(0, 1, 1, 1).mapInArrow(_unchanged, "id bigint").toArrow()
-
-
-def _unchanged(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    return batches
 
 
 def _import_ahead() -> None:

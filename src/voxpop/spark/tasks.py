@@ -102,6 +102,7 @@ def encode(
         raise InputError(
             f"the driver has voxpop {version}, an executor {installed_version()}. Install the same on both."
         )
+    from voxpop.corpus.reading.content_order import in_content_order
     from voxpop.corpus.reading.read import read
 
     names = [*users, *columns, *([cut["order"]] if cut.get("order") else [])]
@@ -111,7 +112,7 @@ def encode(
         return
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
     named: dict[str, Any] = {"user": users, kind: columns if kind == "items" else columns[0]}
-    corpus = read(reader, progress=False, **cut, **named)
+    corpus = in_content_order(read(reader, progress=False, **cut, **named), documents=cut.get("order") is None)
     yield from pieces(_arrays_of(corpus))
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ M_MMAP_THRESHOLD = -3
 """Of `mallopt`, in <malloc.h>."""
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+CONTAINER = Path("/sys/fs/cgroup/memory.max")
 WANTED = "a size such as 2GiB, 800MiB or 4GB, or a number of bytes"
 
 
@@ -79,6 +81,20 @@ class MemoryLimit:
                 f"{what} do not fit into memory={shown(self.total)}, and cannot be kept on disk. "
                 f"About {shown(enough)} would do; raise the limit, or use a machine that has it."
             )
+
+
+def usual_limit() -> int:
+    """Return a limit for who names none: half of what the machine, or the container, has, and at least the least."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2 * LEAST
+    return max(LEAST, min(pages, _of_container()) // 2)
+
+
+def _of_container() -> int:
+    """Return how much a control group of Linux lets this process take."""
+    try:
+        return int(CONTAINER.read_text())
+    except (OSError, ValueError):  # there is none, or it says "max"
+        return sys.maxsize
 
 
 def _return_large_blocks() -> None:

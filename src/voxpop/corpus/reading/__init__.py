@@ -22,4 +22,5 @@
 | `encodings.py` | text in whatever encoding, as UTF-8 |
 | `markup.py` | HTML as the text that readers see, by Python's own parser |
 | `portions.py` | batches of about a megabyte, from sources that count rows |
+| `content_order.py` | an order that follows from what rows hold |
 """

@@ -55,7 +55,7 @@ def read(
         source: a path, folder or glob of Parquet, CSV, TSV or JSON lines (the last three also .gz or .zst), a list of
             such, or an address of one (s3://, https://); a polars, pandas or pyarrow table, or anything else that
             speaks Arrow; an iterator of tables; a list of dictionaries; a dictionary of columns; a cursor; or a query,
-            with `connection`. A Spark DataFrame stays on its cluster (docs/guides/spark.md).
+            with `connection`. A Spark DataFrame stays on its cluster, if it has one (docs/guides/spark.md).
         user: name of the column that says whose row it is, never null, or a list of several that say it together:
             whole numbers, strings, UUIDs, dates, whatever has equality.
         text: name of a column of texts, cut into tokens by `tokenizer`; null is an empty text.
@@ -75,7 +75,8 @@ def read(
         progress: whether to show progress on standard error; by default only on a terminal. What was left out is told
             there, unless False.
         memory: the most that the process may hold while it reads and extracts, such as "2GiB"; what does not fit goes
-            to work files. By default as much as it takes. The result is the same.
+            to work files. By default as much as it takes, and of a Spark DataFrame half of this machine's. The result
+            is the same.
         work_folder: where work files are made; by default the system's folder for temporary files.
         order: name of a column of times, dates or numbers: then each row is one event, `sequence` says what happened,
             and a user's events in this order are the user's sequence. Events of the same time come in order of their
@@ -83,7 +84,8 @@ def read(
         session: the longest pause within a sequence, such as "30min" or, where `order` holds numbers, a number of the
             same unit; a longer one begins a new sequence.
         partitions: of a Spark DataFrame, into how many parts its users are placed; by default as many as tasks run at
-            once. More make each smaller; order-dependent weightings release fewer items then.
+            once, and none where all of Spark is on this machine, which then reads the rows itself. More make each
+            smaller; order-dependent weightings release fewer items then.
         connection: where `source` is SQL, the database: an address (postgresql://, sqlite:///, duckdb:///) or an open
             connection.
         delimiter: of CSV, what separates the columns; by default a comma (a tab in .tsv), or whichever of semicolon,
@@ -120,14 +122,11 @@ def read(
         raise InputError(f"html=True strips texts; with {kind}= there are none.")
     if is_spark(source):
         spark = import_module("voxpop.spark.read")  # the one look upwards: a corpus on a cluster is another engine
-        columns: dict[str, Any] = {"users": column_names("user", user), "kind": kind, "columns": several}
-        columns["partitions"] = partitions
-        if memory is not None:
-            raise InputError("`memory` bounds this machine; on Spark, executors have limits of their own.")
         check_undescribed(dialect)
-        corpus: Corpus = spark.read_spark(
-            source, tokenizer=tokenizer, sentences=sentences, html=html, order=order, session=session, **columns
-        )
+        cut = {"tokenizer": tokenizer, "sentences": sentences, "html": html, "order": order, "session": session}
+        where = {"partitions": partitions, "memory": memory, "work_folder": work_folder, "progress": progress}
+        wanted = spark.Wanted(column_names("user", user), kind, several, cut)
+        corpus: Corpus = spark.read_spark(source, wanted, **where)
         return corpus
     if partitions is not None:
         raise InputError("`partitions` counts the parts of a Spark DataFrame; this source is read on this machine.")

@@ -16,6 +16,9 @@ Engine = Callable[[Corpus], Any]
 ROOM: Final = 16 << 20
 """Bytes that an audit within a limit has: so few that users are put in order piece by piece, in work files."""
 
+PLACES: Final = 2
+"""Into how many parts an audit on Spark places users."""
+
 
 class Session(Protocol):
     """What an audit asks of a session of Spark."""
@@ -44,7 +47,7 @@ def on_spark(session: Session) -> Engine:
 
     def engine(corpus: Corpus) -> Any:
         column: dict[str, Any] = {"items" if corpus.kind == "items" else "tokens": "what"}
-        return read(session.createDataFrame(table_of(corpus)), user="who", **column)
+        return read(session.createDataFrame(table_of(corpus)), user="who", partitions=PLACES, **column)
 
     return engine
 

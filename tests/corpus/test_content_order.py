@@ -1,0 +1,118 @@
+"""Nothing follows from where rows lay: a search over neighbours in tables whose files come by their sizes."""
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.corpus.limited.memory import FIXED, MemoryLimit
+from voxpop.corpus.reading.content_order import in_content_order
+from voxpop.errors import MemoryLimitError
+from voxpop.kernels.words import hash_strings
+
+TRIES = 60
+
+
+def by_size(files):
+    """Return rows as Spark takes files: the largest first."""
+    return pl.concat(sorted(files, key=lambda file: -file.height))
+
+
+def neighbours(rng):
+    """Return a table of two files, and the same with one user more, whose rows are all in one of them."""
+    files = []
+    for size in (9, 8):
+        texts = [" ".join(rng.choice(["a", "b", "B c"], 2)) for _ in range(size)]
+        files.append(pl.DataFrame({"who": rng.integers(0, 6, size), "what": texts}))
+    more = pl.DataFrame({"who": [99] * 3, "what": ["b a", "", "z"]})
+    return by_size(files), by_size([files[0], pl.concat([files[1], more])])
+
+
+def held(corpus):
+    """Return the documents of each user in their order."""
+    words = np.array([*corpus.vocabulary.to_pylist(), "/"], object)
+    starts = corpus.user_start
+    return {
+        key: " ".join(words[corpus.tokens[starts[place] : starts[place + 1]]])
+        for place, key in enumerate(corpus.user_key.tolist())
+    }
+
+
+def moved(order, tmp_path, *, limited=False):
+    """Return the most users whose documents one user more has moved."""
+    rng, most = np.random.default_rng(3), 0
+    for _ in range(TRIES):
+        found = []
+        for table in neighbours(rng):
+            corpus = vp.read(table, user="who", text="what")
+            corpus = corpus.within(MemoryLimit(FIXED + 2**24, 2**24, tmp_path)) if limited else corpus
+            found.append(held(order(corpus)))
+        most = max(most, sum(found[0][key] != found[1].get(key) for key in found[0]))
+    return most
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_one_user_more_moves_nobodys_documents(tmp_path, limited):
+    assert moved(in_content_order, tmp_path, limited=limited) == 0
+
+
+def test_the_twin_that_leaves_rows_where_they_lay_is_caught(tmp_path):
+    """It is what reading a frame of Spark row by row would do."""
+    assert moved(lambda corpus: corpus, tmp_path) > 2
+
+
+def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
+    """An order of tokens that follows everybody's rows is no better."""
+
+    def by_frequency(corpus):
+        counts = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=len(corpus.vocabulary))
+        order = np.argsort(counts, kind="stable")
+        ranks = np.empty(order.size, np.int32)
+        ranks[order] = np.arange(order.size)
+        mine = corpus.tokens >= 0
+        corpus.tokens[mine] = ranks[corpus.tokens[mine]]
+        in_content_order(corpus)
+        corpus.tokens[mine] = order.astype(np.int32)[corpus.tokens[mine]]
+        return corpus
+
+    assert moved(by_frequency, tmp_path) > 1
+
+
+def test_users_of_one_key_come_by_what_they_hold(monkeypatch):
+    """A fixed hash of strings may be the same for two users who choose their ids so."""
+    monkeypatch.setattr("voxpop.corpus.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
+    rng = np.random.default_rng(5)
+    rows = pl.DataFrame({"who": [f"u{n % 20}" for n in range(60)], "what": [f"w{n}" for n in rng.integers(0, 30, 60)]})
+    for column in ("text", "items"):
+        found = []
+        for seed in range(4):
+            mixed = rows.sample(fraction=1.0, shuffle=True, seed=seed)
+            corpus = in_content_order(vp.read(mixed, user="who", **{column: "what"}))
+            starts = corpus.user_start
+            users = [sorted(corpus.tokens[a:b].tolist()) for a, b in pairwise(starts)]
+            found.append(
+                [[user for user, k in zip(users, corpus.user_key, strict=True) if k == key] for key in range(3)]
+            )
+        assert len(users) == 20
+        assert found[0] == found[1] == found[2] == found[3]
+
+
+def test_events_keep_the_order_of_their_times():
+    """And items have none."""
+    rows = pl.DataFrame({"who": [1, 1, 1], "at": [1, 5, 9], "what": ["c", "a", "b"]})
+    corpus = vp.read(rows, user="who", sequence="what", order="at", session=2)
+    assert held(in_content_order(corpus, documents=False)) == {1: "c / a / b /"}
+    assert held(in_content_order(corpus)) == {1: "a / b / c /"}
+    items = vp.read(rows, user="who", items="what")
+    assert held(in_content_order(items)) == {1: "c a b"}
+
+
+def test_documents_of_one_user_that_do_not_fit_are_refused(tmp_path):
+    """They have to be held at once."""
+    corpus = vp.read(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
+    tight = corpus.within(MemoryLimit(FIXED + 28 * 1999, 28 * 1999, tmp_path))
+    with pytest.raises(MemoryLimitError, match="documents of one user"):
+        in_content_order(tight)
+    assert held(in_content_order(corpus.within(MemoryLimit(FIXED + 2**20, 2**20, tmp_path))))[1].startswith("a / a /")

@@ -1,0 +1,182 @@
+"""Rows handed over on one machine: once, when they are needed, through files that nobody else sees and nobody keeps."""
+
+import shutil
+import stat
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from framed import framed
+from test_plain_session import counted
+
+import voxpop as vp
+from voxpop.corpus.limited.memory import LEAST
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.spark import handover
+from voxpop.spark.corpus import SparkCorpus
+from voxpop.spark.handed_over import HandedOver
+from voxpop.spark.handover import EXACTLY, is_here
+
+BUDGET = vp.Budget(4, 1e-8)
+CANARY = "xylophonecanary"
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        *[(master, True) for master in ("local", "local[3]", "local[*]", "local[2,4]", "local[*, 4]")],
+        *[(master, False) for master in ("local-cluster[2,1,1024]", "spark://localhost:7077", "yarn", "k8s://local")],
+    ],
+)
+def test_the_choice_follows_from_the_master_alone(master, here):
+    """Of one Java on this machine it is known that it is one; of a server of Connect it is not."""
+    assert is_here(SimpleNamespace(_sc=SimpleNamespace(master=master))) == here
+    assert not is_here(SimpleNamespace())
+
+
+def test_who_names_partitions_gets_them(spark, talk, elsewhere):
+    """And so does every other session."""
+    assert isinstance(vp.read(framed(spark, talk), user="who", text="what"), SparkCorpus)
+    assert isinstance(vp.read(framed(spark, talk), user="who", text="what", partitions=2), SparkCorpus)
+    with pytest.raises(InputError, match="executors have their own"):
+        vp.read(framed(spark, talk), user="who", text="what", memory="2GiB")
+
+
+def test_nothing_runs_before_the_first_release_and_nothing_for_the_second(spark, talk, tmp_path):
+    """Not for its name, nor what a notebook tries out; and no file is left."""
+    frame = framed(spark, talk)
+    ngrams = vp.NGrams(max_length=3, limit=4)
+    jobs, _, corpus = counted(spark, lambda: vp.read(frame, user="who", text="what", work_folder=tmp_path))
+    assert isinstance(corpus, HandedOver)
+    assert repr(corpus) == "HandedOver(kind='text', private)"
+    assert not hasattr(corpus, "_repr_html_")
+    assert (jobs, list(tmp_path.iterdir())) == (0, [])
+    jobs, _, first = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=1))
+    assert jobs == 1
+    jobs, _, second = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=1))
+    assert jobs == 0
+    assert list(tmp_path.iterdir()) == []
+    local = ngrams.release(vp.read(talk, user="who", text="what"), BUDGET, seed=1)
+    assert first.grams.equals(second.grams)
+    assert first.grams.equals(local.grams)
+    assert first.plan.to_dict() == local.plan.to_dict()
+    assert len(first) > 10
+    assert corpus.user_key.size == 600
+
+
+def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_path, monkeypatch):
+    """While they are read; the session's settings are its own again by then."""
+    seen, real = [], handover.file_batches
+
+    def look(path, *arguments, **more):
+        (folder,) = tmp_path.iterdir()
+        seen.append((stat.S_IMODE(folder.stat().st_mode), len(list(path.parent.glob("*.parquet"))), path.suffix))
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(handover, "file_batches", look)
+    before = {name: spark.conf.get(name) for name in EXACTLY}
+    corpus = vp.read(framed(spark, talk).repartition(3), user="who", text="what", work_folder=tmp_path)
+    vp.SetUnion(limit=3, weighting="weighted").release(corpus, BUDGET, seed=1)
+    assert seen == [(0o700, left, ".parquet") for left in (3, 2, 1)]
+    assert {name: spark.conf.get(name) for name in EXACTLY} == before
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, talk, seed):
+    """Order-dependent rounds, and sequences joined; as on executors in one partition."""
+    rows = talk.with_columns(who=pl.format("user {}", "who"))
+    mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
+    corpora = [
+        vp.read(framed(spark, rows), user="who", text="what", partitions=1),
+        vp.read(framed(spark, rows), user="who", text="what"),
+        vp.read(mixed, user="who", text="what", memory=LEAST),
+    ]
+    union = vp.SetUnion(limit=3, weighting="l2-descent", rounds=2)
+    sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"], combine="concatenate")
+    words = [union.release(corpus, BUDGET, seed=seed).to_list() for corpus in corpora]
+    trees = [sequences.release(corpus, vp.Budget(4), seed=seed).tree.counts.tolist() for corpus in corpora]
+    assert words[0] == words[1] == words[2]
+    assert trees[0] == trees[1] == trees[2]
+    assert len(words[0]) > 5
+
+
+def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, tmp_path, capfd):
+    """Spark's words quote rows; and what fails once may be asked again."""
+    failing = framed(spark, talk).selectExpr("who", f"if(who >= 0, raise_error('{CANARY}'), what) AS what")
+    corpus = vp.read(failing, user="who", text="what", work_folder=tmp_path)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="query that gives the table fails on Spark") as caught:
+            vp.SetUnion().release(corpus, BUDGET)
+        assert "\n" not in str(caught.value)
+        assert CANARY not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
+    full = framed(spark, talk).selectExpr("who", "if(who >= 0, raise_error('No space left on device'), what) AS what")
+    with pytest.raises(InputError, match=r"a disk is full.*work_folder"):
+        vp.SetUnion().release(vp.read(full, user="who", text="what", work_folder=tmp_path), BUDGET)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
+    """With spaces in its name: Java has another idea of where here is."""
+    (tmp_path / "my work").mkdir()
+    monkeypatch.chdir(tmp_path)
+    corpus = vp.read(framed(spark, talk), user="who", text="what", work_folder="my work")
+    assert len(vp.SetUnion(limit=3, weighting="weighted").release(corpus, BUDGET, seed=1)) > 5
+    assert list((tmp_path / "my work").iterdir()) == []
+
+
+def test_a_folder_that_is_gone_by_then_is_told(spark, talk, tmp_path):
+    """It was there when the table was named."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    corpus = vp.read(framed(spark, talk), user="who", text="what", work_folder=folder)
+    folder.rmdir()
+    with pytest.raises(SourceError, match="work_folder="):
+        vp.SetUnion().release(corpus, BUDGET)
+    with pytest.raises(InputError, match="exists and is yours"):
+        vp.read(framed(spark, talk), user="who", text="what", work_folder=folder)
+
+
+def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
+    """As Spark holds them: its files would end in 2262, and have no column of nothing."""
+    rows = spark.range(300).selectExpr(
+        "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
+        "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
+    )  # fmt: skip
+    union = vp.SetUnion(limit=2, weighting="weighted")
+    found = {}
+    for items in ("late", "early", "day", "nothing"):
+        one, other = (union.release(vp.read(rows, user="who", items=items, partitions=p), BUDGET) for p in (1, None))
+        assert one == other
+        found[items] = len(other)
+    assert found == {"late": 1, "early": 1, "day": 1, "nothing": 0}
+    with pytest.raises(ColumnError, match=r'column "gap".*interval day'):
+        vp.read(rows, user="who", items="gap")
+
+
+def test_values_that_are_null_are_told(spark, capfd):
+    """To the operator, as of a table on this machine; executors keep it to themselves."""
+    rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
+    vp.SetUnion(weighting="weighted").release(vp.read(rows, user="who", items="what", progress=True), BUDGET)
+    assert 'values in "what" are null' in capfd.readouterr().err
+
+
+def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, monkeypatch, capfd):
+    """Tasks of a query that failed end a moment later; what cannot be removed is named."""
+    late = [tmp_path / "rows" / str(number) for number in range(3)]
+
+    def written_again(seconds):
+        late.pop().mkdir(parents=True)
+
+    real = shutil.rmtree
+    tries = iter([None, None, real])
+    monkeypatch.setattr(handover.time, "sleep", written_again)
+    monkeypatch.setattr(handover, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
+    handover._remove(tmp_path)
+    assert not tmp_path.exists()
+    assert len(late) == 1
+    tmp_path.mkdir()
+    monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
+    handover._remove(tmp_path)
+    assert f"{tmp_path} holds private rows" in capfd.readouterr().err
