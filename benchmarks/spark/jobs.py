@@ -43,7 +43,20 @@ PUBLISHED = [
     "--thresholds",
     "published",
 ]
-POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--weighting", "weighted"]
+POSTS = [
+    "--user",
+    "user",
+    "--text",
+    "text",
+    "--epsilon",
+    "4",
+    "--delta",
+    "1e-7",
+    "--weighting",
+    "weighted",
+    "--limit",
+    "100",
+]
 SPARK = ["--engine", "spark", "--master", "local[2]"]
 PLACES = ["--partitions", "2"]
 """Without it rows are handed over, and nothing is shuffled."""
