@@ -43,6 +43,17 @@ def test_who_names_partitions_gets_them(spark, talk, elsewhere):
         vp.read(framed(spark, talk), user="who", text="what", memory="2GiB")
 
 
+def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, talk, monkeypatch):
+    """What was read within one, and without, gives the same release."""
+    frame, found = framed(spark, talk), []
+    for factor, memory in ((handover.OF_ITS_BYTES, None), (1 << 60, None), (handover.OF_ITS_BYTES, "1GiB")):
+        monkeypatch.setattr(handover, "OF_ITS_BYTES", factor)
+        corpus = vp.read(frame, user="who", text="what", memory=memory)
+        found.append((corpus.limit is None, vp.SetUnion().release(corpus, BUDGET, seed=4)))
+    assert [free for free, _ in found] == [True, False, False]
+    assert all(list(release) == list(found[0][1]) for _, release in found)
+
+
 def test_nothing_runs_before_the_first_release_and_nothing_for_the_second(spark, talk, tmp_path):
     """Not for its name, nor what a notebook tries out; and no file is left."""
     frame = framed(spark, talk)

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyarrow import parquet
 
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit, usual_limit
@@ -42,6 +43,11 @@ EXACTLY = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 """How times are written: as they are. Spark's default has nanoseconds, which end in 2262."""
+
+
+BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
+"""What a row takes in memory is far less than this, and so many times what it has in a file without dictionaries: a
+token of one letter takes four bytes, at most three times while it is read and released."""
 
 
 def is_here(session: "SparkSession") -> bool:
@@ -76,13 +82,19 @@ def storable(rows: "DataFrame", wanted: Wanted) -> "DataFrame":
     return rows.select(*columns)
 
 
-def corpus_of_rows(rows: "DataFrame", wanted: Wanted, limit: MemoryLimit, *, progress: bool | None) -> Corpus:
+def corpus_of_rows(
+    rows: "DataFrame", wanted: Wanted, limit: MemoryLimit, *, named: bool, progress: bool | None
+) -> Corpus:
     """Run a query and read what it gives, in the order of contents.
+
+    Rows that fit by far are read without a limit unless somebody named one. That may follow the table: a release within
+    a limit is the one without, and takes longer.
 
     Args:
         rows: the wanted columns, under names that every file can hold.
         wanted: what they are called, and what becomes of them.
         limit: of memory; its folder holds the files meanwhile.
+        named: whether the caller named the limit.
         progress: as in `voxpop.read`.
 
     Raises:
@@ -95,9 +107,17 @@ def corpus_of_rows(rows: "DataFrame", wanted: Wanted, limit: MemoryLimit, *, pro
         columns[wanted.kind] = wanted.columns[0]
     with _written(rows, limit.folder) as files:
         ahead.join()
-        where: dict[str, Any] = {"memory": limit.total, "work_folder": limit.folder}
+        where: dict[str, Any] = {}
+        if named or most_held(files) > limit.total:
+            where = {"memory": limit.total, "work_folder": limit.folder}
         corpus = read(_batches(files, wanted), progress=progress, **columns, **where, **wanted.cut)
     return in_content_order(corpus, documents=wanted.cut["order"] is None)
+
+
+def most_held(files: list[Path]) -> int:
+    """Return more bytes than reading and releasing the rows of files takes in memory."""
+    rows = sum(int(parquet.read_metadata(path).num_rows) for path in files)
+    return BYTES_OF_ROW * rows + OF_ITS_BYTES * sum(path.stat().st_size for path in files)
 
 
 def _import_ahead() -> None:
@@ -143,7 +163,9 @@ def _write(rows: "DataFrame", place: str) -> None:
         with ExitStack() as settings:
             for name, value in EXACTLY.items():
                 settings.enter_context(with_setting(rows.sparkSession, name, value))
-            rows.write.option("compression", "uncompressed").parquet(place)
+            # Without dictionaries a file is as large as what it holds: `most_held` goes by that.
+            options = {"compression": "uncompressed", "parquet.enable.dictionary": "false"}
+            rows.write.options(**options).parquet(place)
             return
     except Exception as error:  # py4j and pyspark each have their own
         failure = translated(str(error)) or _failure(error)

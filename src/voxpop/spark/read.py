@@ -71,7 +71,8 @@ def read_spark(
     keys = _keys(frame, wanted.columns) if wanted.kind == "items" else WORDS
     if partitions is None and is_here(frame.sparkSession):
         limit = handed_limit(memory, work_folder)
-        work = partial(corpus_of_rows, storable(rows, wanted), wanted, limit, progress=progress)
+        stored, named = storable(rows, wanted), memory is not None
+        work = partial(corpus_of_rows, stored, wanted, limit, named=named, progress=progress)
         return HandedOver(work, wanted.kind, wanted.reading, keys)
     if memory is not None:
         raise InputError("`memory` bounds this machine; where users are placed on Spark, executors have their own.")
