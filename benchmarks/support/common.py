@@ -1,5 +1,6 @@
 """What the benchmarks share: data, a corpus tokenised once, tables on screen and on disk."""
 
+import csv
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -84,7 +85,8 @@ def table(title: str, rows: Sequence[Sequence[object]], name: str, note: str = "
     print(text)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text)
-    (RESULTS / f"{name}.csv").write_text("\n".join(",".join(f'"{c}"' for c in row) for row in cells) + "\n")
+    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(cells)
 
 
 def picture(
