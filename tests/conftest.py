@@ -8,6 +8,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: more threads wait for each other
 
 import numba
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -50,3 +51,10 @@ def few_sessions_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("voxpop.sequences.asking.MODELS", 4)
         monkeypatch.setattr("voxpop.sequences.asking.SESSIONS", 2000)
         monkeypatch.setattr("voxpop.sequences.asking.SESSIONS_EACH", 100)
+
+
+@pytest.fixture(autouse=True)
+def few_prices_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bands of candidates choose their cutpoints at a thousand prices, again for every candidate."""
+    if numba.config.DISABLE_JIT:
+        monkeypatch.setattr("voxpop.ngrams.thresholds.PRICES", np.geomspace(0.01, 10_000, 25))

@@ -84,6 +84,7 @@ def means(empty, held, rule):
     return spurious, charged, by_cutpoint
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("empty", [(8,), (4, 5), (1, 6), (2, 2, 2)], ids=str)
@@ -94,6 +95,7 @@ def test_where_nobody_holds_any_the_charge_is_what_comes_out(empty, rule, refere
     assert charged == pytest.approx(spurious, abs=1e-12)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
@@ -104,6 +106,7 @@ def test_where_some_are_held_the_charge_is_no_less_than_what_comes_out(held, rul
     assert charged >= spurious - 1e-12
 
 
+@pytest.mark.jit
 def test_a_charge_for_the_cutpoints_alone_is_too_low(monkeypatch):
     """The broken twin: as if a band had not chosen its cutpoint by the votes that it is charged for."""
     short = []

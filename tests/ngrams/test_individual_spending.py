@@ -105,7 +105,8 @@ def test_a_release_says_what_ran():
     counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
     votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
     assert [a + b for a, b in zip(votes, swept.released, strict=True)] == counted[1 : len(ran)].tolist()
-    assert sum(run.spurious for run in ran[1:]) + sum(swept.spurious) <= 0.1 * len(release)
+    # eta is 0.1; a charge may be above what is left where one more candidate would move the price.
+    assert 0 < sum(run.spurious for run in ran[1:]) + sum(swept.spurious) <= 1.1 * 0.1 * len(release)
     assert set(release.plan.to_dict()["swept"]) == {"sigma", "candidates", "released", "spurious"}
 
 
