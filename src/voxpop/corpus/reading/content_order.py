@@ -36,7 +36,7 @@ def in_content_order(corpus: Corpus, *, documents: bool = True) -> Corpus:
     """
     if documents and corpus.kind != "items":
         if corpus.limit is not None:
-            size = BYTES_OF_POSITION * most_of_one_user(corpus.user_start)
+            size = BYTES_OF_POSITION * int(most_of_one_user(corpus.user_start))
             corpus.limit.require(size, "the documents of one user, to be put in the order of their contents,")
         for _ in in_order(lambda block: _sort(corpus, *block), _blocks(corpus.user_start)):
             pass
