@@ -19,7 +19,7 @@ from voxpop.spark.handed_over import HandedOver
 from voxpop.spark.handover import EXACTLY, is_here
 
 BUDGET = vp.Budget(4, 1e-8)
-CANARY = "xylophonecanary"
+CANARY = "glockenspielcanary"
 
 
 @pytest.mark.parametrize(
