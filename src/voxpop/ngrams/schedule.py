@@ -119,7 +119,7 @@ MOST_REACH = 0.93
 """Of candidates that nobody holds, so many may reach the cutpoint whose others tell how many there are. Only the sweep
 has lower ones. With 0.98, 0.93, 0.84 and 0.6 it released 66,884, 67,091, 65,862 and 63,006 phrases of the posts, 3,436,
 3,637, 3,532 and 3,359 of ubuntu_irc, 2,715, 3,141, 3,138 and 3,024 of MSNBC: below a higher one there are more that few
-people hold, below a lower one there are few of any (0011)."""
+people hold, below a lower one there are few of any. One sweep each over votes that were kept; no page has the runs."""
 EARLY_ETA = 0.7
 """Under individual spending, the part of eta that lengths up to 4 may use: the sweep needs the rest (0015)."""
 OWN_ETA_FROM = 5

@@ -43,8 +43,6 @@ EXACTLY = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 """How times are written: as they are. Spark's default has nanoseconds, which end in 2262."""
-
-
 BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
 """What a row takes in memory is far less than this, and so many times what it has in a file without dictionaries: a
 token of one letter takes four bytes, at most three times while it is read and released."""
