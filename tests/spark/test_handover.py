@@ -13,10 +13,11 @@ from test_plain_session import counted
 import voxpop as vp
 from voxpop.corpus.limited.memory import LEAST
 from voxpop.errors import ColumnError, InputError, SourceError
-from voxpop.spark import handover
+from voxpop.spark import handover, written_rows
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.handed_over import HandedOver
-from voxpop.spark.handover import EXACTLY, is_here
+from voxpop.spark.handover import is_here
+from voxpop.spark.written_rows import EXACTLY
 
 BUDGET = vp.Budget(4, 1e-8)
 CANARY = "glockenspielcanary"
@@ -181,13 +182,13 @@ def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, m
 
     real = shutil.rmtree
     tries = iter([None, None, real])
-    monkeypatch.setattr(handover.time, "sleep", written_again)
-    monkeypatch.setattr(handover, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
-    handover._remove(tmp_path)
+    monkeypatch.setattr(written_rows.time, "sleep", written_again)
+    monkeypatch.setattr(written_rows, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
+    written_rows._remove(tmp_path)
     assert not tmp_path.exists()
     assert len(late) == 1
     tmp_path.mkdir()
-    monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
-    handover._remove(tmp_path)
+    monkeypatch.setattr(written_rows.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(written_rows, "rmtree", lambda *_, **__: None)
+    written_rows._remove(tmp_path)
     assert f"{tmp_path} holds private rows" in capfd.readouterr().err

@@ -25,7 +25,9 @@
 | `planning.py` | plans that run as they are written |
 | `sources.py` | what a table and a session must be before anything runs |
 | `handed_over.py` | a corpus whose rows a query of Spark gives, and which this machine holds |
-| `handover.py` | rows of a query that runs on this machine |
+| `handover.py` | a table whose query runs on this machine alone |
+| `scanned.py` | files that a query does nothing but read |
+| `written_rows.py` | rows of a query as files, until they are read |
 | `wanted.py` | what is read of a table of Spark |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.

@@ -13,10 +13,11 @@ from voxpop.spark.cores import settled_cores
 from voxpop.spark.corpus import SparkCorpus
 from voxpop.spark.frames import STATE
 from voxpop.spark.handed_over import HandedOver
-from voxpop.spark.handover import corpus_of_rows, handed_limit, is_here, storable
+from voxpop.spark.handover import corpus_here, handed_limit, is_here
 from voxpop.spark.sources import check_repeatable, use_own_python
 from voxpop.spark.tasks import encode
 from voxpop.spark.wanted import Wanted
+from voxpop.spark.written_rows import storable
 from voxpop.spelling import family, plain_type
 from voxpop.version import installed_version
 
@@ -41,11 +42,11 @@ def read_spark(
     """Take a DataFrame as a corpus; see `voxpop.read`. Nothing runs before the first release.
 
     Where all of Spark is on this machine and nobody named `partitions`, this machine reads the rows of the frame's
-    query (`voxpop.spark.handover`). Elsewhere executors do. Users are then placed by a hash of their ids into as many
-    partitions as tasks run at once, or `partitions`, which is the one shuffle of rows. Both the choice and the number
-    are public and do not depend on the table: what a user moves in an order-dependent weighting depends on who shares
-    its partition. Each user's documents come in the order of their contents, a function of the user's own rows alone,
-    wherever they lie in the table.
+    query, or the files that the query does nothing but read (`voxpop.spark.handover`). Elsewhere executors do. Users
+    are then placed by a hash of their ids into as many partitions as tasks run at once, or `partitions`, which is the
+    one shuffle of rows. Both the choice and the number are public and do not depend on the table: what a user moves in
+    an order-dependent weighting depends on who shares its partition. Each user's documents come in the order of their
+    contents, a function of the user's own rows alone, wherever they lie in the table.
 
     Args:
         frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
@@ -72,7 +73,7 @@ def read_spark(
     if partitions is None and is_here(frame.sparkSession):
         limit = handed_limit(memory, work_folder)
         stored, named = storable(rows, wanted), memory is not None
-        work = partial(corpus_of_rows, stored, wanted, limit, named=named, progress=progress)
+        work = partial(corpus_here, frame, stored, wanted, limit, named=named, progress=progress)
         return HandedOver(work, wanted.kind, wanted.reading, keys)
     if memory is not None:
         raise InputError("`memory` bounds this machine; where users are placed on Spark, executors have their own.")

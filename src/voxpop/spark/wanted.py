@@ -36,6 +36,11 @@ class Wanted:
         return [*owners, *contents, "time"][: len(self.names)]
 
     @property
+    def columns_of_read(self) -> dict[str, Any]:
+        """The arguments of `voxpop.read` that name columns."""
+        return {"user": self.users, self.kind: self.columns if self.kind == "items" else self.columns[0]}
+
+    @property
     def reading(self) -> str:
         """How tokens are made, as in `Corpus`."""
         return tokeniser_name(self.cut["tokenizer"]) if self.kind == "text" else self.kind
