@@ -1,0 +1,113 @@
+"""What one task of twenty million tokens takes, pass by pass: seconds, bytes shuffled, and memory of its Python.
+
+python -m benchmarks.spark.tasks [--copies N] [--partitions P]
+
+The posts three times over, with other users, placed into four partitions, on two cores: 19.4 million tokens a task. A
+plan for a cluster multiplies these by its tasks (docs/guides/spark-measured.md).
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import voxpop as vp
+from benchmarks.spark.jobs import POSTS, SPARK, copies, write_conf
+from benchmarks.support.common import table
+
+EVERY = 0.05
+"""Seconds between two looks at memory."""
+COLUMNS = ["stage", "seconds a task", "slowest", "MB read a task", "MB written a task", "rows written a task"]
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.tasks")
+    parser.add_argument("--copies", type=int, default=3)
+    parser.add_argument("--partitions", type=int, default=4)
+    given = parser.parse_args()
+    files = copies(given.copies)
+    tokens = vp.read(files[0], user="user", text="text").tokens
+    each = given.copies * int((tokens >= 0).sum()) / given.partitions
+    with tempfile.TemporaryDirectory() as folder:
+        events = write_conf(Path(folder))
+        command = [str(Path(sys.executable).with_name("voxpop")), "ngrams", *map(str, files), *POSTS, *SPARK]
+        command += ["--max-length", "9", "--partitions", str(given.partitions), "--seed", "1", "-o", f"{folder}/out"]
+        seconds, peak = watched(command, {**os.environ, "SPARK_CONF_DIR": folder})
+        stages = [of_partitions(stage, given.partitions) for stage in stages_of(events)]
+    stages = [stage for stage in stages if stage]
+    rows = [row_of(number, stage) for number, stage in enumerate(stages)]
+    alone = sum(median(map(seconds_of_task, stage)) for stage in stages)
+    note = (
+        f"reddit_posts x{given.copies}, T 9, guided, weighted, {given.partitions} partitions of "
+        f"{each / 1e6:.1f} million tokens, local[2]: stages with a task for each partition, medians. One task of every "
+        f"stage: {alone:.1f} s. The whole job {seconds:.0f} s. Most resident memory of one Python worker: "
+        f"{peak / 1e6:.0f} MB, {peak / each:.0f} bytes a token of its task."
+    )
+    table("Spark: one task of a large table", [[*COLUMNS], *rows], "spark_tasks", note)
+
+
+def watched(command: list[str], env: dict[str, str]) -> tuple[float, int]:
+    """Run a command; return its seconds, and the most resident bytes that any one worker of Python had."""
+    peak, start = 0, time.perf_counter()
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            peak = max([peak, *_resident_of_workers()])
+            time.sleep(EVERY)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return time.perf_counter() - start, peak
+
+
+def _resident_of_workers() -> Iterator[int]:
+    """Yield the resident bytes of every process that runs Python for Spark."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"spark.daemon" in (folder / "cmdline").read_bytes():
+                yield int((folder / "statm").read_text().split()[1]) * page
+        except OSError:  # it has ended
+            continue
+
+
+def stages_of(events: Path) -> list[list[dict[str, Any]]]:
+    """Return the finished tasks of every stage, in order, from the event log."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for line in (line for file in sorted(events.rglob("events_*")) for line in file.open()):
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerTaskEnd":
+            found.setdefault(event["Stage ID"], []).append(event)
+    return [tasks for _, tasks in sorted(found.items())]
+
+
+def of_partitions(stage: list[dict[str, Any]], partitions: int) -> list[dict[str, Any]]:
+    """Return the tasks of the partitions: the longest, beside those that bring public names; of a few tasks none."""
+    return sorted(stage, key=seconds_of_task)[-partitions:] if len(stage) >= partitions else []
+
+
+def seconds_of_task(task: dict[str, Any]) -> float:
+    """Return how long a task ran."""
+    info = task["Task Info"]
+    return float(info["Finish Time"] - info["Launch Time"]) / 1000
+
+
+def row_of(number: int, stage: list[dict[str, Any]]) -> list[object]:
+    """Return the row of a stage."""
+    took = [seconds_of_task(task) for task in stage]
+    written = [task["Task Metrics"]["Shuffle Write Metrics"] for task in stage]
+    fetched = [task["Task Metrics"]["Shuffle Read Metrics"] for task in stage]
+    read = sum(each["Remote Bytes Read"] + each["Local Bytes Read"] for each in fetched) / len(stage) / 1e6
+    sent = sum(each["Shuffle Bytes Written"] for each in written) / len(stage) / 1e6
+    rows = sum(each["Shuffle Records Written"] for each in written) // len(stage)
+    return [number, f"{median(took):.2f}", f"{max(took):.2f}", f"{read:.2f}", f"{sent:.2f}", rows]
+
+
+if __name__ == "__main__":
+    main()
