@@ -75,7 +75,7 @@ FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
         ("hitters", 60_000),
         ("ngrams", 30_000),
         ("memory", 100_000),
-        ("top", at_length(40_000, 20_000)),
+        ("top", 40_000),
     ],
     ids=["items", "hitters", "ngrams", "memory", "top"],
 )
@@ -87,8 +87,12 @@ def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, t
 @pytest.mark.slow
 @pytest.mark.jit
 def test_sequences_show_nearly_their_epsilon(record_property):
-    """The same of sequences, where delta is 0."""
-    look_at(list(audit("sequences", at_length(60_000, 30_000), ERROR)), record_property)
+    """The same of sequences, where delta is 0.
+
+    Of 40,000 trials contexts of two levels take 16,000, and then show 0.66 of their epsilon with a deviation of 0.032:
+    eight deviations above the 0.4 that is asked for, so below 1e-14. Half of the trials would leave four and a half.
+    """
+    look_at(list(audit("sequences", at_length(60_000, 40_000), ERROR)), record_property)
 
 
 def look_at(findings, record_property):
