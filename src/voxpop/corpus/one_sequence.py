@@ -51,4 +51,5 @@ def one_sequence_each(
 def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> Int32s:
     """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
     found = pc.index_in(corpus.vocabulary, value_set=string_array(alphabet))
-    return np.asarray(found.fill_null(-1).to_numpy(), np.int32)
+    # A copy: kernels would be compiled again for an array that cannot be written.
+    return np.array(found.fill_null(-1).to_numpy(), np.int32)
