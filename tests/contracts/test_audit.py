@@ -90,7 +90,7 @@ def test_sequences_show_nearly_their_epsilon(record_property):
     """The same of sequences, where delta is 0.
 
     Of 40,000 trials contexts of two levels take 16,000, and then show 0.66 of their epsilon with a deviation of 0.032:
-    eight deviations above the 0.4 that is asked for (simulated; a false alarm below 1e-14 if normal). 30,000 leave five.
+    eight deviations above the 0.4 that is asked for (simulated; below 1e-14 if normal). 30,000 leave five.
     """
     look_at(list(audit("sequences", at_length(60_000, 40_000), ERROR)), record_property)
 
