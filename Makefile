@@ -108,7 +108,7 @@ audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search o
 SPARK := .venv-spark/.installed
 
 trust: $(VENV)/.installed-test $(SPARK)  ## run the tests behind every claim at full length, and write docs/trust.md
-	VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.pages.trust
+	VOXPOP_FULL=1 VOXPOP_KILLS=50 VOXPOP_TENFOLD=1 VOXPOP_FUZZ=$${VOXPOP_FUZZ:-30000} $(BIN)/python -m benchmarks.pages.trust
 
 $(SPARK): pyproject.toml
 	$(call environment,.venv-spark)

@@ -8,6 +8,7 @@ seem to stray. There are 82 cases, so a false alarm of this file has a probabili
 import pytest
 
 import voxpop as vp
+from support.lengths import at_length
 from voxpop.testing.audit import MECHANISMS, audit
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.promise_cases import PROMISING
@@ -69,7 +70,13 @@ FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
 @pytest.mark.jit
 @pytest.mark.parametrize(
     ("mechanism", "trials"),
-    [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 100_000), ("top", 40_000)],
+    [
+        ("items", 40_000),
+        ("hitters", 60_000),
+        ("ngrams", 30_000),
+        ("memory", 100_000),
+        ("top", 40_000),
+    ],
     ids=["items", "hitters", "ngrams", "memory", "top"],
 )
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
@@ -80,8 +87,12 @@ def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, t
 @pytest.mark.slow
 @pytest.mark.jit
 def test_sequences_show_nearly_their_epsilon(record_property):
-    """The same of sequences, where delta is 0."""
-    look_at(list(audit("sequences", 60_000, ERROR)), record_property)
+    """The same of sequences, where delta is 0.
+
+    Of 40,000 trials contexts of two levels take 16,000, and then show 0.66 of their epsilon with a deviation of 0.032:
+    eight deviations above the 0.4 that is asked for (simulated; below 1e-14 if normal). 30,000 leave five.
+    """
+    look_at(list(audit("sequences", at_length(60_000, 40_000), ERROR)), record_property)
 
 
 def look_at(findings, record_property):

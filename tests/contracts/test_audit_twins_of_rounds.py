@@ -106,9 +106,9 @@ def test_rounds_that_forget_the_promise(monkeypatch):
 def test_data_sets_that_spend_the_whole_budget_each():
     """Six data sets, each with the rounds of one alone: found without a look at what was planned."""
     names = (*DATA_SETS, "friends", "songs", "books")
-    assert examine(near_several(UNION.plan(BUDGET, names)), TRIALS).passed
+    assert examine(near_several(UNION.plan(BUDGET, names)), FEW).passed
     case = near_several(replace(UNION.plan(BUDGET), data_sets=names))
-    assert not caught(case, *case.exact).off_plan
+    assert not caught(case, *case.exact, trials=FEW).off_plan
 
 
 def test_data_sets_that_share_their_noise(monkeypatch):
@@ -124,8 +124,8 @@ def test_data_sets_that_share_their_noise(monkeypatch):
 
     monkeypatch.setattr(releasing.Secret, "of", staticmethod(shared))
     once = released(plan, int(case.name.split()[1]) + 1, 1)
-    assert surely_strays(case.exact[0], once, TRIALS)
-    assert examine(case, TRIALS).off_plan
+    assert surely_strays(case.exact[0], once, FEW)
+    assert examine(case, FEW).off_plan
 
 
 def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):

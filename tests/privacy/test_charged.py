@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from support.corpora import corpus_of
+from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.ngrams import later, releasing
 from voxpop.ngrams.grams import Grams
@@ -103,7 +104,7 @@ def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, phases=UNSHRUNK)
+@settings(max_examples=at_length(150, 60), phases=UNSHRUNK)
 @given(
     EPSILONS,
     DELTAS,
@@ -137,7 +138,7 @@ def test_more_lengths_than_32_are_refused(lengths):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, phases=UNSHRUNK)
+@settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit):
     """The opening and the rounds of evidence, each by its own grid, in eighty digits."""

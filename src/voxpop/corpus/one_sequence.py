@@ -1,9 +1,10 @@
 """One sequence per user, in symbols of the public alphabet, cut to the most symbols one user may have."""
 
 import numpy as np
-import polars as pl
+import pyarrow.compute as pc
 
 from voxpop.arrays import Int32s
+from voxpop.arrow import string_array
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Arrays, Combine
 from voxpop.kernels.sequences import count_documents, cut_sequences
@@ -49,7 +50,6 @@ def one_sequence_each(
 
 def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> Int32s:
     """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
-    numbered = pl.DataFrame({"word": alphabet, "symbol": np.arange(len(alphabet), dtype=np.int32)})
-    words = pl.DataFrame({"word": pl.Series(values=corpus.vocabulary, dtype=pl.String)})
-    joined = words.join(numbered, on="word", how="left", maintain_order="left")
-    return joined["symbol"].fill_null(-1).to_numpy().astype(np.int32)
+    found = pc.index_in(corpus.vocabulary, value_set=string_array(alphabet))
+    # A copy: kernels would be compiled again for an array that cannot be written.
+    return np.array(found.fill_null(-1).to_numpy(), np.int32)

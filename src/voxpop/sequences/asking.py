@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voxpop.arrays import Floats, Int32s, Int64s
+from voxpop.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.errors import InputError
 from voxpop.kernels.sessions import count_reaching
 from voxpop.privacy.secret import Secret
@@ -40,9 +40,8 @@ class Sessions:
         return int(self.starts.size - 1)
 
     @staticmethod
-    def of(sampler: ContextSampler, number: int) -> "Sessions":
+    def of(sampler: ContextSampler, seeds: Uint64s) -> "Sessions":
         """Draw sessions; the same ones whenever chances are the same."""
-        seeds = Secret.from_seed(0).draws("sequences/asking", np.arange(number, dtype=np.uint64), 0)[:, 0]
         symbols, sizes = sampler.draw(seeds)
         return Sessions(symbols, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
@@ -58,15 +57,21 @@ class Asking:
         self._tree, self._sampler, self._alphabet, self._longest = tree, sampler, alphabet, max_length
 
     @cached_property
+    def _seeds(self) -> Uint64s:
+        numbers = np.arange(max(SESSIONS, SESSIONS_EACH), dtype=np.uint64)
+        return Secret.from_seed(0).draws("sequences/asking", numbers, 0)[:, 0]
+
+    @cached_property
     def _sessions(self) -> Sessions:
-        return Sessions.of(self._sampler, SESSIONS)
+        return Sessions.of(self._sampler, self._seeds[:SESSIONS])
 
     @cached_property
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
         # What the true counts may have been, drawn anew for each model; public seeds, as the counts are public.
         redraws = (Secret.from_seed(number) for number in range(MODELS))
         samplers = [ContextSampler.of(self._tree, self._longest, redraw) for redraw in redraws]
-        return [(sampler, Sessions.of(sampler, SESSIONS_EACH)) for sampler in samplers]
+        seeds = self._seeds[:SESSIONS_EACH]
+        return [(sampler, Sessions.of(sampler, seeds)) for sampler in samplers]
 
     def following(self, prefix: list[int], level: float) -> "pl.DataFrame":
         """Return what comes next; see `SequenceModel.following`."""
@@ -177,12 +182,14 @@ def _followers(_: ContextSampler, sessions: Sessions, *, longest: int, number: I
     width = int(number.max()) + 1
     after = np.append(sessions.symbols[1:], number.size - 1)
     # Behind each session stands its end, not the next session.
-    after[sessions.starts[1:] - 1] = number.size - 1
-    counted = number[sessions.symbols] < rows
+    last = sessions.starts[1:] - 1
+    after[last] = number.size - 1
+    pairs = number[sessions.symbols] * width + number[after]
     # What follows the last symbol of a session of the greatest length is not known: no end was counted.
-    counted[sessions.starts[1:] - 1] &= np.diff(sessions.starts) < longest
-    pairs = number[sessions.symbols[counted]] * width + number[after[counted]]
-    table = np.bincount(pairs, minlength=rows * width).reshape(-1, width)
+    cut = pairs[last[np.diff(sessions.starts) == longest]]
+    table = np.bincount(pairs, minlength=width**2) - np.bincount(cut, minlength=width**2)
+    # Symbols without a row of their own are in the rows behind.
+    table = table.reshape(width, width)[:rows]
     found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
     return found
 

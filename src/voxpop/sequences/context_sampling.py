@@ -1,6 +1,7 @@
 """Whole sequences from the chances behind contexts: draws, probabilities, and what comes next. All post-processing."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ContextSampler:
     """Chances made ready for drawing.
 
@@ -25,14 +26,12 @@ class ContextSampler:
         settled: the chances of its nodes.
         sums: float64 (nodes, width), running sums of chances.
         max_length: most symbols of a sequence.
-        sequences: estimated number of sequences.
     """
 
     tree: ContextTree
     settled: Settled
     sums: Floats
     max_length: int
-    sequences: float
 
     @staticmethod
     def of(tree: ContextTree, max_length: int, redraw: "Source | None" = None) -> "ContextSampler":
@@ -41,14 +40,17 @@ class ContextSampler:
         sums = np.cumsum(settled.chances, axis=1)
         # (nodes, width): the last of each node is 1, whatever rounding left.
         sums /= sums[:, -1:]
-        sampler = ContextSampler(tree, settled, sums, max_length, 0.0)
-        _, sizes = sampler.draw(np.arange(DRAWN_TO_COUNT, dtype=np.uint64))
+        return ContextSampler(tree, settled, sums, max_length)
+
+    @cached_property
+    def sequences(self) -> float:
+        """Estimated number of sequences."""
+        _, sizes = self.draw(np.arange(DRAWN_TO_COUNT, dtype=np.uint64))
         # Sequences of max_length symbols have no end that was counted; drawn ones say how many there are.
-        cut = float((sizes == max_length).mean())
+        cut = float((sizes == self.max_length).mean())
         # A sequence that is not cut has a step more than symbols: its end.
         steps = float(sizes.mean()) + 1.0 - cut
-        found = number_of_sequences(tree, settled, cut, steps)
-        return ContextSampler(tree, settled, sums, max_length, found)
+        return number_of_sequences(self.tree, self.settled, cut, steps)
 
     def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
         """Return the symbols of one sequence per seed, one after the other, and how many each has."""
