@@ -104,9 +104,7 @@ def _warm() -> None:
 
 def _end(code: int) -> NoReturn:
     """End as an interpreter ends, but for taking apart what all forks have in common."""
-    for thread in threading.enumerate():
-        if thread is not threading.main_thread() and not thread.daemon:
-            thread.join()
+    threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
