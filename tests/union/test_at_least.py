@@ -78,7 +78,6 @@ def test_items_of_enough_users_still_come_out(name):
     assert plan.missing() < 1e-6
 
 
-@pytest.mark.jit
 @given(
     epsilon=st.floats(0.05, 8),
     delta=st.floats(-12, -2).map(lambda power: 10**power),
@@ -87,7 +86,6 @@ def test_items_of_enough_users_still_come_out(name):
     name=st.sampled_from([name for name in UNIONS if not name.startswith("adaptive")]),
     limit=st.sampled_from([1, 7, 100]),
 )
-@settings(max_examples=100, deadline=None)
 def test_the_numbers_that_run_keep_every_promise(epsilon, delta, at_least, beta, name, limit):
     """Thresholds, rounding and all; nothing but thresholds and cutoffs depends on the promise, so budgets are kept."""
     union = replace(UNIONS[name], at_least=at_least, beta=beta)
