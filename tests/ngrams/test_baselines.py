@@ -43,7 +43,6 @@ def test_baselines_release_the_common_grams(letters, budget):
     assert {len(gram) for gram in dpsu_single(grams, budget, 2, 20, seed=1)} == {2}
 
 
-@pytest.mark.jit
 def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     """All grams of 100 users are named; what nobody holds is counted as spurious."""
     release = vp.NGrams(max_length=3, limit=20).release(letters, budget, seed=1)
