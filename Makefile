@@ -93,7 +93,7 @@ bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, i
 federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
 	$(call environment,.venv-flower)
 	$(call install,.venv-flower,--editable ".[flower]" --group test)
-	.venv-flower/bin/python -m pytest -q -n 2 --dist loadfile tests/hitters/test_flower.py tests/hitters/test_masking.py
+	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py tests/hitters/test_masking.py
 
 $(VENV)/.installed-browser: $(VENV)/.installed-test
 	$(call install,$(VENV),--group browser)

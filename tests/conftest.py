@@ -3,6 +3,8 @@
 import hashlib
 import itertools
 import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: more threads wait for each other
@@ -12,7 +14,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from voxpop import threads
 from voxpop.privacy.secret import Secret
+
+if numba.config.DISABLE_JIT:
+    # 64-bit hashes wrap on purpose. Where kernels run as Python each product would warn and look for the filter that
+    # ignores it, which takes three times as long as the rest. What numpy does is set by thread.
+    np.seterr(over="ignore")
+    threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 settings.register_profile("voxpop", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -51,6 +60,7 @@ def few_sessions_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("voxpop.sequences.asking.MODELS", 4)
         monkeypatch.setattr("voxpop.sequences.asking.SESSIONS", 2000)
         monkeypatch.setattr("voxpop.sequences.asking.SESSIONS_EACH", 100)
+        monkeypatch.setattr("voxpop.sequences.context_sampling.DRAWN_TO_COUNT", 1000)
 
 
 @pytest.fixture(autouse=True)

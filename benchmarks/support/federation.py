@@ -49,11 +49,12 @@ class Federation:
         link: the SuperLink, a process that was started as people start it; all others are forks (`forks.py`).
     """
 
-    def __init__(self, folder: Path, **environment: str):
+    def __init__(self, folder: Path, of_link: dict[str, str] | None = None, **environment: str):
         """Start a SuperLink.
 
         Args:
             folder: where logs go; it must be there.
+            of_link: variables of the SuperLink and of the servers that it starts.
             **environment: more variables of all processes.
         """
         self.folder, self.port = folder, free_port()
@@ -69,19 +70,24 @@ class Federation:
         self.start("forks", sys.executable, "-m", "benchmarks.support.forks", door)
         self.wait_for(door.exists)  # whatever is started from here on asks it
         superlink = BIN / "flower-superlink"
-        self.link = self.start(
-            "link", superlink, "--insecure", "--port", self.port, "--disable-runtime-dependency-installation"
-        )
-        self.wait_for(lambda: socket.create_connection(("127.0.0.1", self.port), 1).close())
+        how = ("--insecure", "--port", self.port, "--disable-runtime-dependency-installation")
+        self.link = self.start("link", superlink, *how, **(of_link or {}))
+        self.wait_for(self.is_served)
 
-    def start(self, name: str, *command: object) -> "subprocess.Popen[bytes]":
+    def is_served(self) -> bool:
+        """Whether the SuperLink answers: it listens for a moment before it does, to see whether its port is free."""
+        with socket.create_connection(("127.0.0.1", self.port), 1) as asking:
+            asking.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return bool(asking.recv(1))
+
+    def start(self, name: str, *command: object, **environment: str) -> "subprocess.Popen[bytes]":
         """Start a process of its own group, with its output in a file."""
         with open(self.folder / f"{name}.log", "w") as output:
             process = subprocess.Popen(
                 list(map(str, command)),
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=self.environment,
+                env={**self.environment, **environment},
                 start_new_session=True,
             )
         self.running.append(process)

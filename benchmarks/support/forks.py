@@ -7,9 +7,12 @@ environment, folder and outputs, ends with the caller, and talks over the networ
 python -m benchmarks.support.forks SOCKET
 """
 
+import atexit
 import contextlib
+import gc
 import importlib.metadata
 import json
+import marshal
 import os
 import signal
 import socket
@@ -18,6 +21,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
 
 MOST = 1 << 17
 """Bytes of arguments and environment."""
@@ -26,15 +32,18 @@ GRACE = 10.0
 WAITS = "VOXPOP_WAITS"
 """Names the part that forks sleep of what Flower asks for: nodes look for messages every three seconds, and so does a
 server. Where seconds are measured it is left out."""
+PLANNED = "VOXPOP_PLANNED"
+"""Names run configs, a list in JSON, whose plans are made before the first fork: each server would make its own."""
 ASKS = '''#!{python} -SE
 """Asks for a fork that does what this command does, and ends as it does."""
-import json, os, socket, sys
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
-    door.connect({door!r})
-    told = {{"command": sys.argv, "folder": os.getcwd(), "environment": dict(os.environ)}}
-    socket.send_fds(door, [json.dumps(told).encode()], [0, 1, 2])
-    answer = door.recv(16)
-sys.exit(int(answer or 1))
+# No import that is not part of the interpreter: this is started for each answer.
+import _socket, marshal, posix, sys
+door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+door.connect({door!r})
+told = marshal.dumps((sys.argv, posix.getcwd(), posix.environ))
+outputs = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+door.sendmsg([told], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, outputs)])
+sys.exit(int(door.recv(16) or 1))
 '''
 
 
@@ -59,6 +68,7 @@ def main() -> None:
     __import__("voxpop.hitters.flower.client_app")
     __import__("voxpop.hitters.flower.server_app")
     __import__("voxpop.corpus.reading.read")
+    _warm()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(sys.argv[1])
         door.listen(256)
@@ -73,7 +83,33 @@ def main() -> None:
     code = _run(commands, caller)
     with contextlib.suppress(OSError):
         caller.send(str(code).encode())
-    sys.exit(code)
+    _end(code)
+
+
+def _warm() -> None:
+    """Do once what each fork would do by itself: no thread may be left, and so no table is read."""
+    for late in ("httpcore", "voxpop.privacy.trie.several"):  # what is imported by those who first need it
+        with contextlib.suppress(ImportError):
+            __import__(late)
+    from voxpop.hitters.flower.settings import settings_of
+    from voxpop.kernels.group import mark_used
+
+    mark_used(np.zeros(1, np.int32), np.zeros(1, np.uint8))  # the first kernel of a process starts numba
+    for config in json.loads(os.environ.get(PLANNED, "[]")):
+        settings_of(config).plan  # noqa: B018 - kept by those who ask for it
+    # What is there now is never collected, so no fork writes to it, and copies it, by looking.
+    gc.collect()
+    gc.freeze()
+
+
+def _end(code: int) -> NoReturn:
+    """End as an interpreter ends, but for taking apart what all forks have in common."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _sleep_less(part: float) -> None:
@@ -91,14 +127,14 @@ def _commands() -> dict[str, importlib.metadata.EntryPoint]:
 def _run(commands: dict[str, Callable[[], object]], caller: socket.socket) -> int:
     """Do what a command does, in the caller's place, and return how it ends."""
     text, outputs, _, _ = socket.recv_fds(caller, MOST, 3)
-    told = json.loads(text)
+    command, folder, environment = marshal.loads(text)
     for number, output in enumerate(outputs):
         os.dup2(output, number)
         os.close(output)
-    os.chdir(told["folder"])
-    os.environ.clear()
-    os.environ.update(told["environment"])
-    sys.argv = told["command"]
+    os.chdir(folder)
+    os.environb.clear()
+    os.environb.update(environment)
+    sys.argv = command
     threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
     try:
         commands[Path(sys.argv[0]).name]()

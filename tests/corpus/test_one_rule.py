@@ -79,7 +79,6 @@ def by_bytes(batch, words):
 
 
 @given(weights=WEIGHTS, spurious_names=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
-@settings(max_examples=100, deadline=None)
 def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_names, seed):
     """Who is released, which level is reached, also by what nobody holds, and what is measured."""
     secret = Secret.from_seed(seed)

@@ -56,7 +56,6 @@ def farthest(users, release, extra):
 
 
 @given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
-@settings(max_examples=100)
 def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users, grams, extra):
     """What the bound of picks is about, on the real walks."""
     release = release_of(grams)

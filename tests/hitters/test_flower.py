@@ -4,6 +4,7 @@ Several runs go on at a time, on the same nodes, and each test waits for its own
 in a run stands in its run config; the rest of them is what people run.
 """
 
+import json
 import threading
 import time
 from collections import Counter
@@ -18,7 +19,7 @@ import voxpop as vp
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
 from benchmarks.support.federation import Federation, app_with
-from benchmarks.support.forks import WAITS
+from benchmarks.support.forks import PLANNED, WAITS
 from flwr.app import Context, RecordDict
 
 from voxpop.errors import InputError
@@ -35,10 +36,14 @@ from voxpop.privacy.secret import Secret
 
 NODES = 4
 AT_A_TIME = 6
+POLLS = "FLWR_SUPEREXEC_TASK_POLL_INTERVAL"
+"""Names the seconds after which Flower looks again for what is to be started."""
 SECRET = Secret.from_seed(11)
 BUDGET = vp.Budget(1, 1e-6)
 WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
 """One round: a word of three letters and its end mark."""
+UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
+"""The runs' plans: WHOLE, letter by letter, and two letters at a time."""
 ROOT = Trie()
 CLIENT = '''
 """A node that does what the run config says of it: "3:1.masked=lost" is node 3 when sums are asked for in round 1."""
@@ -234,7 +239,10 @@ class Runs:
 
     def __init__(self, folder: Path):
         self.folder, self.paths = folder, tables(folder)
-        self.federation = Federation(folder, **{WAITS: "0.2", "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "1"})
+        plans = [{"epsilon": BUDGET.epsilon, "delta": BUDGET.delta, "max-length": 4, **more} for more in UNITS]
+        environment = {WAITS: "0.2", POLLS: "2", PLANNED: json.dumps(plans)}
+        # A SuperLink starts one server a run, a node a process for each answer.
+        self.federation = Federation(folder, {POLLS: "5"}, **environment)
         self.patterns = patterns_of(self.paths)
         for number, path in enumerate(self.paths):
             self.federation.node(f"node{number}", f'source="{path}" user="who" items="what" place={number}')

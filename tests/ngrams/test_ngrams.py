@@ -88,6 +88,7 @@ def test_what_ran_keeps_to_what_was_planned(letters, budget):
     assert ran[0].threshold == plan.first.threshold
 
 
+@pytest.mark.jit
 def test_the_plan_spends_its_budget_and_never_more(budget):
     """Within a thousandth of delta, for both accountings and every rule of budgets."""
     for cell in CELLS:
@@ -139,6 +140,7 @@ def test_limits_may_differ_by_length(letters, budget):
 PLAIN = {"guide": False, "thresholds": "published", "weighting": "weighted"}
 
 
+@pytest.mark.jit
 def test_unsupported_grams_come_out_as_often_as_eta_allows():
     """One user's worth of data that noise may lift: the number of spurious bigrams is binomial. False alarm 1e-9."""
     users = [[[word] for word in "abcdefgh"]] * 400  # all words common, no bigrams at all

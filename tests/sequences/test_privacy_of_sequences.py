@@ -95,6 +95,7 @@ def test_the_audit_finds_no_violation():
     assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
 
 
+@pytest.mark.jit
 def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
     """The broken twin shows more than its epsilon: 1.33 with a deviation of 0.04."""
     count_the_end_at_the_root(monkeypatch)
@@ -109,6 +110,7 @@ def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
+@pytest.mark.jit
 def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
     """If every level took an even share of the whole budget again, long paths would pass epsilon."""
     from voxpop.sequences import path_budget

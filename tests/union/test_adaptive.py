@@ -52,6 +52,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, pool, used):
     assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize(
     ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
 )
@@ -87,6 +88,7 @@ def test_a_delta_too_small_is_refused():
         vp.SetUnion().plan(vp.Budget(1.0, 1e-24))
 
 
+@pytest.mark.jit
 def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
     """On the same crowd and budget, and nothing that nobody holds."""
     adaptive = plan.release(crowd, seed=1)

@@ -37,6 +37,7 @@ def few():
     return vp.read(pl.DataFrame({"who": users, "what": users % ITEMS}), user="who", items="what")
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_few_users_are_as_rare_as_promised(few, name):
     """On the real path, in every mechanism that has thresholds (false alarm 1e-9)."""
@@ -45,6 +46,7 @@ def test_items_of_few_users_are_as_rare_as_promised(few, name):
     assert len(plan.release(few, seed=1)) <= binom.isf(FALSE_ALARM, ITEMS, plan.released_with_few())
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_without_the_promise_they_come_out(few, name):
     """The twin that forgets to raise thresholds is caught by the same count (false alarm 1e-9)."""
@@ -52,6 +54,7 @@ def test_without_the_promise_they_come_out(few, name):
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("name", ["adaptive", "l2-descent"])
 def test_thresholds_for_one_user_fewer_are_caught(few, name):
     """A twin that takes the holders for four is caught too (false alarm 1e-9), so the bound is no idle one."""
@@ -83,7 +86,6 @@ def test_items_of_enough_users_still_come_out(name):
     name=st.sampled_from([name for name in UNIONS if not name.startswith("adaptive")]),
     limit=st.sampled_from([1, 7, 100]),
 )
-@settings(max_examples=100, deadline=None)
 def test_the_numbers_that_run_keep_every_promise(epsilon, delta, at_least, beta, name, limit):
     """Thresholds, rounding and all; nothing but thresholds and cutoffs depends on the promise, so budgets are kept."""
     union = replace(UNIONS[name], at_least=at_least, beta=beta)
@@ -95,6 +97,7 @@ def test_the_numbers_that_run_keep_every_promise(epsilon, delta, at_least, beta,
     assert (plan.holders(0.5) or 10**13) >= (without.holders(0.5) or 0)
 
 
+@pytest.mark.jit
 @pytest.mark.parametrize("at_least", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_keep_it_too(at_least, epsilon, delta):

@@ -29,6 +29,7 @@ def test_it_releases_common_items_and_no_rare_ones(crowd, budget, fields):
     assert 0.9 * budget.delta < union.plan(budget).delta <= budget.delta
 
 
+@pytest.mark.jit
 def test_it_releases_more_than_joint_accounting(crowd, budget):
     """The point of it: at least a tenth more, in one round and in three."""
     for rounds in (1, 3):

@@ -62,6 +62,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
     assert [(entry.label, entry.finished) for entry in account.entries] == [("set union", True)]
 
 
+@pytest.mark.jit
 def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
     """Squares of mu are shared, and not epsilon."""
     together = union.release({"one": crowd, "two": crowd}, budget, seed=1)
