@@ -42,7 +42,10 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(java, written):
-    """Return a session of two cores with Spark's own settings; our daemon, where the cluster has Spark's."""
+    """Return a session of two cores, with our daemon, where the cluster has Spark's.
+
+    Queries are interpreted; sessions in processes of their own (`test_once.py` and others) compile them, as Spark does.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -55,6 +58,8 @@ def spark(java, written):
         .config("spark.ui.enabled", "false")
         .config("spark.python.daemon.module", "voxpop.spark.daemon")  # workers need not import all of it anew
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.codegen.wholeStage", "false")  # Java that is written and compiled for each of many queries
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))
