@@ -44,7 +44,8 @@ def written(tmp_path_factory):
 def spark(java, written):
     """Return a session of two cores, with our daemon, where the cluster has Spark's.
 
-    Queries are interpreted; sessions in processes of their own (`test_once.py` and others) compile them, as Spark does.
+    Java plans for most of the time, so queries are interpreted and plans are not checked. Sessions in processes of
+    their own (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's own settings.
     """
     from pyspark.sql import SparkSession
 
@@ -60,6 +61,9 @@ def spark(java, written):
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.codegen.wholeStage", "false")  # Java that is written and compiled for each of many queries
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.lightweightPlanChangeValidation", "false")  # Spark checks its own planner
+        .config("spark.sql.dataFrameQueryContext.enabled", "false")  # which line of Python made each column
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))
