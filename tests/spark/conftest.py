@@ -64,6 +64,7 @@ def spark(java, written):
         .config("spark.sql.lightweightPlanChangeValidation", "false")  # Spark checks its own planner
         .config("spark.sql.dataFrameQueryContext.enabled", "false")  # which line of Python made each column
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
+        .config("spark.sql.execution.arrow.localRelationThreshold", "0")  # or plans hold all rows, and are compared
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))
