@@ -42,7 +42,11 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(java, written):
-    """Return a session of two cores with Spark's own settings; our daemon, where the cluster has Spark's."""
+    """Return a session of two cores, with our daemon, where the cluster has Spark's.
+
+    Java plans for most of the time, so queries are interpreted and plans are not checked. Sessions in processes of
+    their own (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's own settings.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -55,6 +59,12 @@ def spark(java, written):
         .config("spark.ui.enabled", "false")
         .config("spark.python.daemon.module", "voxpop.spark.daemon")  # workers need not import all of it anew
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.codegen.wholeStage", "false")  # Java that is written and compiled for each of many queries
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.lightweightPlanChangeValidation", "false")  # Spark checks its own planner
+        .config("spark.sql.dataFrameQueryContext.enabled", "false")  # which line of Python made each column
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
+        .config("spark.sql.execution.arrow.localRelationThreshold", "0")  # or plans hold all rows, and are compared
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))

@@ -28,7 +28,7 @@ PHRASES = {
     "guided": vp.NGrams(max_length=4, limit=4),
     "guided, weighted": vp.NGrams(max_length=4, limit=4, eta=0.3, weighting="weighted"),
     "published": vp.NGrams(max_length=3, limit=4, guide=False, budgets="equal", thresholds="published"),
-    "individual": vp.NGrams(max_length=4, limit=4, spending="individual"),
+    "shared, words once": vp.NGrams(max_length=4, limit=4, spending="shared", words="once"),
     "individual, weighted": vp.NGrams(max_length=4, limit=3, eta=0.3, weighting="weighted", spending="individual"),
     "single-side": vp.NGrams(max_length=4, limit=3, pruning="single"),
 }
