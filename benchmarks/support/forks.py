@@ -80,10 +80,7 @@ def main() -> None:
             caller.close()
     # From here on this is the fork.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    code = _run(commands, caller)
-    with contextlib.suppress(OSError):
-        caller.send(str(code).encode())
-    _end(code)
+    _end(_run(commands, caller), caller)
 
 
 def _warm() -> None:
@@ -102,13 +99,18 @@ def _warm() -> None:
     gc.freeze()
 
 
-def _end(code: int) -> NoReturn:
-    """End as an interpreter ends, but for taking apart what all forks have in common."""
+def _end(code: int, caller: socket.socket) -> NoReturn:
+    """End as an interpreter ends, but for taking apart what all forks have in common; then tell the caller.
+
+    Not before: it ends when it is told, and this process with it, whatever has not been written by then.
+    """
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
+    with contextlib.suppress(OSError):
+        caller.send(str(code).encode())
     os._exit(code)
 
 
