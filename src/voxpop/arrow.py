@@ -22,7 +22,7 @@ def text_buffers(texts: pa.Array) -> Texts:
     if not pa.types.is_large_string(texts.type):
         texts = texts.cast(pa.large_string())
     if texts.null_count:
-        texts = texts.fill_null("")
+        texts = texts.fill_null(string_array([""])[0])
     _, offsets, data = texts.buffers()
     starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
@@ -43,9 +43,10 @@ def numbers_of(array: pa.Array, missing: int = 0) -> NDArray[Any]:
     """
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
         raise TypeError(f"Expected an array of numbers, got one of {array.type}.")
-    if array.null_count:
-        array = array.fill_null(missing)
     kind = np.dtype(_FLOATS.get(str(array.type), str(array.type)))
+    if array.null_count:
+        # A number of Python's would have pyarrow import pandas.
+        array = array.fill_null(array_of(np.array([missing], kind))[0])
     values = array.buffers()[1]
     if values is None or not len(array):
         return np.empty(0, kind)

@@ -163,15 +163,21 @@ def test_a_file_without_the_ending_is_sparks(spark, talk, tmp_path):
 
 
 def test_files_that_hold_too_much_are_read_within_the_limit_from_the_start(spark, stored, monkeypatch):
-    """As soon as it shows; nothing of the first attempt is left, and the release is the same."""
-    frame, found = spark.read.parquet(str(stored)), []
-    for factor, memory in ((handover.OF_ITS_BYTES, None), (1 << 60, None), (1 << 20, None), (1, "1GiB")):
+    """As soon as it shows, before or while they are read; nothing of a first attempt is left in the release."""
+    frame, found, tried = spark.read.parquet(str(stored)), [], []
+    real = handover.open_source
+    monkeypatch.setattr(handover, "open_source", lambda *given: tried.append(given) or real(*given))
+    least = handover.least_held
+    for factor, shown, memory in ((16, True, None), (1 << 60, True, None), (1 << 60, False, None), (1, True, "1GiB")):
         monkeypatch.setattr(handover, "OF_ITS_BYTES", factor)
+        monkeypatch.setattr(handover, "least_held", least if shown else lambda files, names: 0)
         corpus = vp.read(frame, user="who", text="what", memory=memory)
-        found.append((corpus.limit is None, vp.SetUnion(limit=4).release(corpus, BUDGET, seed=4).to_list()))
-    assert [free for free, _ in found] == [True, False, False, False]
-    assert all(words == found[0][1] for _, words in found)
-    assert len(found[0][1]) > 5
+        words = vp.SetUnion(limit=4).release(corpus, BUDGET, seed=4).to_list()
+        found.append((corpus.limit is None, len(tried), words))
+    assert [free for free, _, _ in found] == [True, False, False, False]
+    assert [times for _, times, _ in found] == [1, 1, 2, 2]
+    assert all(words == found[0][2] for _, _, words in found)
+    assert len(found[0][2]) > 5
 
 
 def test_keys_of_several_types_come_back_as_of_rows_that_spark_writes(spark, tmp_path, monkeypatch):

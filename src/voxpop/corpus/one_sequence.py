@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from voxpop.arrays import Int32s
-from voxpop.arrow import string_array
+from voxpop.arrow import numbers_of, string_array
 from voxpop.corpus.draws import Draws
 from voxpop.corpus.engine import Arrays, Combine
 from voxpop.kernels.sequences import count_documents, cut_sequences
@@ -52,4 +52,4 @@ def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> Int32s:
     """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
     found = pc.index_in(corpus.vocabulary, value_set=string_array(alphabet))
     # A copy: kernels would be compiled again for an array that cannot be written.
-    return np.array(found.fill_null(-1).to_numpy(), np.int32)
+    return numbers_of(found, missing=-1).astype(np.int32)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 import numpy as np
 import pyarrow as pa
 
+from voxpop.arrow import numbers_of
 from voxpop.choices import Form, Format, TextTokenizer
 from voxpop.keys import Keys
 from voxpop.mechanisms import configuration
@@ -143,7 +144,7 @@ class Release(Stated):
         for batch in self.grams.to_batches(max_chunksize=ROWS_AT_ONCE):
             # One list of all tokens and their places: a list of its own for each gram takes eight times as long.
             tokens, first = batch.column("gram").flatten().to_pylist(), 0
-            for end in np.cumsum(batch.column("length").to_numpy()).tolist():
+            for end in np.cumsum(numbers_of(batch.column("length"))).tolist():
                 yield tuple(tokens[first:end])
                 first = end
 

@@ -80,12 +80,25 @@ def corpus_here(
 
 def _of_files(files: list[Path], wanted: Wanted, more: dict[str, Any], where: dict[str, Any], *, named: bool) -> Corpus:
     """Read files: without a limit while what came fits by far, and where no more does, anew within it."""
-    if not named:
+    if not named and least_held(files, wanted.names) <= where["memory"]:
         try:
             return read(_while_it_fits(files, wanted, where["memory"]), **more)
         except _FitsNoMoreError:
             pass
     return read(files, **more, **where)
+
+
+def least_held(files: list[Path], names: list[str]) -> int:
+    """Return how much the rows of files count for, but for what dictionaries in them spare."""
+    held = 0
+    for path in files:
+        metadata = parquet.read_metadata(path)
+        held += BYTES_OF_ROW * int(metadata.num_rows)
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            chunks = map(group.column, range(group.num_columns))
+            wanted = [each for each in chunks if each.path_in_schema.partition(".")[0] in names]
+            held += OF_ITS_BYTES * sum(int(each.total_uncompressed_size) for each in wanted)
+    return held
 
 
 class _FitsNoMoreError(Exception):
