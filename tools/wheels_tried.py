@@ -194,8 +194,11 @@ def project() -> dict[str, dict[str, list[str]]]:
 
 
 def uv(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Call uv and return what it said."""
-    return subprocess.run([sys.executable, "-m", "uv", *arguments], capture_output=True, text=True, check=False)
+    """Call uv, with the certificates that this machine trusts, and return what it said."""
+    # What older and what newer ones are told by.
+    trusting = {**os.environ, "UV_NATIVE_TLS": "true", "UV_SYSTEM_CERTS": "true"}
+    call = [sys.executable, "-m", "uv", *arguments]
+    return subprocess.run(call, env=trusting, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":
