@@ -18,9 +18,10 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -154,11 +155,16 @@ def passes_of(events: Path) -> list[list[object]]:
     ]
 
 
+def events_of(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what Spark noted in an event log, in order."""
+    for file in sorted(folder.rglob("events_*")):
+        yield from map(json.loads, file.open())
+
+
 def shuffles_of(events: Path) -> list[dict[str, float]]:
     """Return rows, bytes, seconds and the end (seconds since 1970) of the stages that shuffle, in order."""
     found: dict[int, dict[str, float]] = {}
-    for line in (line for file in sorted(events.rglob("events_*")) for line in file.open()):
-        event = json.loads(line)
+    for event in events_of(events):
         if event["Event"] == "SparkListenerTaskEnd":
             written = (event.get("Task Metrics") or {}).get("Shuffle Write Metrics", {})
             stage = found.setdefault(event["Stage ID"], {"bytes": 0, "rows": 0, "seconds": 0})

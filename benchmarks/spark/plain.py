@@ -15,7 +15,6 @@ each time, so it is not compared; it runs once.
 """
 
 import argparse
-import json
 import os
 import shlex
 import sys
@@ -24,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.spark.jobs import MSNBC, POSTS, PUBLISHED, SPARK, copies, write_conf
+from benchmarks.spark.jobs import MSNBC, POSTS, PUBLISHED, SPARK, copies, events_of, write_conf
 from benchmarks.support.common import DATA, table
 from benchmarks.support.core_seconds import seconds_of
 
@@ -161,8 +160,7 @@ def run(side: str, command: list[str]) -> Run:
 
 def counts_of(events: Path) -> tuple[int, int]:
     """Return how many jobs and tasks there were, from the event log."""
-    lines = [line for file in sorted(events.rglob("events_*")) for line in file.open()]
-    told = [json.loads(line)["Event"] for line in lines]
+    told = [event["Event"] for event in events_of(events)]
     return told.count("SparkListenerJobStart"), told.count("SparkListenerTaskEnd")
 
 

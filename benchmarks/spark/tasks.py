@@ -2,12 +2,11 @@
 
 python -m benchmarks.spark.tasks [--copies N] [--partitions P]
 
-The posts three times over, with other users, placed into four partitions, on two cores: 19.4 million tokens a task. A
+The posts three times over, with other users, placed into four partitions, on two cores: 19 million tokens a task. A
 plan for a cluster multiplies these by its tasks (docs/guides/spark-measured.md).
 """
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from statistics import median
 from typing import Any
 
 import voxpop as vp
-from benchmarks.spark.jobs import POSTS, SPARK, copies, write_conf
+from benchmarks.spark.jobs import POSTS, SPARK, copies, events_of, write_conf
 from benchmarks.support.common import table
 
 EVERY = 0.05
@@ -80,8 +79,7 @@ def _resident_of_workers() -> Iterator[int]:
 def stages_of(events: Path) -> list[list[dict[str, Any]]]:
     """Return the finished tasks of every stage, in order, from the event log."""
     found: dict[int, list[dict[str, Any]]] = {}
-    for line in (line for file in sorted(events.rglob("events_*")) for line in file.open()):
-        event = json.loads(line)
+    for event in events_of(events):
         if event["Event"] == "SparkListenerTaskEnd":
             found.setdefault(event["Stage ID"], []).append(event)
     return [tasks for _, tasks in sorted(found.items())]

@@ -166,7 +166,7 @@ def test_files_that_hold_too_much_are_read_within_the_limit_from_the_start(spark
     """As soon as it shows, before or while they are read; nothing of a first attempt is left in the release."""
     frame, found, tried = spark.read.parquet(str(stored)), [], []
     real = handover.open_source
-    monkeypatch.setattr(handover, "open_source", lambda *given: tried.append(given) or real(*given))
+    monkeypatch.setattr(handover, "open_source", lambda *given, **more: tried.append(given) or real(*given, **more))
     least = handover.least_held
     for factor, shown, memory in ((16, True, None), (1 << 60, True, None), (1 << 60, False, None), (1, True, "1GiB")):
         monkeypatch.setattr(handover, "OF_ITS_BYTES", factor)
@@ -178,6 +178,32 @@ def test_files_that_hold_too_much_are_read_within_the_limit_from_the_start(spark
     assert [times for _, times, _ in found] == [1, 1, 2, 2]
     assert all(words == found[0][2] for _, _, words in found)
     assert len(found[0][2]) > 5
+
+
+@pytest.mark.parametrize("memory", [None, "1GiB"])
+@pytest.mark.parametrize("seed", range(2))
+def test_where_order_matters_files_and_rows_and_a_bound_give_the_same(spark, talk, tmp_path, monkeypatch, seed, memory):
+    """Order-dependent rounds, sequences joined, and events in their order; rows lie elsewhere, in other files."""
+    times = talk.with_row_index("at").with_columns(pl.col("at").cast(pl.Int64))
+    mixed = times.sample(fraction=1.0, shuffle=True, seed=seed)
+    for number in range(3):
+        mixed.filter(pl.col("at") % 3 == number).write_parquet(tmp_path / f"{number}.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    assert scanned_files(frame, ["who", "what", "at"]) is not None
+    union = vp.SetUnion(limit=3, weighting="l2-descent", rounds=2)
+    words = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"], combine="concatenate")
+    phrases = talk["what"].drop_nulls().value_counts(sort=True)["what"].head(4).to_list()
+    events = vp.Sequences(max_length=4, max_gram=2, alphabet=phrases)
+    found = []
+    for files in (scanned_files, lambda frame, names: None):
+        monkeypatch.setattr(handover, "scanned_files", files)
+        texts = vp.read(frame, user="who", text="what", memory=memory)
+        said = vp.read(frame, user="who", sequence="what", order="at", memory=memory)
+        trees = [words.release(texts, vp.Budget(4), seed=seed), events.release(said, vp.Budget(4), seed=seed)]
+        counts = [each.tree.counts.tolist() for each in trees]
+        found.append((union.release(texts, BUDGET, seed=seed).to_list(), counts))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 5
 
 
 def test_keys_of_several_types_come_back_as_of_rows_that_spark_writes(spark, tmp_path, monkeypatch):

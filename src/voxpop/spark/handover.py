@@ -17,7 +17,7 @@ from pyarrow import parquet
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit, usual_limit
 from voxpop.corpus.reading.content_order import in_content_order
-from voxpop.corpus.reading.files import file_batches
+from voxpop.corpus.reading.files import bytes_of_columns, file_batches
 from voxpop.corpus.reading.read import read
 from voxpop.corpus.reading.sources import ROWS_AT_ONCE, open_source
 from voxpop.spark.scanned import scanned_files
@@ -74,6 +74,7 @@ def corpus_here(
             free = not named and most_held(written) <= limit.total
             corpus = read(_batches(written, wanted), **more, **({} if free else where))
     else:
+        ahead.join()  # two threads that import the same may each find half of it
         corpus = _of_files(files, wanted, more, where, named=named)
     return in_content_order(corpus, documents=wanted.cut["order"] is None)
 
@@ -94,10 +95,8 @@ def least_held(files: list[Path], names: list[str]) -> int:
     for path in files:
         metadata = parquet.read_metadata(path)
         held += BYTES_OF_ROW * int(metadata.num_rows)
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            chunks = map(group.column, range(group.num_columns))
-            wanted = [each for each in chunks if each.path_in_schema.partition(".")[0] in names]
-            held += OF_ITS_BYTES * sum(int(each.total_uncompressed_size) for each in wanted)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        held += OF_ITS_BYTES * sum(bytes_of_columns(group, set(names)) for group in groups)
     return held
 
 
@@ -108,7 +107,7 @@ class _FitsNoMoreError(Exception):
 def _while_it_fits(files: list[Path], wanted: Wanted, total: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of files as long as all that came fits into so many bytes by far."""
     held = 0
-    for _, batch in open_source(files, wanted.names, ROWS_AT_ONCE):
+    for _, batch in open_source(files, wanted.names, ROWS_AT_ONCE, dictionary=wanted.repeated):
         held += BYTES_OF_ROW * batch.num_rows + OF_ITS_BYTES * batch.nbytes
         if held > total:
             raise _FitsNoMoreError
@@ -129,8 +128,7 @@ def _import_ahead() -> None:
 
 def _batches(files: list[Path], wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the files, each of which is removed behind its last."""
-    single = wanted.kind == "items" and len(wanted.columns) == 1
-    dictionary = wanted.aliases[len(wanted.users)] if single else None
+    dictionary = wanted.aliases[len(wanted.users)] if wanted.repeated else None
     for path in files:
         for batch in file_batches(path, wanted.aliases, ROWS_AT_ONCE, dictionary, small=True):
             yield batch.select(wanted.aliases).rename_columns(wanted.names)

@@ -36,6 +36,11 @@ class Wanted:
         return [*owners, *contents, "time"][: len(self.names)]
 
     @property
+    def repeated(self) -> str | None:
+        """The one column of items, if it is one, of which a file may hold each value once."""
+        return self.columns[0] if self.kind == "items" and len(self.columns) == 1 else None
+
+    @property
     def columns_of_read(self) -> dict[str, Any]:
         """The arguments of `voxpop.read` that name columns."""
         return {"user": self.users, self.kind: self.columns if self.kind == "items" else self.columns[0]}

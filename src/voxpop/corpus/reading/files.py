@@ -126,11 +126,16 @@ def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
     """Return how many rows make a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        chunks = [group.column(place) for place in range(group.num_columns)]
-        size = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema.split(".")[0] in columns)
+        size = bytes_of_columns(group, columns)
         if size > 0:
             rows = min(rows, max(1, SMALL_BLOCK * group.num_rows // size))
     return rows
+
+
+def bytes_of_columns(group: Any, columns: set[str]) -> int:
+    """Return what some columns of a row group of Parquet have in a file that is not compressed."""
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    return sum(int(each.total_uncompressed_size) for each in chunks if each.path_in_schema.split(".")[0] in columns)
 
 
 def _is_text(kind: pa.DataType) -> bool:

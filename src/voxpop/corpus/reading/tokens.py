@@ -8,13 +8,14 @@ import pyarrow as pa
 
 from voxpop.arrow import int_codes, numbers_of, plain
 from voxpop.corpus.reading.columns import is_string, text_column, valid_text
+from voxpop.corpus.reading.failures import quieten
 from voxpop.corpus.reading.interner import WordInterner
 from voxpop.corpus.reading.layout import Piece
 from voxpop.corpus.reading.markup import without_markup
 from voxpop.corpus.reading.sentences import each_sentence
 from voxpop.corpus.reading.stretches import Stretch
 from voxpop.corpus.reading.tokenisers import Tokenise
-from voxpop.errors import ColumnError
+from voxpop.errors import ColumnError, SourceError
 from voxpop.kernels.group import lay_documents
 from voxpop.threads import THREADS, in_order
 
@@ -119,7 +120,11 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
         flat = plain(flat.dictionary_encode())
     words = flat.dictionary
     words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else valid_text(words, where, column)
-    return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
+    try:
+        return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
+    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # of a damaged file: codes beyond its dictionary
+        quieten(error)
+        raise SourceError(f'{where}: the column "{column}" is damaged; write the file again.') from None
 
 
 def _piece(chunk: pa.DictionaryArray, starts: np.ndarray | None, kind: str) -> Piece:
