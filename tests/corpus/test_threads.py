@@ -1,11 +1,30 @@
-"""Work handed to a second thread: the same order, whose thread asks for what, and where errors go."""
+"""Work handed to other threads: the same order, whose thread asks for what, and where errors go."""
 
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from voxpop.threads import one_ahead, one_behind
+from voxpop.threads import in_order, one_ahead, one_behind
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 2, 3, 100])
+def test_results_come_in_order_and_a_single_task_needs_no_thread(tasks):
+    """However many there are, of an iterator too; what fails in a task fails where its result is asked for."""
+    worked_in = set()
+
+    def work(task: int) -> int:
+        worked_in.add(threading.get_ident())
+        return 10 // (task - 50)
+
+    found, given = [], in_order(work, iter(range(tasks)))
+    if tasks > 50:
+        with pytest.raises(ZeroDivisionError):
+            found.extend(given)
+    else:
+        found.extend(given)
+    assert found == [10 // (task - 50) for task in range(min(tasks, 50))]
+    assert (threading.get_ident() in worked_in) == (tasks == 1)
 
 
 def test_one_ahead_is_in_order_and_passes_errors_on():

@@ -82,6 +82,17 @@ def test_the_bound_is_above_a_grid_that_always_rounds_up():
     assert 2 * rough[2] - rough[1] == pytest.approx(novel_release(ROUNDS, 20), rel=0.05)
 
 
+@pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
+def test_floors_just_below_thresholds(apart):
+    """The first three lie between the same two points of the grid, so that no cell is left: the first round alone."""
+    last = 3.02
+    near = EvidenceRounds(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), floors=(last - apart,))
+    first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
+    lower = max(t * float(ndtr(0.8 / t**0.5 - last + apart)) for t in range(1, 21))
+    # What passes the floor may be released in the second round, which is counted by the upper end of its cell.
+    assert first <= novel_release(near, 20) < 1.01 * lower
+
+
 def rounded_up(rounds, novel, fineness):
     """Bound by the transcript of the recursion: dense, one number of items, evidence up to the next point."""
     spreads, step = rounds.spreads, fineness * max(rounds.parts)

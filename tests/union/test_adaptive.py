@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import voxpop as vp
+from support.twins import passed_off
 from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
 from voxpop.privacy.evidence import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
@@ -166,8 +167,15 @@ def test_lower_thresholds_are_caught(novel, limit):
     """A twin whose thresholds lie two standard deviations lower names the stranger too often (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.evidence.thresholds)
-    broken = replace(plan, evidence=replace(plan.evidence, thresholds=lower))
+    broken = passed_off(plan, evidence=replace(plan.evidence, thresholds=lower))
     assert novel_runs(broken, novel, LOST_RUNS) > binom.isf(FALSE_ALARM, LOST_RUNS, WIDE.delta)
+
+
+@pytest.mark.jit
+def test_a_bound_below_all_doubles_ends_no_plan():
+    """The search for thresholds may look 42 deviations out, where nothing is left of the bound."""
+    budget = vp.Budget(0.001, 0.09999999999999998)
+    assert vp.SetUnion(limit=10**7).plan(budget).delta <= budget.delta
 
 
 def mus(plan):

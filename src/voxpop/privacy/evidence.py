@@ -140,6 +140,9 @@ class _Grid:
         highest = float(np.max(levels, initial=0.0))
         self.origin = ceil(-lowest / self._step) + 1
         self.points = self._step * np.arange(-self.origin, ceil(highest / self._step) + 3)
+        # One room for the largest array of every round: what is given back to the system must be got from it again,
+        # page by page.
+        self._room = np.empty((len(self.points), len(self.points)))
 
     def moves(self, number: int, drawn: Int64s) -> tuple[Int64s, Floats, float]:
         """Return by how many points the weight of one of `drawn` items moves evidence in a round, rounded down.
@@ -195,7 +198,9 @@ class _Grid:
         over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
         means = np.diff(over) * part / self._step  # of levels from d - 1 to d points below, d = 1 - count, ..., count
         windows = sliding_window_view(means, count)
-        return np.asarray(windows[count - 1 - np.arange(first, last)])
+        # No cell where floor and threshold lie between the same two points: `last` is one less than `first` there.
+        room = self._room[: max(0, last - first)]
+        return np.take(windows, count - 1 - np.arange(first, last), axis=0, out=room, mode="clip")
 
 
 class _Drawing:

@@ -14,9 +14,9 @@ from voxpop.arrays import Floats
 FINENESS = 2000
 """Points of the grid in the largest part; the chance to pass a floor comes out at most one percent too low with it."""
 REACH = 9.0
-"""Standard deviations beyond which a step of noise is left out."""
+"""Standard deviations beyond which a step of noise is left out, and above which the sum is."""
 LOST = 1e-12
-"""More than one step loses beyond REACH (2.3e-19) and by transforms of up to 2^20 doubles (about 1e-15)."""
+"""More than one step loses beyond REACH (2.3e-19, and 1.2e-19 of the sum) and by transforms of 2^20 doubles (1e-15)."""
 
 
 def passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
@@ -55,6 +55,8 @@ def _above(parts: tuple[float, ...], floors: tuple[float, ...], shift: float, *,
         law = np.maximum(_convolved(law, moves), 0.0)
         # A move into (k - 1, k] counts as k above, one into [k, k + 1) as k below.
         first += -reach + (1 if upper else 0)
+        # Rounded up in every round, the sum is that many points too high at most.
+        law = law[: max(0, ceil(REACH * float(spreads[number]) / step) + number + 2 - first)]
         kept = step * (first + np.arange(law.size)) >= float(spreads[number]) * (floor + shift)
         place = int(np.argmax(kept)) if kept.any() else law.size
         # Given that it passed: what lies below the floor is gone, and its mass with it.

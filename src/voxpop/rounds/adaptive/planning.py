@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil, floor, hypot, log, log2, sqrt
+from math import ceil, floor, hypot, log, log2, nextafter, sqrt
 
 from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
@@ -198,7 +198,8 @@ def _evidence(
     limit = later[0].shares.setting.limit
 
     def excess(last: float) -> float:
-        return log(novel_release(at(last), limit, pool) / goal)
+        # Far out the bound is below all doubles.
+        return log(max(novel_release(at(last), limit, pool), nextafter(0.0, 1.0)) / goal)
 
     # From sqrt(-2 ln d), about where a normal tail is d.
     last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE)
