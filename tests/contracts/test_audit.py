@@ -9,7 +9,7 @@ import pytest
 
 import voxpop as vp
 from support.lengths import at_length
-from voxpop.testing.audit import MECHANISMS, audit
+from voxpop.testing.audit import MECHANISMS, Counts, audit, epsilon_shown
 from voxpop.testing.audit.ngrams_cases import ngrams_cases
 from voxpop.testing.audit.promise_cases import PROMISING
 from voxpop.testing.audit.several_cases import DATA_SETS, several_cases
@@ -70,13 +70,7 @@ FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
 @pytest.mark.jit
 @pytest.mark.parametrize(
     ("mechanism", "trials"),
-    [
-        ("items", 40_000),
-        ("hitters", 60_000),
-        ("ngrams", 30_000),
-        ("memory", 100_000),
-        ("top", 40_000),
-    ],
+    [("items", 40_000), ("hitters", 60_000), ("ngrams", 30_000), ("memory", 100_000), ("top", 40_000)],
     ids=["items", "hitters", "ngrams", "memory", "top"],
 )
 def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
@@ -87,16 +81,22 @@ def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, t
 @pytest.mark.slow
 @pytest.mark.jit
 def test_sequences_show_nearly_their_epsilon(record_property):
-    """The same of sequences, where delta is 0.
-
-    Of 40,000 trials contexts of two levels take 16,000, and then show 0.66 of their epsilon with a deviation of 0.032:
-    eight deviations above the 0.4 that is asked for (simulated; below 1e-14 if normal). 30,000 leave five.
-    """
+    """The same of sequences, where delta is 0."""
     look_at(list(audit("sequences", at_length(60_000, 40_000), ERROR)), record_property)
 
 
+def expected(finding):
+    """Return the epsilon that so many trials show when counts are as expected: no draw of the run moves it."""
+    trials, (joined, without) = finding.counts.trials, finding.exact
+    return epsilon_shown(Counts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
+
+
 def look_at(findings, record_property):
-    """Compare what was shown with the claim, and what could be shown at most with the table above."""
+    """Compare what was shown with the claim, and what could be shown at most with the table above.
+
+    That trials are enough to show much of it is asked of expected counts. A finding that passed did not stray from
+    them, while what it shows itself may: three data sets show 0.31 of their 0.62 with a deviation of 0.03.
+    """
     shown: dict[str, list[float]] = {}
     for finding in findings:
         assert finding.passed, finding
@@ -106,19 +106,20 @@ def look_at(findings, record_property):
         values = [
             finding.epsilon_exact,
             finding.delta_exact * share,
+            expected(finding),
             finding.epsilon_shown,
             finding.delta_shown * share,
         ]
-        best = shown.setdefault(finding.mechanism, [0.0] * 4)
+        best = shown.setdefault(finding.mechanism, [0.0] * 5)
         best[:] = map(max, best, values)
-    for mechanism, (epsilon, delta, *seen) in shown.items():
+    for mechanism, (epsilon, delta, foreseen, *seen) in shown.items():
         print(
             f"{mechanism}: epsilon {seen[0]:.3f} of at most {epsilon:.3f}, delta {seen[1]:.2f} of at most {delta:.2f}"
         )
         assert epsilon == pytest.approx(CLOSE[mechanism][0], abs=0.006)
         assert delta == pytest.approx(CLOSE[mechanism][1], abs=0.006)
-        assert seen[0] > 0.4 * epsilon or mechanism in FEW_TRIALS
-    most = max(seen[2] for seen in shown.values())
+        assert foreseen > 0.4 * epsilon or mechanism in FEW_TRIALS
+    most = max(seen[3] for seen in shown.values())
     trials = sum(2 * finding.counts.trials for finding in findings)
     record_property("figure", f"{len(findings)} cases, {trials:,} trials, at most {most:.2f} of the epsilon claimed")
 

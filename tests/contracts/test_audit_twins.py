@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import voxpop as vp
+from support.twins import passed_off
 from voxpop.corpus import bound, weigh
 from voxpop.corpus import tree_walk as counting
 from voxpop.corpus.limited import ordering
@@ -154,7 +155,7 @@ def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
         return replace(rule, threshold_units=rule.threshold_units - 1)
 
     monkeypatch.setattr(plan_module.RoundPlan, "rule", low)
-    lower = replace(plan, rounds=(replace(plan.rounds[0], threshold=plan.threshold - 1 / 8),))
+    lower = passed_off(plan, rounds=(replace(plan.rounds[0], threshold=plan.threshold - 1 / 8),))
     assert_refuted_or_off_plan(case, any_of(LIMIT, LIMIT**-0.5, lower), 0.0, trials)
 
 
@@ -258,7 +259,7 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers():
     """
     fixed = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens", sampling="fixed", accounting="published")
     plan = fixed.plan(BUDGET)
-    plan = replace(plan, rules=replace(plan.rules, rate=3 / 7 + 1e-9, theta=2))
+    plan = passed_off(plan, rules=replace(plan.rules, rate=3 / 7 + 1e-9, theta=2))
     assert not plan.guarantee.private
     held = [[0]] * 3 + [[1]] * 3
     runs = 600

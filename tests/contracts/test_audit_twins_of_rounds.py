@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import voxpop as vp
+from support.twins import passed_off
 from voxpop.counts import holders as holders_module
 from voxpop.counts import releasing as ranking
 from voxpop.counts import top_plan
@@ -49,7 +50,7 @@ def quieter(plan, factor):
         name: tuple(factor * level for level in getattr(plan.evidence, name)) for name in ("thresholds", "floors")
     }
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
-    return replace(plan, rounds=rounds, evidence=replace(plan.evidence, **levels))
+    return passed_off(plan, rounds=rounds, evidence=replace(plan.evidence, **levels))
 
 
 def with_steps(monkeypatch, change):
@@ -77,7 +78,7 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
     halved = tuple(level / 2 for level in plan.evidence.thresholds)
-    twin = replace(plan, evidence=replace(plan.evidence, thresholds=halved))
+    twin = passed_off(plan, evidence=replace(plan.evidence, thresholds=halved))
     assert caught(case, released(twin, 1, 1), 0.0).off_plan
 
 
@@ -107,7 +108,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
     """Six data sets, each with the rounds of one alone: found without a look at what was planned."""
     names = (*DATA_SETS, "friends", "songs", "books")
     assert examine(near_several(UNION.plan(BUDGET, names)), FEW).passed
-    case = near_several(replace(UNION.plan(BUDGET), data_sets=names))
+    case = near_several(passed_off(UNION.plan(BUDGET), data_sets=names))
     assert not caught(case, *case.exact, trials=FEW).off_plan
 
 
@@ -135,7 +136,7 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
     assert examine(case, TRIALS).passed
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
     halved = tuple(level / 2 for level in plan.evidence.thresholds)
-    twin = released(replace(plan, evidence=replace(plan.evidence, thresholds=halved)), 1, 1)
+    twin = released(passed_off(plan, evidence=replace(plan.evidence, thresholds=halved)), 1, 1)
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 

@@ -463,9 +463,9 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert "of no node its own sums" in release.guarantee.seen
     assert "not against the server" in release.plan.to_dict()["trust"]
     # The server reads no table, so it cannot say how it was read.
-    plan = replace(WHOLE, aggregation="secure")
+    plan = WHOLE.noting(aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
-    assert (release.guarantee, release.reading) == (plan.promise(private=False), "")
+    assert (release.guarantee, release.reading) == (plan.guaranteed(private=False), "")
 
 
 @pytest.mark.slow

@@ -46,9 +46,7 @@ class CountsPlan(Planned["Counts"]):
         # Rounding to whole users is about uniform on a length of 1: variance 1 / 12.
         return hypot(self.sigma, sqrt(1 / 12))
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the counts guarantee by themselves."""
+    def _guaranteed(self) -> Guarantee:
         slack = walk_slack(self.budget.epsilon, max(1, len(self.limits)))
         spend = gaussian_spend([(0.0, self.sensitivity / self.sigma)], slack)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
@@ -87,6 +85,7 @@ class CountsPlan(Planned["Counts"]):
 def plan_counts(counts: "Counts", budget: Budget, release: "Release") -> CountsPlan:
     """Fill in the noise; see `Counts.plan`."""
     from voxpop.counts.listed import sizes_of
+    from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
 
     sizes = sizes_of(release)
@@ -98,8 +97,12 @@ def plan_counts(counts: "Counts", budget: Budget, release: "Release") -> CountsP
         )
     limits = tuple(counts.limits(sizes))
     # The exact Gaussian mechanism (Balle and Wang, 2018), for all lengths together.
-    noise = sigma(budget.epsilon, budget.delta - slack, root_above(max(1, sum(limits))))
-    return CountsPlan(counts, budget, release, limits, noise)
+    sensitivity = root_above(max(1, sum(limits)))
+    noise = sigma(budget.epsilon, nextafter(budget.delta - slack, 0.0), sensitivity)
+    # In eighty digits, in which sigma was confirmed.
+    mu = precise.number(sensitivity) / precise.number(noise)
+    plan = CountsPlan(counts, budget, release, limits, noise)
+    return plan.checked(float(precise.gaussian_delta(budget.epsilon, mu) + slack))
 
 
 def root_above(number: int) -> float:

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 def release_counts(plan: "CountsPlan", corpus: Engine, seed: int | None) -> Tally:
     """Weigh every released gram, add noise to every one, and round to whole users; see `Counts.release`."""
     secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
 
     def noise(length: int) -> Noise:
         return CellNoise(plan.sigma, UNIT, UNIT, secret, f"noise/count {length}")
 
     users = measured_holders(corpus, plan.grams, plan.limits, secret, noise)
-    guarantee = replace(plan.guarantee, private=secret.private)
     return Tally.of(plan.grams, users, plan.error, plan, guarantee)
 
 
 def release_top(plan: "TopPlan", corpus: Engine, seed: int | None) -> Ranking:
     """Count all who hold each released gram, add noise to every count, and say which come first; see `Top.release`."""
     secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
 
     def noise(length: int) -> Noise:
         return GumbelNoise(plan.rate, UNIT, secret, f"noise/top {length}")
@@ -45,7 +46,7 @@ def release_top(plan: "TopPlan", corpus: Engine, seed: int | None) -> Ranking:
     # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other (docs/privacy/top.md,
     # "Proof").
     first = np.argsort(-noisy, kind="stable")[: plan.picks]
-    return Ranking(plan.grams, first, plan, replace(plan.guarantee, private=secret.private))
+    return Ranking(plan.grams, first, plan, guarantee)
 
 
 def measured_holders(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
-from voxpop.errors import InputError, InternalError
+from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
@@ -40,9 +40,7 @@ class TopPlan(Planned["Top"]):
         """Standard deviation of the noise on the number of users that the order follows."""
         return spread(self.rate)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the ranking guarantees by itself."""
+    def _guaranteed(self) -> Guarantee:
         return Guarantee(self.budget.epsilon, self.budget.delta)
 
     def behind(self, probability: float = USUAL) -> float:
@@ -97,6 +95,4 @@ def plan_top(top: "Top", budget: Budget, release: "Release") -> TopPlan:
     # Among all released grams, which are public, held by anybody or not.
     rate = largest_rate(budget, max(1, picks), candidates)
     delta = spent(budget, max(1, picks), candidates, rate)
-    if not delta <= budget.delta:
-        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return TopPlan(top, budget, release, picks, rate, delta=delta)
+    return TopPlan(top, budget, release, picks, rate, delta=delta).checked(delta)

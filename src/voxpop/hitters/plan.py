@@ -46,20 +46,14 @@ class HittersPlan(Planned["HeavyHitters"]):
     delta: float = field(kw_only=True)
     aggregation: Aggregation = field(default="", kw_only=True)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a release of this plan guarantees; for batches of fixed size that is nothing, and it says so."""
-        return self.promise(private=True)
-
-    def promise(self, *, private: bool) -> Guarantee:
-        """Return the guarantee of a release whose secret nobody knows, or of one made with a seed."""
+    def _guaranteed(self) -> Guarantee:
         epsilon, delta, seen = self.budget.epsilon, self.budget.delta, SEEN[self.aggregation]
         if self.mechanism.sampling == "fixed":
             return Guarantee(
                 epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta), seen=seen
             )
         # What a server sees before the threshold is no part of the claim, so it is said beside it.
-        return Guarantee(epsilon, delta, private=private, seen=seen)
+        return Guarantee(epsilon, delta, seen=seen)
 
     def budget_of_users(self, users: int) -> Budget:
         """Return what holds for a person who counts as several users, such as one whose words are on several nodes.

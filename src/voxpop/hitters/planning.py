@@ -25,12 +25,14 @@ def plan_hitters(hitters: "HeavyHitters", budget: Budget) -> HittersPlan:
         )
     if hitters.accounting == "exact":
         best = best_sampling(budget, hitters.rounds, hitters.words, hitters.votes)
-        return HittersPlan(hitters, budget, _rules(hitters, best.ballot), delta=best.delta)
+        return HittersPlan(hitters, budget, _rules(hitters, best.ballot), delta=best.delta).checked(best.delta)
     rules = _rules(hitters, Ballot(*published_sampling(budget, hitters.rounds)))
     if hitters.sampling == "fixed":
-        # Nothing is proved for them, so delta is 1 (docs/privacy/heavy-hitters.md has a counterexample).
-        return HittersPlan(hitters, budget, rules, delta=1.0)
-    return HittersPlan(hitters, budget, rules, delta=_confirmed(budget, rules))
+        # Nothing is proved for them, so delta is 1 and nothing is promised (docs/privacy/heavy-hitters.md has a
+        # counterexample).
+        return HittersPlan(hitters, budget, rules, delta=1.0).checked(0.0)
+    delta = _confirmed(budget, rules)
+    return HittersPlan(hitters, budget, rules, delta=delta).checked(delta)
 
 
 def certified_plan(hitters: "HeavyHitters", budget: Budget, ballot: Ballot) -> HittersPlan:
@@ -51,7 +53,7 @@ def certified_plan(hitters: "HeavyHitters", budget: Budget, ballot: Ballot) -> H
             f"the votes that were asked for cost a delta of {delta:.3g} at epsilon {budget.epsilon:g}, more than "
             f"{budget.delta:g}; nothing is answered."
         )
-    return HittersPlan(hitters, budget, _rules(hitters, ballot), delta=delta)
+    return HittersPlan(hitters, budget, _rules(hitters, ballot), delta=delta).checked(delta)
 
 
 def _rules(hitters: "HeavyHitters", ballot: Ballot) -> Rules:

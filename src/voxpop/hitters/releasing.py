@@ -1,6 +1,5 @@
 """The double line: the only place where votes become a public set."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpop.corpus.engine import Engine, check_engine
@@ -50,6 +49,6 @@ def release_of(
         aggregation: how the sums of a federation's nodes were added up; the record says what its server saw.
         keys: the columns that the words came from, if they did; documents of several tokens have none.
     """
-    ran = replace(plan, aggregation=aggregation)
+    ran = plan.noting(aggregation=aggregation)
     single = None if plan.mechanism.alphabet == "tokens" else keys
-    return Release(table_of_lists(grams), ran, ran.promise(private=private), reading, single)
+    return Release(table_of_lists(grams), ran, ran.guaranteed(private=private), reading, single)

@@ -1,6 +1,6 @@
 """The plan of an n-gram extraction: what every length gets, and what all lengths guarantee together."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
@@ -54,9 +54,7 @@ class NGramsPlan(Planned["NGrams"]):
     ran: tuple[LengthRun, ...] = ()
     swept: SweepRun | None = None
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a release of this plan guarantees."""
+    def _guaranteed(self) -> Guarantee:
         slack = ngrams_slack(self.mechanism, self.budget.epsilon)
         # (d, mu_1) of length 1, and M of all that follows: it composes with other releases by these.
         if isinstance(self.first, AdaptiveRounds):
@@ -124,7 +122,7 @@ class NGramsPlan(Planned["NGrams"]):
 
     def after(self, ran: tuple[LengthRun, ...], swept: SweepRun | None = None) -> "NGramsPlan":
         """Return the plan with what each length and the last vote really ran with."""
-        return replace(self, ran=ran, swept=swept)
+        return self.noting(ran=ran, swept=swept)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import nextafter, sqrt
 from typing import TYPE_CHECKING
 
-from voxpop.errors import BudgetError, InternalError
+from voxpop.errors import BudgetError
 from voxpop.ngrams.later import NORM, grid_round, later_round, later_setting, threshold_for
 from voxpop.ngrams.lengths import CROWDED, LengthPlan
 from voxpop.ngrams.plan import NGramsPlan
@@ -39,12 +39,11 @@ def plan_ngrams(ngrams: "NGrams", budget: Budget) -> NGramsPlan:
             "you expect), such as 1e-7; it must not be computed from the data."
         )
     rule = ngrams.shares
-    # What 128 bits cost comes off first.
-    exact = Budget(budget.epsilon, budget.delta - slack)
+    # What 128 bits cost comes off first, rounded down.
+    exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
     first, later, spent = (_in_rounds if ngrams.words == "adaptive" else _in_one)(ngrams, exact, rule.first)
-    if not spent <= exact.delta:
-        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return NGramsPlan(ngrams, budget, first, later, _lengths(ngrams, first, later), delta=spent + slack)
+    plan = NGramsPlan(ngrams, budget, first, later, _lengths(ngrams, first, later), delta=spent + slack)
+    return plan.checked(plan.delta)
 
 
 def _in_one(ngrams: "NGrams", budget: Budget, share: float) -> tuple[RoundPlan, float, float]:

@@ -5,7 +5,6 @@ releases (candidates, thresholds, noise) is a function of released grams and noi
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -72,9 +71,9 @@ def release_ngrams(plan: "NGramsPlan", corpus: Engine, seed: int | None) -> Rele
     check_engine(corpus)
     check_ordered(corpus)
     secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
     walk = _Walk(plan, corpus, secret)
     walk.run()
-    guarantee = replace(plan.guarantee, private=secret.private)
     table = table_of_grams(walk.vocabulary, walk.released, single=plan.mechanism.pruning == "single")
     return Release(table, plan.after(tuple(walk.ran), walk.swept), guarantee, corpus.reading)
 

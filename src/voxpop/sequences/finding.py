@@ -42,9 +42,8 @@ class FindingPlan(Planned["Sequences"]):
 
     counted: "SequencePlan | None" = None
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What both steps guarantee together: their epsilons add up to no more than the budget's."""
+    def _guaranteed(self) -> Guarantee:
+        # Of both steps together: their epsilons add up to no more than the budget's.
         return Guarantee(self.budget.epsilon, self.budget.delta)
 
     @property
@@ -69,6 +68,7 @@ class FindingPlan(Planned["Sequences"]):
         from voxpop.sequences.releasing import check_order
 
         check_order(corpus)
+        guarantee = self.guaranteed(private=seed is None)
         words = configuration(FINDER)(limit=self.mechanism.max_length).release(corpus, self.finding, seed)
         if not len(words):
             raise InputError(
@@ -77,8 +77,7 @@ class FindingPlan(Planned["Sequences"]):
             )
         counted = plan_sequences(replace(self.mechanism, alphabet=words), self.counting)
         model = counted.release(corpus, seed)
-        both = replace(model.guarantee, epsilon=self.budget.epsilon, delta=self.budget.delta)
-        return replace(model, guarantee=both, plan=replace(self, counted=counted))
+        return replace(model, guarantee=guarantee, plan=self.noting(counted=counted))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -114,4 +113,4 @@ def plan_finding(mechanism: "Sequences", budget: Budget) -> FindingPlan:
         )
     plan = FindingPlan(mechanism, budget)
     check_epsilon(mechanism.max_length, plan.counting.epsilon)
-    return plan
+    return plan.checked(plan.finding.delta)

@@ -29,7 +29,7 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
     if mechanism.alphabet is None:
         raise InputError(MISSING)
     check_epsilon(mechanism.max_length, budget.epsilon)
-    return SequencePlan(mechanism, budget)
+    return SequencePlan(mechanism, budget).checked(0.0)
 
 
 def check_epsilon(max_length: int, epsilon: float) -> None:
@@ -60,9 +60,7 @@ class SequencePlan(Planned["Sequences"]):
         (100.0, 40.55)
     """
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a release of this plan guarantees."""
+    def _guaranteed(self) -> Guarantee:
         return Guarantee(self.budget.epsilon, 0.0)
 
     @property

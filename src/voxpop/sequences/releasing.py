@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from voxpop.corpus.engine import Engine, check_engine
 from voxpop.errors import InputError
-from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.sequences.exploring import explore_counts
 from voxpop.sequences.model import SequenceModel
@@ -18,11 +17,11 @@ def release_sequences(plan: "SequencePlan", corpus: Engine, seed: int | None) ->
     """Cut, explore and wrap; see `Sequences.release`."""
     check_order(corpus)
     secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
     mechanism = plan.mechanism
     counting = corpus.tree_walk(plan.alphabet, mechanism.max_length, mechanism.combine, secret)
     grow = split_contexts if plan.contexts else explore_counts
     tree = grow(plan.limits, counting, secret)
-    guarantee = Guarantee(plan.budget.epsilon, 0.0, private=secret.private)
     return SequenceModel(plan.alphabet, tree, mechanism.max_length, plan, guarantee)
 
 

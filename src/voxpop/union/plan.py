@@ -34,9 +34,7 @@ class UnionPlan(PlanNumbers):
     rounds: tuple[RoundPlan, ...]
     delta: float = field(kw_only=True)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a release of this plan guarantees."""
+    def _guaranteed(self) -> Guarantee:
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=self._spend())
 
     def _spend(self) -> Spend | None:

@@ -3,7 +3,7 @@
 from math import ceil
 from typing import TYPE_CHECKING, Literal
 
-from voxpop.errors import BudgetError, InternalError
+from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate
 from voxpop.privacy.slack import numerical_slack
@@ -43,7 +43,7 @@ def _optimal_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
     few = 0 if union.promise is None else union.promise.few
     rounds = (RoundPlan(shares, "optimal", scale=0.0, threshold=float(few)),)
-    return UnionPlan(union, budget, rounds, delta=budget.delta)
+    return UnionPlan(union, budget, rounds, delta=budget.delta).checked(budget.delta)
 
 
 def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
@@ -76,9 +76,7 @@ def _threshold_plan(union: "SetUnion", budget: Budget) -> UnionPlan:
     if union.promise is not None:
         check_promise(union.promise, released_with_few(union.promise, rounds))
     delta = rounds_delta(rounds, budget.epsilon)
-    if not delta <= budget.delta:
-        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return UnionPlan(union, budget, rounds, delta=delta)
+    return UnionPlan(union, budget, rounds, delta=delta).checked(delta)
 
 
 def _round(union: "SetUnion", weighting_rule: WeightingRule, scale: Scale, setting: RuleSetting) -> RoundPlan:

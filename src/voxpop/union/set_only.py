@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Final
 
-from voxpop.errors import InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.set_only import plan_set_only, spent_delta, total_allowance
 from voxpop.rounds.fractions import round_fractions
@@ -31,9 +30,7 @@ def plan_union_set_only(union: "SetUnion", budget: Budget) -> UnionPlan:
     tables = plan_set_only(budget, weighting_rule.table(shares.setting), round_fractions(union.rounds))
     # Allowances add up over rounds; then Renyi divergence becomes delta once (docs/privacy/set-only.md, "Rounds").
     delta = spent_delta(total_allowance(tables), budget.epsilon, union.limit_used, several=union.rounds > 1)
-    if not delta <= budget.delta:
-        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
     rounds = tuple(
         RoundPlan(shares, "set-only", 0.0, each.table.half / shares.setting.unit, set_only=each) for each in tables
     )
-    return UnionPlan(union, budget, rounds, delta=delta)
+    return UnionPlan(union, budget, rounds, delta=delta).checked(delta)

@@ -58,18 +58,31 @@ class Rounds(Protocol):
         """Numbers that are asked about again are not computed again."""
 
 
+class LastRound:
+    """What adaptive rounds come to in the last one, for plans that are asked as if they had a single threshold."""
+
+    __slots__ = ()
+
+    @property
+    def scale(self: Rounds) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round."""
+        return self.rounds[-1].sigma
+
+    @property
+    def threshold(self: Rounds) -> float:
+        """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
+        return usual_threshold(self)
+
+    @property
+    def cutoff(self: Rounds) -> float | None:
+        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.rounds[-1].cutoff
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class AdaptiveRounds:
-    """Opening, later rounds and evidence.
-
-    Attributes:
-        limit: most items of one user in a round.
-        pool: most items of one user in all rounds after the opening.
-        opening: the first round, which only releases.
-        rounds: the later rounds.
-        evidence: how later rounds are added up, and when items are released or dropped.
-    """
+class AdaptiveRounds(LastRound):
+    """Opening, later rounds and evidence, as `Rounds` says what each is."""
 
     limit: int
     pool: int
@@ -81,21 +94,6 @@ class AdaptiveRounds:
     def square(self) -> float:
         """All of mu^2, the opening counted."""
         return fsum(mu * mu for mu in mus_of(self.opening, self.rounds))
-
-    @property
-    def scale(self) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round."""
-        return self.rounds[-1].sigma
-
-    @property
-    def threshold(self) -> float:
-        """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
-        return usual_threshold(self)
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising in the last round."""
-        return self.rounds[-1].cutoff
 
 
 def mus_of(opening: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:

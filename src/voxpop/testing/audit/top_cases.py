@@ -79,7 +79,8 @@ class Lists:
     def case(self, budget: Budget) -> Case:
         """Return the case, of as many lists as fit one release."""
         plan, copies = self.plan(budget), GRAMS // self.width
-        every = replace(plan, grams=public_list(copies * self.width), picks=copies * self.width)
+        # No ranking of its own: the noise of one list, on as many as a release holds.
+        every = replace(plan, grams=public_list(copies * self.width), picks=copies * self.width).checked(plan.delta)
         joined, without = (
             partial(self.run, every, copied_items(users, self.width, copies))
             for users in ([tuple(range(self.held)) * self.times], [])

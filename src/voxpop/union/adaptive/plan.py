@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 
 from voxpop.privacy.evidence import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.rounds.adaptive.numbers import AdaptiveRound, round_rows, usual_threshold
+from voxpop.rounds.adaptive.numbers import AdaptiveRound, LastRound, round_rows
 from voxpop.rounds.adaptive.planning import rounds_slack, rounds_spend
 from voxpop.rounds.holders import SIZES, check_holders
 from voxpop.rounds.plan import RoundPlan
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class AdaptivePlan(PlanNumbers):
+class AdaptivePlan(LastRound, PlanNumbers):
     """What `SetUnion.plan` returns by default: every number that will run, before any data is read.
 
     Attributes:
@@ -46,9 +46,7 @@ class AdaptivePlan(PlanNumbers):
     data_sets: tuple[str, ...] = ()
     delta: float = field(kw_only=True)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What a release of this plan guarantees."""
+    def _guaranteed(self) -> Guarantee:
         if self.data_sets:
             # The numbers are those of one data set; together they compose by epsilon and delta.
             return Guarantee(self.budget.epsilon, self.budget.delta)
@@ -59,21 +57,6 @@ class AdaptivePlan(PlanNumbers):
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round."""
         return self.rounds[-1].sigma
-
-    @property
-    def scale(self) -> float:
-        """The same as `sigma`."""
-        return self.sigma
-
-    @property
-    def threshold(self) -> float:
-        """Weight in every later round with which an item that is not dropped comes out with probability 1/2."""
-        return usual_threshold(self)
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
-        return self.rounds[-1].cutoff
 
     def holders(self, probability: float, items: int = 1) -> int | None:
         """Return how many users must hold an item for the release to name it with this probability.

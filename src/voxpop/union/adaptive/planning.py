@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from voxpop.errors import BudgetError, InternalError
+from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.rounds.adaptive.few import ever_released_with_few
 from voxpop.rounds.adaptive.planning import plan_rounds, pool_for, rounds_slack, total_delta
@@ -37,6 +37,5 @@ def plan_adaptive(
     if promise is not None:
         check_promise(promise, ever_released_with_few(promise, opening, later, evidence))
     spent = total_delta(opening, later, evidence, budget, pool, many) + slack
-    if not spent <= budget.delta:
-        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-    return AdaptivePlan(union, budget, limit, pool, opening, later, evidence, data_sets, delta=spent)
+    plan = AdaptivePlan(union, budget, limit, pool, opening, later, evidence, data_sets, delta=spent)
+    return plan.checked(spent)

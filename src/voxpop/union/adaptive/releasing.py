@@ -1,7 +1,6 @@
 """From adaptive rounds to a release, of one data set or of several; the double line is `rounds/adaptive/running.py`."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voxpop.corpus.engine import Engine, check_engine
@@ -26,8 +25,8 @@ def release_adaptive(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> 
 
 def _released(plan: "AdaptivePlan", corpus: Engine, seed: int | None) -> Release:
     secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
     words = released_in_rounds(plan, plan.budget, corpus, secret)
-    guarantee = replace(plan.guarantee, private=secret.private)
     return Release.from_items(words, plan, guarantee, corpus.reading, corpus.keys)
 
 
