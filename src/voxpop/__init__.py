@@ -19,15 +19,15 @@ from voxpop import errors
 if TYPE_CHECKING:
     from voxpop.corpus.corpus import Corpus
     from voxpop.corpus.loading import load_corpus
-    from voxpop.corpus.reading.read import read
     from voxpop.counts.counts import Counts
     from voxpop.counts.top import Top
     from voxpop.hitters.heavy_hitters import HeavyHitters
     from voxpop.ledger.ledger import Ledger
+    from voxpop.load_saved import load
     from voxpop.ngrams.ngrams import NGrams
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
-    from voxpop.release.loading import load
+    from voxpop.read_table import read
     from voxpop.release.ranking import Ranking
     from voxpop.release.release import Release
     from voxpop.release.tally import Tally
@@ -77,9 +77,9 @@ _HOMES = {
     "Tally": "voxpop.release.tally",
     "Top": "voxpop.counts.top",
     "Weighting": "voxpop.weighting.own",
-    "load": "voxpop.release.loading",
+    "load": "voxpop.load_saved",
     "load_corpus": "voxpop.corpus.loading",
-    "read": "voxpop.corpus.reading.read",
+    "read": "voxpop.read_table",
 }
 
 

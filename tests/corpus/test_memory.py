@@ -19,12 +19,12 @@ from voxpop.corpus import bound
 from voxpop.corpus.limited import mapped_positions, memory
 from voxpop.corpus.limited.memory import MemoryLimit, bytes_of
 from voxpop.corpus.limited.sorter import HEAD, Sorter
+from voxpop.corpus.reading import read
 from voxpop.errors import InputError, MemoryLimitError
 from voxpop.ngrams.candidates import Candidates
 from voxpop.ngrams.grams import Grams
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-5)
-READ = sys.modules["voxpop.corpus.reading.read"]
 TINY, SMALL = 1 << 14, 1 << 18
 Reader = Callable[..., vp.Corpus]
 
@@ -41,8 +41,8 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
     def reader(source: object, room: int, **columns: object) -> vp.Corpus:
         with monkeypatch.context() as patch:
             patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(room)))
-            patch.setattr(READ, "ROWS_AT_ONCE", 64)
-            patch.setattr(READ, "ITEMS_AT_ONCE", 64)
+            patch.setattr(read, "ROWS_AT_ONCE", 64)
+            patch.setattr(read, "ITEMS_AT_ONCE", 64)
             return vp.read(source, memory="any", **columns)
 
     return reader
@@ -99,7 +99,7 @@ def test_any_table_gives_the_same_corpus(rows):
     frame = pl.DataFrame({"who": [f"u{who}" for who, _ in rows], "text": [text for _, text in rows]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(256)))
-        patch.setattr(READ, "ROWS_AT_ONCE", 7)
+        patch.setattr(read, "ROWS_AT_ONCE", 7)
         spilled = vp.read(frame, user="who", text="text", memory="any")
     assert same(vp.read(frame, user="who", text="text"), spilled)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 
 import voxpop as vp
-import voxpop.corpus.reading.read
 import voxpop.ngrams.ngrams
 import voxpop.ngrams.releasing  # so that a forked process imports nothing
+import voxpop.read_table
 from voxpop.corpus.limited import memory
 from voxpop.release.stored_plan import StoredPlan
 

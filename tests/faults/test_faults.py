@@ -39,10 +39,10 @@ for saved, folder in ((release, "/r"), (corpus, "/c")):
 """
 STARVED = """
 import resource, sys
+import voxpop as vp
 from voxpop.cli import main
 import numba, polars, pyarrow.csv, scipy.special
-from voxpop.corpus.reading.read import read
-read(polars.DataFrame({"who": [1], "text": ["warm up"]}), user="who", text="text")
+vp.read(polars.DataFrame({"who": [1], "text": ["warm up"]}), user="who", text="text")
 size = int(open("/proc/self/statm").read().split()[0]) * 4096 + int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_AS, (size, size))
 sys.exit(main(sys.argv[2:]))

@@ -92,7 +92,8 @@ def test_an_empty_release_is_a_release(tmp_path):
 def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
     """Of a federation: the guarantee is about what is released, and the server saw more."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
-    release = release_of([["tea"]], plan, private=True, aggregation=aggregation)
+    ran = plan.noting(aggregation=aggregation)
+    release = release_of([["tea"]], ran, ran.guaranteed(private=True))
     release.save(tmp_path / "found")
     record = json.loads((tmp_path / "found" / "release.json").read_text())
     assert saw in record["guarantee"]["seen"]

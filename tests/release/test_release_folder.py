@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import pytest
 
+import voxpop as vp
 from voxpop.errors import ReleaseError
 from voxpop.files import folder
 from voxpop.files.folder import folder_to_read, replace_folder
-from voxpop.release import load
 
 OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
 
@@ -105,7 +105,7 @@ def test_a_failed_save_is_an_error_and_changes_nothing(words, release_of, tmp_pa
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ReleaseError, match="No space left on device"):
         release_of("oat").save(tmp_path / "words", overwrite=True)
-    assert load(tmp_path / "words") == words
+    assert vp.load(tmp_path / "words") == words
     assert os.listdir(tmp_path) == ["words"]
 
 
@@ -113,7 +113,7 @@ def test_a_release_that_stands_aside_can_be_loaded(words, tmp_path):
     """After a crash between the two steps of a system without exchange, loading still finds the release."""
     words.save(tmp_path / "words")
     os.rename(tmp_path / "words", tmp_path / ".words.voxpop-old")
-    assert load(tmp_path / "words") == words
+    assert vp.load(tmp_path / "words") == words
     words.save(tmp_path / "words")
     assert os.listdir(tmp_path) == ["words"]
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import voxpop
 from voxpop.errors import ReleaseError
+from voxpop.load_saved import load
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release import Release, load
+from voxpop.release import Release
 from voxpop.release.stored_plan import StoredPlan
 from voxpop.union.set_union import SetUnion
 

@@ -43,7 +43,7 @@ def demo(output: Output = Path("demo-phrases"), overwrite: Overwrite = False, js
     if not json:
         typer.echo(f"Data: {DATA}.")
     with stage("Reading"):
-        from voxpop.corpus.reading.read import read
+        from voxpop.read_table import read
 
         corpus = read(standard_library(), user="module", text="text", sentences=True)
     with stage("Releasing"):

@@ -35,7 +35,7 @@ def check_engine(engine: str, master: str | None, partitions: int | None) -> Non
 
 def read_with(engine: str, master: str | None, source: list[str], columns: dict[str, Any], **reading: Any) -> Any:
     """Return the corpus of a call."""
-    from voxpop.corpus.reading.read import read
+    from voxpop.read_table import read
 
     if engine == "local":
         with stage("Reading"):

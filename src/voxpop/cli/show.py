@@ -20,7 +20,7 @@ First = Annotated[int, typer.Option(min=0, help="How many grams to show, from th
 def show(folder: Saved, first: First = 20, json: Json = False) -> None:
     """Show a saved release or model and its guarantee."""
     from voxpop.cli import report
-    from voxpop.release.loading import load
+    from voxpop.load_saved import load
     from voxpop.release.release import Release
 
     saved = load(folder)

@@ -22,6 +22,5 @@
 from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.histogram import Histogram
 from voxpop.corpus.loading import load_corpus
-from voxpop.corpus.reading.read import read
 
-__all__ = ["Corpus", "Histogram", "load_corpus", "read"]
+__all__ = ["Corpus", "Histogram", "load_corpus"]

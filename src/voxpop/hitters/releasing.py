@@ -6,8 +6,8 @@ from voxpop.corpus.engine import Engine, check_engine
 from voxpop.hitters.alphabet import grams_of, spell
 from voxpop.hitters.electorate import Electorate
 from voxpop.hitters.simulation import simulate
-from voxpop.hitters.trust import Aggregation
 from voxpop.keys import WORDS, Keys
+from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.release import Release
 from voxpop.release.grams import table_of_lists
@@ -19,36 +19,29 @@ if TYPE_CHECKING:
 def release_hitters(plan: "HittersPlan", corpus: Engine, seed: int | None) -> Release:
     """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
     check_engine(corpus)
-    held = corpus.gathered()
     secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
+    held = corpus.gathered()
     wide = 8 * plan.rules.longest if plan.mechanism.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(held, plan.mechanism.alphabet, plan.rules)
     electorate = Electorate.of(spelling, held.user_key, plan.rules)
     found = simulate(spelling, electorate, plan.rules, secret)
     grams = grams_of(found, spelling, held.vocabulary)
-    return release_of(grams, plan, private=secret.private, reading=corpus.reading, keys=corpus.keys)
+    return release_of(grams, plan, guarantee, reading=corpus.reading, keys=corpus.keys)
 
 
 def release_of(
-    grams: list[list[str]],
-    plan: "HittersPlan",
-    *,
-    private: bool,
-    reading: str = "",
-    aggregation: Aggregation = "",
-    keys: Keys = WORDS,
+    grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, reading: str = "", keys: Keys = WORDS
 ) -> Release:
     """Return the release of grams in canonical order.
 
     Args:
         grams: what was found: lists of tokens.
-        plan: the plan that ran.
-        private: whether the secret was one that nobody knows.
+        plan: the plan that ran; of a federation it notes how nodes' sums were added up.
+        guarantee: of this plan, once it is known whether the secret was one that nobody knows.
         reading: how the words were made, where that is known.
-        aggregation: how the sums of a federation's nodes were added up; the record says what its server saw.
         keys: the columns that the words came from, if they did; documents of several tokens have none.
     """
-    ran = plan.noting(aggregation=aggregation)
     single = None if plan.mechanism.alphabet == "tokens" else keys
-    return Release(table_of_lists(grams), ran, ran.guaranteed(private=private), reading, single)
+    return Release(table_of_lists(grams), plan, guarantee, reading, single)

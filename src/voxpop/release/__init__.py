@@ -1,13 +1,12 @@
 """The public side: what was released, and how it is kept.
 
-Nothing in this package has seen a corpus. `Release` and `load` are imported when first used, because they need pyarrow.
+Nothing in this package has seen a corpus. `Release` is imported when first used, because it needs pyarrow.
 
 | file | holds |
 |---|---|
 | `completing.py` | what comes next |
 | `exports/` | a release in the forms that other software reads |
 | `grams.py` | the table of a release |
-| `loading.py` | load a saved release, checking that it is whole |
 | `record.py` | `release.json` |
 | `release.py` | what may leave the building |
 | `report/` | `report.html` |
@@ -27,10 +26,9 @@ Nothing in this package has seen a corpus. `Release` and `load` are imported whe
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxpop.release.loading import load
     from voxpop.release.release import Release
 
-__all__ = ["Release", "load"]
+__all__ = ["Release"]
 
 
 if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others
@@ -41,8 +39,4 @@ if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all
             from voxpop.release.release import Release
 
             return Release
-        if name == "load":
-            from voxpop.release.loading import load
-
-            return load
         raise AttributeError(f"module 'voxpop.release' has no attribute {name!r}")

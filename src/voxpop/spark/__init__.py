@@ -28,7 +28,6 @@
 | `handover.py` | a table whose query runs on this machine alone |
 | `scanned.py` | files that a query does nothing but read |
 | `written_rows.py` | rows of a query as files, until they are read |
-| `wanted.py` | what is read of a table of Spark |
 
 Only DataFrames are used, so Spark Connect works. This is the only part of voxpop that imports pyspark.
 """

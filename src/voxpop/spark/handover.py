@@ -18,11 +18,11 @@ from voxpop.corpus.corpus import Corpus
 from voxpop.corpus.limited.memory import MemoryLimit, usual_limit
 from voxpop.corpus.reading.content_order import in_content_order
 from voxpop.corpus.reading.files import bytes_of_columns, file_batches
-from voxpop.corpus.reading.read import read
+from voxpop.corpus.reading.read import read_here
 from voxpop.corpus.reading.sources import ROWS_AT_ONCE, open_source
+from voxpop.corpus.reading.wanted import Wanted
 from voxpop.spark.scanned import scanned_files
 from voxpop.spark.session import cores_of
-from voxpop.spark.wanted import Wanted
 from voxpop.spark.written_rows import written_rows
 
 if TYPE_CHECKING:
@@ -67,26 +67,27 @@ def corpus_here(
     ahead.start()  # while Java works
     files = scanned_files(frame, wanted.names)
     where: dict[str, Any] = {"memory": limit.total, "work_folder": limit.folder}
-    more: dict[str, Any] = {**wanted.columns_of_read, **wanted.cut, "progress": progress}
     if files is None:
         with written_rows(rows, limit.folder) as written:
             ahead.join()
             free = not named and most_held(written) <= limit.total
-            corpus = read(_batches(written, wanted), **more, **({} if free else where))
+            corpus = read_here(_batches(written, wanted), wanted, progress=progress, **({} if free else where))
     else:
         ahead.join()  # two threads that import the same may each find half of it
-        corpus = _of_files(files, wanted, more, where, named=named)
-    return in_content_order(corpus, documents=wanted.cut["order"] is None)
+        corpus = _of_files(files, wanted, where, named=named, progress=progress)
+    return in_content_order(corpus, documents=wanted.order is None)
 
 
-def _of_files(files: list[Path], wanted: Wanted, more: dict[str, Any], where: dict[str, Any], *, named: bool) -> Corpus:
+def _of_files(
+    files: list[Path], wanted: Wanted, where: dict[str, Any], *, named: bool, progress: bool | None
+) -> Corpus:
     """Read files: without a limit while what came fits by far, and where no more does, anew within it."""
     if not named and least_held(files, wanted.names) <= where["memory"]:
         try:
-            return read(_while_it_fits(files, wanted, where["memory"]), **more)
+            return read_here(_while_it_fits(files, wanted, where["memory"]), wanted, progress=progress)
         except _FitsNoMoreError:
             pass
-    return read(files, **more, **where)
+    return read_here(files, wanted, progress=progress, **where)
 
 
 def least_held(files: list[Path], names: list[str]) -> int:

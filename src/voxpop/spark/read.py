@@ -1,5 +1,6 @@
 """A DataFrame of who wrote what as a corpus: on its cluster, or on this machine where all of Spark is on it."""
 
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import pyarrow as pa
 
 from voxpop.arguments import check_whole
 from voxpop.corpus.reading.columns import check_columns
+from voxpop.corpus.reading.wanted import Wanted
 from voxpop.errors import ColumnError, InputError
 from voxpop.keys import WORDS, KeyColumn, Keys
 from voxpop.spark.cores import settled_cores
@@ -16,7 +18,6 @@ from voxpop.spark.handed_over import HandedOver
 from voxpop.spark.handover import corpus_here, handed_limit, is_here
 from voxpop.spark.sources import check_repeatable, use_own_python
 from voxpop.spark.tasks import encode
-from voxpop.spark.wanted import Wanted
 from voxpop.spark.written_rows import storable
 from voxpop.spelling import family, plain_type
 from voxpop.version import installed_version
@@ -87,8 +88,9 @@ def _placed(rows: "DataFrame", wanted: Wanted, count: int) -> "DataFrame":
 
     owners = wanted.aliases[: len(wanted.users)]
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners)).sortWithinPartitions(*owners)
-    named: dict[str, Any] = {"users": wanted.users, "kind": wanted.kind, "columns": wanted.columns}
-    return placed.mapInArrow(partial(encode, cut=wanted.cut, version=installed_version(), **named), STATE)
+    # By field: an executor with another version says so, instead of failing to unpickle.
+    named = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
+    return placed.mapInArrow(partial(encode, wanted=named, version=installed_version()), STATE)
 
 
 def _checked(partitions: int) -> int:

@@ -82,17 +82,12 @@ class Paying:
 
 
 @task
-def encode(
-    batches: Batches, *, users: list[str], kind: str, columns: list[str], cut: dict[str, Any], version: str
-) -> Answer:
+def encode(batches: Batches, *, wanted: dict[str, Any], version: str) -> Answer:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
         batches: users, contents, and their order where there is one.
-        users: columns of users.
-        kind: of what they hold.
-        columns: of it.
-        cut: further arguments of `voxpop.read`, which say how it becomes tokens.
+        wanted: the fields of `Wanted`: the columns, and what becomes of them.
         version: of voxpop on the driver.
 
     Raises:
@@ -103,16 +98,16 @@ def encode(
             f"the driver has voxpop {version}, an executor {installed_version()}. Install the same on both."
         )
     from voxpop.corpus.reading.content_order import in_content_order
-    from voxpop.corpus.reading.read import read
+    from voxpop.corpus.reading.read import read_here
+    from voxpop.corpus.reading.wanted import Wanted
 
-    names = [*users, *columns, *([cut["order"]] if cut.get("order") else [])]
-    rows = (batch.rename_columns(names) for batch in batches)
+    table = Wanted(**wanted)
+    rows = (batch.rename_columns(table.names) for batch in batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
         return
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    named: dict[str, Any] = {"user": users, kind: columns if kind == "items" else columns[0]}
-    corpus = in_content_order(read(reader, progress=False, **cut, **named), documents=cut.get("order") is None)
+    corpus = in_content_order(read_here(reader, table, progress=False), documents=table.order is None)
     yield from pieces(_arrays_of(corpus))
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
 
+from voxpop.corpus.reading.wanted import Wanted
 from voxpop.errors import ColumnError, SourceError, VoxpopError
 from voxpop.progress import tell
 from voxpop.spark.failures import translated
 from voxpop.spark.planning import with_setting
-from voxpop.spark.wanted import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -23,4 +23,5 @@
 | `markup.py` | HTML as the text that readers see, by Python's own parser |
 | `portions.py` | batches of about a megabyte, from sources that count rows |
 | `content_order.py` | an order that follows from what rows hold |
+| `wanted.py` | what is read of a table, whatever engine reads it |
 """

@@ -33,8 +33,8 @@ SESSIONS_AT_ONCE = 1 << 15
 EVENTS = "the events"
 
 
-def events_of(kind: str, order: Any, session: Any) -> "Events | None":
-    """Return how a call of `read` wants events to become sequences; None where rows are no events.
+def check_events(kind: str, order: Any, session: Any) -> None:
+    """Check how a call of `read` wants events to become sequences, if rows are events.
 
     Raises:
         InputError: where order or session do not fit the call.
@@ -42,11 +42,10 @@ def events_of(kind: str, order: Any, session: Any) -> "Events | None":
     if order is None:
         if session is not None:
             raise InputError("session= cuts events in order of time: name the column of times as order=.")
-        return None
+        return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= names the column by which events become sequences, and goes with sequence=.")
     check_session(session)
-    return Events(order, session)
 
 
 @final

@@ -4,31 +4,19 @@ Users become whole numbers or strings, items strings as `voxpop.spelling` spells
 called and held is noted meanwhile, so that a release can give them back.
 """
 
-from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 import pyarrow as pa
 
 from voxpop.arrow import lists_of, numbers_of
 from voxpop.corpus.reading.columns import Batches
-from voxpop.errors import ColumnError, InputError
+from voxpop.corpus.reading.wanted import Wanted
+from voxpop.errors import ColumnError
 from voxpop.keys import KeyColumn, Keys, joined_texts
 from voxpop.spelling import family, plain_type, spelled
 
 BETWEEN = ", "
 WIDEST_DECIMAL = 76
-
-
-def column_names(what: str, given: Any) -> list[str]:
-    """Return the columns that an argument names: one, or a list of several.
-
-    Raises:
-        InputError: for anything but distinct names.
-    """
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise InputError(f"{what}= must be the name of a column, or a list of several different ones.")
-    return names
 
 
 @final
@@ -43,33 +31,14 @@ class KeyedRows:
 
     __slots__ = ("_contents", "_kinds", "_order", "_user_families", "_users", "content", "left_out", "user")
 
-    def __init__(self, users: Sequence[str], contents: Sequence[str], *, typed: bool, order: str | None = None) -> None:
-        """Take the names of the columns.
-
-        Args:
-            users: together they say whose a row is.
-            contents: what it holds; several columns are one item.
-            typed: whether contents are items, whose types are kept.
-            order: a column that goes by as it is.
-
-        Raises:
-            InputError: where a column is to be both.
-        """
+    def __init__(self, wanted: Wanted) -> None:
+        users, contents, order = wanted.users, wanted.columns, wanted.order
         self._order = [] if order is None else [order]
-        if {order} & {*users, *contents}:
-            raise InputError(f'"{order}" is named for the order and for something else; name another column.')
-        if both := set(users) & set(contents):
-            raise InputError(f'"{min(both)}" is named both for users and for what they hold; name two columns.')
-        self._users, self._contents = list(users), list(contents)
+        self._users, self._contents = users, contents
         self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
-        self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if typed else None
+        self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if wanted.kind == "items" else None
         self.left_out = 0
         self._user_families: list[set[str]] = [set() for _ in users]
-
-    @property
-    def wanted(self) -> list[str]:
-        """The columns to read."""
-        return [*self._users, *self._contents, *self._order]
 
     def rows(self, batches: Batches) -> Batches:
         """Yield batches of two columns: users, and what they hold; behind them the order, if there is one."""

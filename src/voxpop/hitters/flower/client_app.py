@@ -130,13 +130,14 @@ def _corpus_of(context: Context) -> "Corpus":
 @lru_cache(maxsize=1)
 def _corpus(config: tuple[tuple[str, str], ...]) -> "Corpus":
     """Read the node's table, once in a process."""
-    from voxpop.corpus.reading.read import read
+    from voxpop.corpus.reading.read import read_here
+    from voxpop.corpus.reading.wanted import Wanted
 
     given = dict(config)
     if "source" not in given or "user" not in given:
         raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
     cut: Any = given.get("tokenizer", "words")  # what `read` does not know, it refuses
-    return read(given["source"], user=given["user"], tokenizer=cut, **_columns(given))
+    return read_here(given["source"], Wanted.of(user=given["user"], tokenizer=cut, **_columns(given)))
 
 
 def _columns(given: Mapping[str, str]) -> dict[str, Any]:

@@ -35,7 +35,9 @@ def main(grid: Grid, context: Context) -> None:
     settings = settings_of(context.run_config)
     check_target(settings.output)
     _wait_for_nodes(grid, settings)
-    plan, trie = settings.plan, Trie()
+    added: Aggregation = "secure" if settings.secure else "open"
+    plan, trie = settings.plan.noting(aggregation=added), Trie()
+    guarantee = plan.guaranteed(private=settings.seed is None)
     one_round = _secure_round if settings.secure else _open_round
     # A function of the public trie: how many rounds there were says nothing more.
     while not is_over(trie, plan.rules):
@@ -45,8 +47,7 @@ def main(grid: Grid, context: Context) -> None:
         log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
     alphabet = plan.mechanism.alphabet
     grams = canonical([gram_of(word, alphabet) for word in trie.words])
-    added: Aggregation = "secure" if settings.secure else "open"
-    release = release_of(grams, plan, private=settings.seed is None, aggregation=added)
+    release = release_of(grams, plan, guarantee)
     release.save(settings.output)
     log(INFO, "voxpop: %s; saved to %s", release, settings.output)
 

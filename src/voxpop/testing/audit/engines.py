@@ -43,7 +43,7 @@ def on_spark(session: Session) -> Engine:
     Args:
         session: classic or Connect.
     """
-    from voxpop.corpus.reading.read import read
+    from voxpop.read_table import read
 
     def engine(corpus: Corpus) -> Any:
         column: dict[str, Any] = {"items" if corpus.kind == "items" else "tokens": "what"}

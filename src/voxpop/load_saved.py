@@ -1,6 +1,5 @@
 """Load what was saved: a release, or a model of sequences."""
 
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +38,7 @@ def load(folder: str | PathLike[str]) -> "Release | SequenceModel":
         (True, 1.2)
     """
     if (folder_to_read(Path(folder)) / MODEL_RECORD).is_file():
-        # By the public face: this package knows no mechanism.
-        model: SequenceModel = import_module("voxpop").SequenceModel.load(folder)
-        return model
+        from voxpop.sequences.model import SequenceModel
+
+        return SequenceModel.load(folder)
     return load_release(folder)
