@@ -38,8 +38,8 @@ from voxpop.weighting.rule import CalibratedRule, RuleSetting
 import numpy as np
 
 rows = pa.record_batch({"u": pa.array(range(5)), "c": pa.array([["a", "b", "c", "d", "a", "b"]] * 5)})
-reading = {"users": ["u"], "kind": "sequence", "columns": ["c"], "cut": {}, "version": installed_version()}
-levels = PlacedLevels([list(tasks.encode([rows], **reading))])
+wanted = {"users": ["u"], "kind": "sequence", "columns": ["c"]}
+levels = PlacedLevels([list(tasks.encode([rows], wanted=wanted, version=installed_version()))])
 shares = CalibratedRule(Weighted(), RuleSetting(2, 2, 40, 0))
 words = sorted(levels.weigh(shares, 2, Secret.from_seed(1), "length 1"))
 levels.keep(words)

@@ -186,7 +186,8 @@ def test_a_partition_without_users_answers_nothing():
     secret = Secret.from_seed(1)
     weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     settings_of = {"since": tasks.Since(1, False)}
-    assert not list(tasks.encode([], users=["a"], kind="text", columns=["b"], cut={}, version=installed_version()))
+    wanted = {"users": ["a"], "kind": "text", "columns": ["b"]}
+    assert not list(tasks.encode([], wanted=wanted, version=installed_version()))
     assert not list(tasks.weigh_remaining([], weighing=weighing))
     assert not list(tasks.weigh_words([], weighing=weighing))
     assert not list(tasks.keep_words([], order=None))
