@@ -96,6 +96,23 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
     assert delimiter_of("a;b", ["c"], ",") == ","
 
 
+@pytest.mark.parametrize("said", ["sep=;", '"sep=;"', "SEP=;", "\ufeffsep=;"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
+    """As spreadsheets write it; names and rows follow, rows are counted from the names, and a caller knows better."""
+    rows = [said, "who;text", "ann;tea, or milk", "bob;tea"]
+    corpus = vp.read(write(tmp_path, end.join(rows)), user="who", text="text")
+    assert corpus.user_key.size == 2
+    assert set(corpus.vocabulary.to_pylist()) == {"tea", "or", "milk"}
+    with pytest.raises(SourceError, match="opened in row 2 "):
+        vp.read(write(tmp_path, end.join([*rows[:3], 'bob;"tea'])), user="who", text="text")
+    with pytest.raises(SourceError, match="opened in the first row"):
+        vp.read(write(tmp_path, end.join([said, 'who;text;"more', *rows[2:]])), user="who", text="text")
+    commas = write(tmp_path, end.join(["sep=;", "who,text", "ann,tea"]))
+    assert vp.read(commas, user="who", text="text", delimiter=",").user_key.size == 1
+    assert vp.read(write(tmp_path, said), user="who", text="text").user_key.size == 0
+
+
 def test_a_header_that_is_missing_or_doubled(tmp_path):
     """Its first row is data, and stays out of messages; a close name is suggested."""
     with pytest.raises(ColumnError, match=r"which has 2\. Columns must be named") as caught:

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from voxpop.corpus.reading.failures import quieten
 from voxpop.errors import ColumnError, InputError, SourceError
 
 DELIMITERS = (",", ";", "\t", "|")
+SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
 NEAR = 0.75
 """How alike a name must be to be suggested; others are not shown, for the first row may be data."""
 
@@ -61,6 +63,26 @@ FOUND: Final = Dialect()
 """Everything is found."""
 
 
+class Header(NamedTuple):
+    """How a file of CSV begins.
+
+    Attributes:
+        names: of its columns; None where the file is empty.
+        delimiter: what separates them.
+        above: how many rows are above them: one where the first row says what the delimiter is.
+    """
+
+    names: list[str] | None
+    delimiter: str
+    above: int = 0
+
+
+def said_delimiter(row: str) -> str | None:
+    """Return the delimiter that a first row names, as spreadsheets read and write it (`sep=;`); None for all others."""
+    said = SAID.fullmatch(row)
+    return said[1] if said else None
+
+
 def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
     """Return what separates the columns: the usual one, unless only another gives the wanted ones.
 
@@ -105,10 +127,21 @@ class FollowedQuotes(io.RawIOBase):
             what follows would be taken for one cell, and lost.
     """
 
-    def __init__(self, stream: Any, delimiter: str, where: str) -> None:
-        self._stream, self._where = stream, where  # of UTF-8
+    def __init__(self, stream: Any, delimiter: str, where: str, above: int = 0) -> None:
+        """Follow a stream of UTF-8.
+
+        Args:
+            stream: what is read.
+            delimiter: what separates cells.
+            where: the file, for messages.
+            above: how many rows are above the names of columns; rows are counted from there.
+        """
+        self._stream, self._where = stream, where
         self._delimiter = np.uint8(ord(delimiter))
+        from voxpop.kernels.quotes import ROW
+
         self._state = np.zeros(3, np.int64)
+        self._state[ROW] = -above
 
     def readable(self) -> bool:
         """Say yes."""
@@ -155,7 +188,7 @@ class FollowedQuotes(io.RawIOBase):
     def _row(self, which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
         row = int(self._state[which])
-        return f"row {row:,}" if row else "the first row"
+        return f"row {row:,}" if row > 0 else "the first row"
 
 
 def not_of_encoding(row: str) -> str:

@@ -21,9 +21,11 @@ from voxpop.corpus.reading.csv_text import (
     FOUND,
     Dialect,
     FollowedQuotes,
+    Header,
     check_header,
     delimiter_of,
     not_of_encoding,
+    said_delimiter,
 )
 from voxpop.corpus.reading.encodings import LONGEST_MARK, UTF8, Transcoded, marked_encoding
 from voxpop.corpus.reading.failures import quieten
@@ -146,10 +148,10 @@ def _csv(path: Path, columns: list[str], usual: str, dialect: Dialect, block: in
     from pyarrow import csv as arrow_csv
 
     encoding = dialect.encoding or _marked(path)
-    names, delimiter = _header(path, columns, usual, dialect.delimiter, encoding)
-    if names is None:
+    header = _header(path, columns, usual, dialect.delimiter, encoding)
+    if header.names is None:
         return
-    check_header(names, columns, path.name)
+    check_header(header.names, columns, path.name)
     convert = arrow_csv.ConvertOptions(
         include_columns=list(dict.fromkeys(columns)),
         column_types=dict.fromkeys(columns, pa.string()),
@@ -157,22 +159,22 @@ def _csv(path: Path, columns: list[str], usual: str, dialect: Dialect, block: in
         quoted_strings_can_be_null=False,
         null_values=[""],
     )
-    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    parse = arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
     _check_room()
     # A pass of its own: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
-    _follow_quotes(path, delimiter, encoding, block, checked=encoding != UTF8)
+    _follow_quotes(path, header, encoding, block, checked=encoding != UTF8)
     try:
         with _open(path) as stream:
             with _explained(path, "cannot be read as a table"):
                 reader = arrow_csv.open_csv(
                     stream,
-                    arrow_csv.ReadOptions(block_size=block, encoding=encoding),
+                    arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above),
                     parse_options=parse,
                     convert_options=convert,
                 )
             yield from _read_all(reader, path)
     except _EncodingError:  # Arrow says that, and not where
-        _follow_quotes(path, delimiter, encoding, block, checked=True)
+        _follow_quotes(path, header, encoding, block, checked=True)
         raise
 
 
@@ -181,10 +183,11 @@ class _EncodingError(SourceError):
     """Some cell is written in another encoding."""
 
 
-def _follow_quotes(path: Path, delimiter: str, encoding: str, block: int, *, checked: bool) -> None:
+def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, checked: bool) -> None:
     """See that all quotes are closed and, where `checked`, that all bytes are of the encoding."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        quotes = FollowedQuotes(Transcoded(stream, encoding) if checked else stream, delimiter, path.name)
+        text = Transcoded(stream, encoding) if checked else stream
+        quotes = FollowedQuotes(text, header.delimiter, path.name, header.above)
         while quotes.read(block):
             pass
 
@@ -207,16 +210,18 @@ def _check_room() -> None:
         raise MemoryError(f"reading text needs {READER_ROOM >> 20} MiB of address space.") from None
 
 
-def _header(
-    path: Path, columns: list[str], usual: str, given: str | None, encoding: str
-) -> tuple[list[str] | None, str]:
-    """Return the names in the first row, or None where the file is empty, and what separates them."""
+def _header(path: Path, columns: list[str], usual: str, given: str | None, encoding: str) -> Header:
+    """Return how the file begins: a caller's delimiter beats one that the file names, and that one what is found."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         text = io.TextIOWrapper(io.BufferedReader(Transcoded(stream, encoding)), encoding=UTF8, newline="")
         try:
             first = _first_row(text)
-            delimiter = given or delimiter_of(first, columns, usual)
-            return next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None), delimiter
+            said = said_delimiter(first)
+            if said is not None:
+                first = _first_row(text)
+            delimiter = given or said or delimiter_of(first, columns, usual)
+            names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None)
+            return Header(names, delimiter, above=int(said is not None))
         except (UnicodeError, csv.Error) as error:
             quieten(error)
             raise SourceError(f"{path.name}: {not_of_encoding('the first row')}") from None
