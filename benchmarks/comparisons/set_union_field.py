@@ -15,7 +15,7 @@ import polars as pl
 
 import voxpop as vp
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
 from voxpop.evaluate.baselines import (
     PrivatePairs,
     by_own_frequency,
@@ -56,7 +56,7 @@ OWN_CODE: dict[str, Baseline] = {
 """Run once each: their deviation is that of the others, below half a percent from 10,000 words on."""
 PLANNED: dict[str, dict[str, object]] = {
     "Weighted Gaussian (basic)": {"weighting": "weighted", "accounting": "published"},
-    "Policy Laplace (l1-descent)": {"weighting": "l1-descent", "noise": "laplace", "accounting": "published"},
+    "Policy Laplace (l1-descent)": {**POLICY_LAPLACE, "accounting": "published"},
     "Policy Gaussian l2 (l2-descent)": {"weighting": "l2-descent", "accounting": "published"},
 }
 OURS = "default"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import voxpop as vp
 from benchmarks.papers.algorithm8 import released_not_private
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
 from voxpop.evaluate import private_user_counts
 from voxpop.evaluate.baselines.all_grams import AllGrams
 from voxpop.kernels.bound import gather_distinct
@@ -32,7 +32,7 @@ ALGORITHMS: dict[str, dict[str, object]] = {
     "Count Gaussian": {"weighting": "count", "accounting": "published"},
     "Weighted Laplace": {"weighting": "weighted", "noise": "laplace", "accounting": "published"},
     "Weighted Gaussian": {"weighting": "weighted", "accounting": "published"},
-    "Policy Laplace": {"weighting": "l1-descent", "noise": "laplace", "accounting": "published"},
+    "Policy Laplace": {**POLICY_LAPLACE, "accounting": "published"},
     "Policy Gaussian l2": {"weighting": "l2-descent", "accounting": "published"},
     NOT_PRIVATE: {},
     "default": {},

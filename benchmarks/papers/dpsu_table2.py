@@ -7,7 +7,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.papers.algorithm8 import released_not_private
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
 
 LIMITS = (1, 10, 50, 100, 200)
 RUNS = 5
@@ -16,7 +16,7 @@ CELLS = {
     "Count Gaussian": {"weighting": "count"},
     "Weighted Laplace": {"weighting": "weighted", "noise": "laplace"},
     "Weighted Gaussian": {"weighting": "weighted"},
-    "Policy Laplace (l1-descent)": {"weighting": "l1-descent", "noise": "laplace"},
+    "Policy Laplace (l1-descent)": POLICY_LAPLACE,
     "Policy Gaussian l2 (l2-descent)": {"weighting": "l2-descent"},
 }
 OURS = {

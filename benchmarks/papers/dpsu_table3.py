@@ -6,12 +6,12 @@ Reads private truth; for research on public data.
 """
 
 import voxpop as vp
-from benchmarks.support.common import BUDGET, picture, posts, table
+from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
 from voxpop.evaluate import private_coverage
 
 KS = (5, 10, 15, 18, 20, 25)
 MECHANISMS = {
-    "Policy Laplace": vp.SetUnion(weighting="l1-descent", noise="laplace", accounting="published"),
+    "Policy Laplace": vp.SetUnion(**POLICY_LAPLACE, accounting="published"),
     "Policy Gaussian l2": vp.SetUnion(weighting="l2-descent", accounting="published"),
     "l2-descent, joint": vp.SetUnion(weighting="l2-descent"),
 }

@@ -25,6 +25,9 @@ PUBLISHED_NGRAMS = {
     "accounting": "published",
 }
 """DPNE as published, at equal budgets."""
+POLICY_LAPLACE = {"weighting": "l1-descent", "noise": "laplace", "alpha": 3.0}
+"""DPSU's Policy Laplace with the paper's alpha (6.2.3), which names most here, too: with our usual alpha, 14, it
+names a tenth fewer and misses none that all hold."""
 BUDGET = vp.Budget(epsilon=3, delta=float(np.exp(-10)))
 
 

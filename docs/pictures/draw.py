@@ -186,7 +186,7 @@ def weightings() -> plt.Figure:
         "Weighted Laplace": "weighted, Laplace",
         "Count Gaussian": "count, Gaussian",
         "Weighted Gaussian, joint": "weighted, Gaussian",
-        "Policy Laplace (l1-descent)": "l1-descent, Laplace",
+        "Policy Laplace (l1-descent)": "l1-descent, Laplace, alpha 3",
         "Weighted Gaussian, joint, 3 rounds": "weighted, Gaussian, 3 rounds",
         "l2-descent, joint": "l2-descent, Gaussian",
         DEFAULT: "adaptive rounds (default)",
