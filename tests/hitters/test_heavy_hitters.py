@@ -103,6 +103,15 @@ def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
     assert "trust" not in plan.to_dict()
 
 
+@pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
+def test_thresholds_at_which_further_votes_find_nothing(length, epsilon, delta):
+    """At a few of those that are tried every chance of a further vote is rounded to 0; others find the best plan."""
+    plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
+    one = vp.HeavyHitters(max_length=length, votes="one").plan(vp.Budget(epsilon, delta))
+    assert plan.delta <= delta
+    assert plan.holders_90 < one.holders_90
+
+
 def test_plan_and_release_hold_no_private_number():
     """The plan of a release is the plan made without data."""
     release = vp.HeavyHitters().release(corpus_of({"tea": 500}), BUDGET)

@@ -84,7 +84,8 @@ class _Search:
 
     def at(self, theta: int, start: tuple[float, float], tries: int) -> _Found:
         """Return the best that so many tries find at a threshold."""
-        found: list[_Found] = []
+        # Where every chance is rounded to 0, as at low thresholds where delta is low, further votes find nothing.
+        found = [_Found(Ballot(self.rate, theta, *start), _NEVER)]
 
         def holders(point: np.ndarray) -> float:
             again, further = (round(_chance(each), 3) for each in point)
