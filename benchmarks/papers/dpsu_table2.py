@@ -43,7 +43,8 @@ def main() -> None:
     }
     rows = [["limit", *LIMITS]]
     rows += [[name, *(f"{np.mean(c):,.0f} ± {np.std(c):.0f}" for c in row)] for name, row in counts.items()]
-    note = f"Words of reddit_posts, epsilon 3, delta e^-10, {RUNS} runs; published accounting above, joint below.\n\n"
+    note = f"Words of reddit_posts, epsilon 3, delta e^-10, {RUNS} runs; published accounting above, joint below. "
+    note += "Policy Laplace has the paper's alpha, 3; all other policies 5.\n\n"
     note += "Ratio to an independent prototype at limits 10 to 200: "
     note += "; ".join(f"{name} {_ratios(counts[name], wanted)}" for name, wanted in PROTOTYPE.items())
     table("Items released, by weighting, noise and limit", rows, "dpsu_table2", note)

@@ -108,6 +108,10 @@ def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
         vp.read(write(tmp_path, end.join([*rows[:3], 'bob;"tea'])), user="who", text="text")
     with pytest.raises(SourceError, match="opened in the first row"):
         vp.read(write(tmp_path, end.join([said, 'who;text;"more', *rows[2:]])), user="who", text="text")
+    spilled = vp.read(write(tmp_path, end.join(rows)), user="who", text="text", memory="1GiB")
+    assert spilled.vocabulary.equals(corpus.vocabulary)
+    (tmp_path / "wide.csv").write_bytes(end.join(rows).removeprefix("\ufeff").encode("utf-16"))
+    assert vp.read(tmp_path / "wide.csv", user="who", text="text").vocabulary.equals(corpus.vocabulary)
     commas = write(tmp_path, end.join(["sep=;", "who,text", "ann,tea"]))
     assert vp.read(commas, user="who", text="text", delimiter=",").user_key.size == 1
     assert vp.read(write(tmp_path, said), user="who", text="text").user_key.size == 0

@@ -136,12 +136,9 @@ class FollowedQuotes(io.RawIOBase):
             where: the file, for messages.
             above: how many rows are above the names of columns; rows are counted from there.
         """
-        self._stream, self._where = stream, where
+        self._stream, self._where, self._above = stream, where, above
         self._delimiter = np.uint8(ord(delimiter))
-        from voxpop.kernels.quotes import ROW
-
         self._state = np.zeros(3, np.int64)
-        self._state[ROW] = -above
 
     def readable(self) -> bool:
         """Say yes."""
@@ -187,7 +184,7 @@ class FollowedQuotes(io.RawIOBase):
 
     def _row(self, which: int) -> str:
         """Name the row in which reading is, or in which a quote was opened."""
-        row = int(self._state[which])
+        row = int(self._state[which]) - self._above
         return f"row {row:,}" if row > 0 else "the first row"
 
 

@@ -56,7 +56,7 @@ class AdaptivePlan(LastRound, PlanNumbers):
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round."""
-        return self.rounds[-1].sigma
+        return self.scale
 
     def holders(self, probability: float, items: int = 1) -> int | None:
         """Return how many users must hold an item for the release to name it with this probability.
