@@ -43,7 +43,7 @@ test: $(VENV)/.installed-test  ## run the test suite
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not browser"
 
 docs: $(VENV)/.installed-docs  ## build the documentation site into out/site, warnings as errors
-	rm -rf out/site
+	rm -rf out/site out/doctrees
 	$(BIN)/sphinx-build -q -W --keep-going -d out/doctrees docs out/site
 	@echo "out/site/index.html"
 
@@ -103,7 +103,8 @@ browser: $(VENV)/.installed-browser  ## the report in headless Chromium (apt-get
 	$(BIN)/python -m pytest -q -m browser tests/browser
 
 audit: $(VENV)/.installed-test  ## long audit of every mechanism, and a search of ten million neighbouring pairs
-	$(BIN)/voxpop audit all --trials 2000000 --sensitivity 10000000
+	PYTHONPATH=tests $(BIN)/python -m audits --trials 2000000
+	PYTHONPATH=tests $(BIN)/python -m searches --pairs 10000000
 
 SPARK := .venv-spark/.installed
 

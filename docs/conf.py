@@ -1,7 +1,7 @@
 """The documentation site: Sphinx, MyST and furo. `make docs` builds it into out/site, without the network."""
 
-import inspect
 import re
+import sys
 from pathlib import Path
 
 from pygments.lexer import RegexLexer, bygroups, using
@@ -10,12 +10,14 @@ from pygments.token import Generic
 from sphinx.application import Sphinx
 
 import voxpop
-from voxpop.release.report.palette import palette
+from voxpop.release.report.page import palette
 
 DOCS = Path(__file__).resolve().parent
-MARKER = "<!-- all public names -->"
+sys.path.insert(0, str(DOCS.parent))
+
+from tools.reference import with_public_names  # noqa: E402
+
 NAMED_PAGE = re.compile(r"`{0,2}docs/((?:privacy|guides|design|advisories)/[\w-]+)\.md`{0,2}")
-DOCUMENTED = re.compile(r"^\.\. auto(?:class|function|module):: voxpop\.(\w+)", re.MULTILINE)
 
 project = "Voxpop"
 author = "The Voxpop developers"
@@ -78,48 +80,23 @@ class ConsoleLexer(RegexLexer):
 
 
 def list_public_names(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put a table of all public names where a page asks for it, and below it those that no page documents yet."""
-    if MARKER not in source[0]:
-        return
-    pages = [path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md")]
-    documented = {name for text in pages for name in DOCUMENTED.findall(text)}
-    names = [name for name in voxpop.__all__ if not name.startswith("_")]
-    lines = ["| name | what it is |", "|---|---|"]
-    lines += [f"| {_link(name, documented)} | {_first_line(getattr(voxpop, name))} |" for name in names]
-    for name in names:
-        if name not in documented:
-            lines += ["", "```{eval-rst}", f".. {_directive(name)}:: voxpop.{name}", "   :members:", "```"]
-    source[0] = source[0].replace(MARKER, "\n".join(lines))
-
-
-def _link(name: str, documented: set[str]) -> str:
-    if name == "errors":
-        return "[`errors`](errors.md)"
-    return f"{{py:{'class' if inspect.isclass(getattr(voxpop, name)) else 'func'}}}`voxpop.{name}`"
-
-
-def _directive(name: str) -> str:
-    value = getattr(voxpop, name)
-    return "autoclass" if inspect.isclass(value) else "automodule" if inspect.ismodule(value) else "autofunction"
-
-
-def _first_line(value: object) -> str:
-    return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|")
+    """Replace the markers of the reference by the public names of their modules."""
+    source[0] = with_public_names(source[0])
 
 
 def without_tables(app, what, name, obj, options, lines) -> None:
-    """Leave out the tables of files in the docstrings of packages: they are for who reads the code."""
+    """Omit the tables of files in the docstrings of packages, which are for readers of the code."""
     if what == "module":
         lines[:] = [line for line in lines if not line.startswith("|")]
 
 
 def with_links(app, what, name, obj, options, lines) -> None:
-    """Link the proofs and guides that docstrings name: they stand there as files, for whoever reads the code."""
+    """Link the proofs and guides that docstrings name as files."""
     lines[:] = [NAMED_PAGE.sub(r":doc:`\1 </\1>`", line) for line in lines]
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the table of public names, and a lexer that takes no output for a prompt."""
+    """Connect the generated reference, and a lexer that does not take output for a prompt."""
     app.connect("autodoc-process-docstring", without_tables)
     app.connect("autodoc-process-docstring", with_links)
     app.add_lexer("console", ConsoleLexer)

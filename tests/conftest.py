@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from voxpop import threads
+from voxpop.kernels import threads
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
@@ -57,14 +57,14 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_sessions_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions to a model draw a million sessions: too many for kernels that are not compiled."""
     if numba.config.DISABLE_JIT:
-        monkeypatch.setattr("voxpop.sequences.asking.MODELS", 4)
-        monkeypatch.setattr("voxpop.sequences.asking.SESSIONS", 2000)
-        monkeypatch.setattr("voxpop.sequences.asking.SESSIONS_EACH", 100)
-        monkeypatch.setattr("voxpop.sequences.context_sampling.DRAWN_TO_COUNT", 1000)
+        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.MODELS", 4)
+        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.SESSIONS", 2000)
+        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.SESSIONS_EACH", 100)
+        monkeypatch.setattr("voxpop.mechanisms.sequences.sampling.DRAWN_TO_COUNT", 1000)
 
 
 @pytest.fixture(autouse=True)
 def few_prices_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bands of candidates choose their cutpoints at a thousand prices, again for every candidate."""
     if numba.config.DISABLE_JIT:
-        monkeypatch.setattr("voxpop.ngrams.thresholds.PRICES", np.geomspace(0.01, 10_000, 25))
+        monkeypatch.setattr("voxpop.mechanisms.ngrams.votes.PRICES", np.geomspace(0.01, 10_000, 25))

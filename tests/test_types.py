@@ -9,8 +9,8 @@ from typing import get_args
 
 import pytest
 
-from voxpop import choices
-from voxpop.release.exports.formats import FORMATS
+from voxpop.exports import EXPORTS
+from voxpop.reading import choices
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = """
@@ -19,13 +19,13 @@ import voxpop as vp
 
 posts = vp.read("posts.parquet", user="author", text="body", tokenizer=re.compile("[a-z]+"))
 budget = vp.Budget(epsilon=4, delta=1e-7)
-plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(budget)
+plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(budget)
 words = plan.release(posts)
-words.save("words", title="Words", overwrite=True)
-phrases: vp.Release = vp.NGrams(max_length=3, budgets="equal").release(posts, budget)
+words.with_metadata(title="Words").save("words", overwrite=True)
+phrases: vp.Release = vp.NGrams(max_length=3).release(posts, budget)
 found: list[str] = [each.token for each in phrases.complete("thank you")]
-model = vp.Sequences(alphabet="find", tree="grams").release(posts, budget)
-sql: str = words.to_sql("postgres", "select")
+model = vp.Sequences(alphabet="find").release(posts, budget)
+sql: str = vp.exports.to_sql(words, "postgres", "select")
 print(vp.__version__, model.guarantee.epsilon, len(found), sql)
 """
 WRONG = """
@@ -33,19 +33,19 @@ import voxpop as vp
 
 posts = vp.read("posts.parquet", user="author", text="body", tokenizer="word")
 vp.Setunion()
-vp.SetUnion(weighting="l3-descent")
-vp.SetUnion(noise="laplacian")
-vp.SetUnion(accounting="exact")
-vp.NGrams(weighting="count")
-vp.NGrams(budgets="even")
-vp.NGrams(pruning="neither")
-vp.HeavyHitters(votes="two")
+vp.SetUnion(weighting="weighted")
+vp.weightings.Weighted(noise="laplacian")
+vp.weightings.PolicyLaplace(noise="gaussian")
+vp.NGrams(weighting="weighted")
+vp.NGrams(limit="all")
+vp.papers.DPNE(pruning="neither")
+vp.HeavyHitters(unit="two")
 vp.HeavyHitters(alphabet="letters")
 vp.Sequences(alphabet="found")
-vp.Sequences(tree="context")
+vp.Sequences(grams=3)
 words = vp.SetUnion().release(posts, vp.Budget(4, 1e-7))
-words.write("words.txt", format="txt")
-words.to_sql(form="having")
+vp.exports.write(words, "words.txt", format="txt")
+vp.exports.to_sql(words, form="having")
 words.save("words", owner="ann")
 """
 
@@ -104,4 +104,5 @@ def test_every_wrong_name_is_found(checker, tmp_path):
 
 def test_choices_are_those_that_run():
     """What types offer is what there is."""
-    assert set(get_args(choices.Format)) == set(FORMATS)
+    assert get_args(choices.Format) == tuple(each.name for each in EXPORTS)
+    assert tuple(each.name for each in EXPORTS if each.counted) == choices.SUBWORDS

@@ -55,9 +55,9 @@ def run() -> None:
     import voxpop as vp
 
     begun = time.perf_counter()
-    corpus = vp.read(INPUT, user="who", text="text", memory=BOUND)
+    corpus = vp.read(INPUT, user="who", text="text", options=vp.ReadOptions(memory=BOUND))
     _say("read", begun)
-    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2, prevote=False), 0.5)):
+    for mechanism, epsilon in ((vp.SetUnion(), 4), (vp.NGrams(max_length=2), 0.5)):
         released = mechanism.release(corpus, vp.Budget(epsilon, 1e-7))
         _say(f"{type(mechanism).__name__}, {len(released):,} released", begun)
 

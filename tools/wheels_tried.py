@@ -34,11 +34,11 @@ posts = vp.read(table, user="who", text="what")
 words = vp.SetUnion().release(posts, vp.Budget(2, 1e-7))
 phrases = vp.NGrams(max_length=3, limit=10).release(posts, vp.Budget(4, 1e-7))
 model = vp.Sequences(alphabet=words, max_length=4).release(vp.read(table, user="who", text="what"), vp.Budget(2))
-phrases.save("phrases", title="Tried")
+phrases.with_metadata(title="Tried").save("phrases")
 assert "thank" in words and ("thank", "you") in phrases and vp.load("phrases") == phrases and len(model)
 assert vp.load("released").to_list() == ["milk", "oats", "tea"]
 assert "you" in [each.token for each in phrases.complete("thank")]  # noise may add others
-words.write("words.txt")
+vp.exports.write(words, "words.txt")
 """
 
 

@@ -4,14 +4,15 @@ python -m benchmarks.comparisons.lengths [reddit_posts] [ubuntu_irc] [MSNBC]
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 
 import voxpop as vp
+from benchmarks.baselines.all_grams import AllGrams
 from benchmarks.comparisons.utility import COLLECTIONS, RATIOS
-from benchmarks.support.common import PUBLISHED_NGRAMS, by_length, seconds, table
-from voxpop.evaluate import private_spurious_share
-from voxpop.evaluate.baselines.all_grams import AllGrams
+from benchmarks.evaluation import private_spurious_share
+from benchmarks.support.common import by_length, seconds, table
 
 RUNS = 5
 BEST_LIMITS = {"reddit_posts": 500, "ubuntu_irc": 300, "MSNBC": 30}
@@ -34,24 +35,20 @@ def by_lengths(name: str) -> None:
     corpus, longest, limit, budget = COLLECTIONS[name](), 9, 100, vp.Budget(4, 1e-7)
     if name == "MSNBC":
         longest, limit, budget = 6, 10, vp.Budget(1, 1e-7)
-    cells: dict[str, dict[str, object]] = {
-        "published, equal budgets": PUBLISHED_NGRAMS,
-        f"published, ratio {RATIOS[name]} (its best)": {**PUBLISHED_NGRAMS, "budgets": RATIOS[name]},
-        f"the same, limit {BEST_LIMITS[name]} (its best)": {
-            **PUBLISHED_NGRAMS,
-            "budgets": RATIOS[name],
-            "limit": BEST_LIMITS[name],
-        },
-        'spending="shared"': {"spending": "shared"},
-        'words="once"': {"words": "once"},
-        f"default, limit {limit}": {},
-        "default": {"limit": vp.NGrams().limit},
+    cells: dict[str, Any] = {
+        "published, equal budgets": vp.papers.DPNE(longest, limit),
+        f"published, ratio {RATIOS[name]} (its best)": vp.papers.DPNE(longest, limit, ratio=RATIOS[name]),
+        f"the same, limit {BEST_LIMITS[name]} (its best)": vp.papers.DPNE(
+            longest, BEST_LIMITS[name], ratio=RATIOS[name]
+        ),
+        f"default, limit {limit}": vp.NGrams(longest, limit),
+        "default": vp.NGrams(longest),
     }
     lengths = [str(length) for length in range(1, longest + 1)]
     rows: list[list[object]] = [["n-grams", *lengths, "total", "to published", "spurious %", "seconds"]]
     truth, base = AllGrams.of(corpus, longest), 0.0
-    for label, fields in cells.items():
-        plan = vp.NGrams(**{"max_length": longest, "limit": limit, **fields}).plan(budget)
+    for label, mechanism in cells.items():
+        plan = mechanism.plan(budget)
         found: list[vp.Release] = []
         once = seconds(lambda plan=plan, found=found: found.append(plan.release(corpus)), RUNS)
         counts = np.array([by_length(each, longest) for each in found])

@@ -14,11 +14,12 @@ import numpy as np
 import voxpop as vp
 from benchmarks.support.cells import Cells
 from benchmarks.support.common import by_length, chat, joined, picture, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
 
 LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts a user": 4}
 """Runs are 1 where not listed."""
 LIMITS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
-COLLECTIONS: dict[str, Callable[[], vp.Corpus]] = {
+COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
     "ubuntu_irc": chat,
     "reddit_posts": posts,
     "25 posts a user": lambda: joined(posts(), 25),
@@ -64,7 +65,7 @@ def write(found: dict[str, dict[int, list[float]]]) -> None:
     table("Phrases by limit", rows, "limits", note)
 
 
-def measured(corpus: vp.Corpus, limit: int, runs: int) -> list[float]:
+def measured(corpus: LocalCorpus, limit: int, runs: int) -> list[float]:
     """Return phrases by length, deviation of their sum, and processor seconds: means of some releases."""
     plan = vp.NGrams(LONGEST, limit).plan(BUDGET)
     counts, seconds = [], []

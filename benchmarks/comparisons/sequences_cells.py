@@ -15,11 +15,14 @@ from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 
 import voxpop as vp
-from benchmarks.support.common import DATA, OUT, table
-from voxpop.corpus.one_sequence import one_sequence_each
-from voxpop.evaluate import (
+from benchmarks.baselines.chains import MOST_BINS, release_chain
+from benchmarks.baselines.gram_draws import Sampler
+from benchmarks.baselines.prefix_trees import release_prefix_tree
+from benchmarks.baselines.priv_tree import release_priv_tree
+from benchmarks.evaluation import (
     SequenceData,
     as_sequences,
     private_counts,
@@ -29,10 +32,11 @@ from voxpop.evaluate import (
     private_top_patterns,
     private_true_positives,
 )
-from voxpop.evaluate.baselines.chains import MOST_BINS, release_chain
-from voxpop.evaluate.baselines.prefix_trees import release_prefix_tree
-from voxpop.evaluate.baselines.priv_tree import release_priv_tree
-from voxpop.evaluate.sequences import SANITY
+from benchmarks.evaluation.sequences import SANITY
+from benchmarks.support.common import DATA, OUT, table
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.tree_walk import one_sequence_each
 from voxpop.privacy.secret import Secret
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
@@ -43,7 +47,7 @@ MOST_DRAWN = {"msnbc": 2_000_000, "irc": 200_000}
 """Twice and twelve times as many as there are; where a model says more, each drawn one stands for several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
-MODELS = ("default", "grams, balanced", *RIVALS, "PrivTree")
+MODELS = ("default", *RIVALS, "PrivTree")
 ONCE = {("irc", "fixed 3-grams"), ("irc", "prefix tree")}
 """Measured once at each epsilon: with 201 words their noise stands for many times the 16,100 sequences there are, and
 their errors are hundreds of times those of others."""
@@ -57,14 +61,15 @@ Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
 
 
-def collection(name: str) -> tuple[vp.Corpus, tuple[str, ...], str]:
-    """Return a corpus, its alphabet and whose sequence is a user's own."""
+def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
+    """Return a corpus and its alphabet; the messages of a chat are one sequence for each user."""
     if name == "msnbc":
-        corpus = vp.read(DATA / "msnbc.parquet", user="user", sequence="sequence")
-        return corpus, tuple(sorted(str(page) for page in range(1, 18))), "sample"
-    corpus = vp.read(DATA / "ubuntu_irc.parquet", user="user", text="text")
-    words = vp.SetUnion(limit=10).release(corpus, vp.Budget(0.2, 1e-7), seed=1)
-    return corpus, tuple(sorted(words)), "concatenate"
+        corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
+        return corpus, tuple(sorted(str(page) for page in range(1, 18)))
+    rows = pl.read_parquet(DATA / "ubuntu_irc.parquet").with_columns(pl.col("text").fill_null(""))
+    words = vp.SetUnion(limit=10).release(read_engine(rows, user="user", text="text"), vp.Budget(0.2, 1e-7), seed=1)
+    joined = rows.group_by("user", maintain_order=True).agg(pl.col("text").str.join("\n"))
+    return read_engine(joined, user="user", text="text"), tuple(sorted(words))
 
 
 class Measure:
@@ -73,8 +78,8 @@ class Measure:
     def __init__(self, name: str) -> None:
         """Read it."""
         self.name = name
-        self.corpus, self.alphabet, self.combine = collection(name)
-        self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, self.combine, Secret.from_seed(0))
+        self.corpus, self.alphabet = collection(name)
+        self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, Secret.from_seed(0))
         whole = name == "msnbc"
         self.truth = private_sequences(self.corpus, self.alphabet) if whole else self.first_symbols()
         sets = [private_queries(self.truth, most, QUERIES, most, kind) for kind, most in CELLS]
@@ -99,10 +104,12 @@ class Measure:
 
     def released(self, model: str, epsilon: float, run: int):
         """Return what can be drawn from."""
-        if model in ("default", "grams, balanced", "published"):
-            fields = {"default": {}, "published": {"consistency": "published"}}.get(model, {"tree": "grams"})
-            mechanism = vp.Sequences(MAX_LENGTH, MAX_GRAM, self.combine, self.alphabet, **fields)
+        if model == "default":
+            mechanism = vp.Sequences(MAX_LENGTH, MAX_GRAM, self.alphabet)
             return mechanism.release(self.corpus, vp.Budget(epsilon), seed=run)._sampler
+        if model == "published":
+            paper = vp.papers.VariableLengthNGrams(MAX_LENGTH, MAX_GRAM, self.alphabet)
+            return Sampler.of(paper.release(self.corpus, vp.Budget(epsilon), seed=run).tree, MAX_LENGTH)
         size, exact, secret = len(self.alphabet), Fraction(epsilon), Secret.from_seed(run)
         if model == "prefix tree":
             return release_prefix_tree(self.cut, size, PREFIXES, exact, secret)

@@ -9,14 +9,13 @@ private truth; for research on public data.
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 import voxpop as vp
-from benchmarks.support.cells import Cells
-from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
-from voxpop.evaluate.baselines import (
+from benchmarks.baselines import (
     PrivatePairs,
     by_own_frequency,
     by_public_rank,
@@ -27,8 +26,10 @@ from voxpop.evaluate.baselines import (
     private_pipeline_dp,
     private_released,
 )
-from voxpop.evaluate.baselines.adaptive import BIASED_SENSITIVITY, PUBLISHED, even_sensitivity
-from voxpop.evaluate.baselines.held import Mask
+from benchmarks.baselines.adaptive import BIASED_SENSITIVITY, PUBLISHED, even_sensitivity
+from benchmarks.baselines.held import Mask
+from benchmarks.support.cells import Cells
+from benchmarks.support.common import BUDGET, picture, posts, table
 from voxpop.privacy.secret import Secret
 
 LIMITS = (1, 10, 50, 100, 200)
@@ -54,10 +55,10 @@ OWN_CODE: dict[str, Baseline] = {
     "DP-SIPS": lambda held, budget, limit, secret: private_dp_sips(held, budget, limit, secret),
 }
 """Run once each: their deviation is that of the others, below half a percent from 10,000 words on."""
-PLANNED: dict[str, dict[str, object]] = {
-    "Weighted Gaussian (basic)": {"weighting": "weighted", "accounting": "published"},
-    "Policy Laplace (l1-descent)": {**POLICY_LAPLACE, "accounting": "published"},
-    "Policy Gaussian l2 (l2-descent)": {"weighting": "l2-descent", "accounting": "published"},
+PLANNED: dict[str, Callable[[int], Any]] = {
+    "Weighted Gaussian (basic)": vp.papers.WeightedGaussian,
+    "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
+    "Policy Gaussian l2 (l2-descent)": lambda limit: vp.papers.PolicyGaussian(limit, alpha=5.0),
 }
 OURS = "default"
 GREEDY = {"GW, own frequency (as published)": "own", "GW, shortest word first": "short"}
@@ -122,7 +123,7 @@ def once(name: str, budget: vp.Budget, limit: int, run: int) -> list[float]:
     elif name in OWN_CODE:
         released = OWN_CODE[name](held, budget, limit, Secret.from_seed(run))
     else:
-        released = private_released(posts(), vp.SetUnion(limit=limit, **PLANNED.get(name, {})).release(posts(), budget))
+        released = private_released(posts(), PLANNED.get(name, vp.SetUnion)(limit).release(posts(), budget))
     return [float(released.sum()), missing(released)]
 
 

@@ -10,18 +10,20 @@ from fractions import Fraction
 import numpy as np
 
 import voxpop as vp
+from benchmarks.baselines.chains import release_chain
+from benchmarks.baselines.gram_draws import Sampler
+from benchmarks.evaluation import SequenceData, as_sequences, private_resemblance, private_sequences
 from benchmarks.support.common import DATA, table
-from voxpop.corpus.one_sequence import one_sequence_each
-from voxpop.evaluate import SequenceData, as_sequences, private_resemblance, private_sequences
-from voxpop.evaluate.baselines.chains import release_chain
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.tree_walk import one_sequence_each
+from voxpop.mechanisms.sequences.queries import Sessions, _commonest, _containing
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.asking import Sessions, _commonest, _containing
 
 EPSILONS = (0.1, 0.5, 1.5)
 RUNS = 3
 MAX_LENGTH, SHOWN_AT, PATHS = 20, 1.0, 12
 ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
-FIELDS = {"default": {}, "published": {"consistency": "published"}}
 
 
 def cut(data: SequenceData) -> SequenceData:
@@ -38,14 +40,17 @@ def half(data: SequenceData, which: int, run: int) -> SequenceData:
     return as_sequences(data.symbols[np.repeat(mine, sizes)], sizes[mine], data.alphabet)
 
 
-def drawn(corpus: vp.Corpus, model: str, epsilon: float, run: int) -> SequenceData:
+def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> SequenceData:
     """Return as many synthetic sequences as the model says there are."""
-    if model in FIELDS:
-        mechanism = vp.Sequences(MAX_LENGTH, alphabet=ALPHABET, **FIELDS[model])
+    if model == "default":
+        mechanism = vp.Sequences(MAX_LENGTH, alphabet=ALPHABET)
         sampler = mechanism.release(corpus, vp.Budget(epsilon), seed=run)._sampler
+    elif model == "published":
+        paper = vp.papers.VariableLengthNGrams(MAX_LENGTH, alphabet=ALPHABET)
+        sampler = Sampler.of(paper.release(corpus, vp.Budget(epsilon), seed=run).tree, MAX_LENGTH)
     else:
         secret = Secret.from_seed(run)
-        sequences = one_sequence_each(corpus, ALPHABET, MAX_LENGTH, "sample", secret)
+        sequences = one_sequence_each(corpus, ALPHABET, MAX_LENGTH, secret)
         sampler = release_chain(
             sequences, len(ALPHABET), MAX_LENGTH, int(model.split()[1][0]), Fraction(epsilon), secret
         )
@@ -54,7 +59,7 @@ def drawn(corpus: vp.Corpus, model: str, epsilon: float, run: int) -> SequenceDa
     return as_sequences(*sampler.draw(seeds), len(ALPHABET))
 
 
-def battery(corpus: vp.Corpus, truth: SequenceData) -> None:
+def battery(corpus: LocalCorpus, truth: SequenceData) -> None:
     """Write the table of figures."""
     rows: list[list[object]] = []
     what: list[str] = []
@@ -70,7 +75,7 @@ def battery(corpus: vp.Corpus, truth: SequenceData) -> None:
     runs = range(1, RUNS + 1)
     add("-", "two halves of the real ones", [(half(truth, 0, run), half(truth, 1, run)) for run in runs])
     for epsilon in EPSILONS:
-        for model in (*FIELDS, "fixed 2-grams", "fixed 3-grams"):
+        for model in ("default", "published", "fixed 2-grams", "fixed 3-grams"):
             add(epsilon, model, [(truth, drawn(corpus, model, epsilon, run)) for run in runs])
     note = f"MSNBC, visits cut after {MAX_LENGTH} pages; means and standard deviations of {RUNS} runs. "
     note += "Distances are in "
@@ -100,7 +105,7 @@ def shares(data: SequenceData, paths: list[tuple[int, ...]]) -> dict[tuple[str, 
     }
 
 
-def pictured(corpus: vp.Corpus, truth: SequenceData) -> None:
+def pictured(corpus: LocalCorpus, truth: SequenceData) -> None:
     """Write what the pictures show, of one release."""
     paths = _commonest(Sessions(truth.symbols, truth.starts), 3, PATHS, len(ALPHABET))
     real, synthetic = shares(truth, paths), shares(drawn(corpus, "default", SHOWN_AT, 1), paths)
@@ -114,7 +119,7 @@ def pictured(corpus: vp.Corpus, truth: SequenceData) -> None:
 
 def main() -> None:
     """Measure, print, write."""
-    corpus = vp.read(DATA / "msnbc.parquet", user="user", sequence="sequence")
+    corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     truth = cut(private_sequences(corpus, ALPHABET))
     pictured(corpus, truth)
     battery(corpus, truth)

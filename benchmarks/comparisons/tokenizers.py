@@ -10,8 +10,10 @@ import polars as pl
 
 import voxpop as vp
 from benchmarks.support.common import DATA, table
-from voxpop.choices import SUBWORDS
-from voxpop.release.stored_plan import StoredPlan
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.reading.choices import SUBWORDS
+from voxpop.release.result import StoredPlan
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,7 +33,7 @@ def main() -> None:
     posts = pl.read_parquet(DATA / "reddit_posts.parquet")
     held_out = pl.col("user") % EVERY == 0
     training, others = posts.filter(~held_out), posts.filter(held_out)["text"].drop_nulls().to_list()
-    corpus = vp.read(training, user="user", text="text", progress=False)
+    corpus = read_engine(training, user="user", text="text")
     released = vp.SetUnion().release(corpus, WORDS)
     private, exact = released.count(corpus, COUNTS), exact_counts(corpus)
     texts = training["text"].drop_nulls().to_list()
@@ -47,7 +49,7 @@ def main() -> None:
     note += "all tokens; with wordpiece one stands for a whole word. Texts for unigram: one post in ten. One run."
     for model in SUBWORDS:
         for size in SIZES:
-            made = [each.to_tokenizer(model, size) for each in (private, exact)]
+            made = [vp.exports.to_subword_tokenizer(each, model, size) for each in (private, exact)]
             made.append(trained_on(texts[:: FEWER.get(model, 1)], made[1], model, size))
             found = [encoded(each, others) for each in made]
             lengths, unknown = ([each[place] for each in found] for place in (0, 1))
@@ -57,21 +59,21 @@ def main() -> None:
         table("Tokenizers with and without privacy", rows, "tokenizers", note)  # what is there, if interrupted
 
 
-def exact_counts(corpus: vp.Corpus) -> vp.Tally:
+def exact_counts(corpus: LocalCorpus) -> vp.Tally:
     """Return all words and how many users hold each: private, and never to be shown."""
     users = np.repeat(np.arange(corpus.user_key.size, dtype=np.int32), np.diff(corpus.user_start))
     held = pl.DataFrame({"user": users, "word": corpus.tokens}).filter(pl.col("word") >= 0).unique()
     counts = np.bincount(held["word"].to_numpy(), minlength=len(corpus.vocabulary))
     plan, guarantee = StoredPlan({}), vp.Guarantee(WORDS.epsilon, WORDS.delta)
     words = vp.Release.from_items(corpus.vocabulary, plan, guarantee, "words")
-    return vp.Tally.of(words, counts.astype(np.int64), 0.0, plan, guarantee)
+    return vp.Tally(words, counts.astype(np.int64), 0.0, plan, guarantee)
 
 
 def trained_on(texts: list[str], same: "Tokenizer", model: str, size: int) -> "Tokenizer":
     """Return a tokenizer of the same parts, trained on the texts as they are."""
     from tokenizers import Tokenizer, models, trainers
 
-    from voxpop.release.exports.subwords import VISIBLE
+    from voxpop.exports.tokenizers import VISIBLE
 
     kinds: dict[str, tuple[Any, Any]] = {
         "bpe": (models.BPE(), trainers.BpeTrainer(vocab_size=size, show_progress=False)),

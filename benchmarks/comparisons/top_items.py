@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voxpop as vp
+from benchmarks.evaluation import private_user_counts
 from benchmarks.support.common import BUDGET, chat, posts, table
-from voxpop.evaluate import private_user_counts
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.secret import Secret
 
 RUNS = 5
@@ -42,7 +43,7 @@ def main() -> None:
     table("The most held words", rows, "top_items", note)
 
 
-def measured(corpus: vp.Corpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
+def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
     """Return by way and number of places the share of each run."""
     truth = private_user_counts(corpus)
     number = {word: place for place, word in enumerate(corpus.vocabulary.to_pylist())}
@@ -66,10 +67,10 @@ def measured(corpus: vp.Corpus, budget: vp.Budget) -> dict[str, list[list[float]
     return found
 
 
-def by_weight(corpus: vp.Corpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
+def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
     """Return what passes the threshold of the rule "count", by noisy weight; noise in doubles."""
-    plan = vp.SetUnion(limit=limit, weighting="count").plan(budget)
-    shares = plan.rounds[0].shares
+    plan = vp.SetUnion(limit=limit, weighting=vp.weightings.Count()).plan(budget)
+    shares = plan.round.shares
     private = corpus.weigh(shares, limit, None, Secret.fresh())
     noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)
     noisy = private.weights / shares.setting.unit + noise

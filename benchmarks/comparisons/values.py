@@ -7,23 +7,22 @@ Cells that were measured are kept; `again` and names measure these anew: `again 
 
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 import voxpop as vp
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import PUBLISHED_NGRAMS, chat, posts, table
+from benchmarks.support.common import chat, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
 
 ENDS = ([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 0, 0, 0, 1], [0, 0, 0, 1])
 """Long ends, which are compared with the published algorithm too; of the posts all but the last."""
 WANTED = (*ENDS, [0, 0, 1], [0, 1], [1, 1, 4, 4], [1, 1, 1, 1, 10], [1, 4, 1, 1], [10, 1, 1, 1])
 RATIOS = {"chat": (0.7, 0.8, 0.9, 1.0, 1.15, 1.3), "posts": (0.7, 0.8, 1.0, 1.15)}
-CORPORA: dict[str, tuple[Callable[[], vp.Corpus], int]] = {"chat": (chat, 5), "posts": (posts, 1)}
-OURS: dict[str, dict[str, object]] = {
-    "all the same": {},
-    '`values=`, spending="shared"': {"spending": "shared"},
-    "`values=`": {"spending": "individual"},
-}
+CORPORA: dict[str, tuple[Callable[[], LocalCorpus], int]] = {"chat": (chat, 5), "posts": (posts, 1)}
+OURS = {"all the same": False, "`values=`": True}
+"""Whether values are given."""
 LIMITS = {"chat": (100, 300), "posts": (100, 500)}
 """Of the published algorithm: the usual one, and its best."""
 BEST = "published, at its best"
@@ -52,15 +51,17 @@ def main(again: list[str]) -> None:
     table("Values by length", rows, "values", note.strip())
 
 
-def compared(cells: Cells, name: str, corpus: vp.Corpus, values: Sequence[float], runs: int) -> list[object]:
+def compared(cells: Cells, name: str, corpus: LocalCorpus, values: Sequence[float], runs: int) -> list[object]:
     """Return the row of one collection and what phrases are worth in it."""
     key = [name, " ".join(map(str, values))]
     ours = [
         cells.get(
             [*key, label],
-            lambda fields=fields: [worth_of(corpus, values, runs, values=values if fields else None, **fields)],
+            lambda given=given: [
+                worth_of(corpus, values, runs, vp.NGrams(len(values), values=values if given else None))
+            ],
         )[0]
-        for label, fields in OURS.items()
+        for label, given in OURS.items()
     ]
     cut = [f"{each / ours[0]:.2f}" for each in ours]
     if list(values) not in (ENDS if name == "chat" else ENDS[:-1]):
@@ -69,7 +70,7 @@ def compared(cells: Cells, name: str, corpus: vp.Corpus, values: Sequence[float]
         (ratio, limit): cells.get(
             [*key, f"published {ratio:g}, limit {limit}"],
             lambda ratio=ratio, limit=limit: [
-                worth_of(corpus, values, runs, **{**PUBLISHED_NGRAMS, "budgets": ratio, "limit": limit})
+                worth_of(corpus, values, runs, vp.papers.DPNE(len(values), limit, ratio=ratio))
             ],
         )[0]
         for ratio in RATIOS[name]
@@ -79,9 +80,8 @@ def compared(cells: Cells, name: str, corpus: vp.Corpus, values: Sequence[float]
     return [*cut, f"{worth[1.0, 100] / ours[0]:.2f}", f"{worth[best] / ours[0]:.2f}", f"{best[0]:g}", str(best[1])]
 
 
-def worth_of(corpus: vp.Corpus, worth: Sequence[float], runs: int, **fields: object) -> float:
+def worth_of(corpus: LocalCorpus, worth: Sequence[float], runs: int, ngrams: Any) -> float:
     """Return the mean value of some releases."""
-    ngrams = vp.NGrams(max_length=len(worth), **fields)
     releases = [ngrams.release(corpus, vp.Budget(4, 1e-7)) for _ in range(runs)]
     return float(np.mean([sum(worth[len(gram) - 1] for gram in release) for release in releases]))
 

@@ -1,10 +1,13 @@
-"""Write docs/trust.md: every claim of docs/trust.toml, the tests behind it, and the figure they last gave.
+"""Write docs/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
 
-`python -m benchmarks.pages.trust` runs all the tests that are named, those of Spark in the environment of `make spark`;
-`--junit FILE ...` reads the reports of runs instead.
+`python -m benchmarks.pages.trust` runs all tests that the claims name, those of Spark in the environment of `make
+spark`; `--junit FILE ...` reads reports of pytest instead. Outcomes are kept in docs/trust-outcomes.json: a claim keeps
+its last outcome, with its date, until its tests run again.
 """
 
 import argparse
+import datetime
+import json
 import re
 import subprocess
 import sys
@@ -20,25 +23,26 @@ ENVIRONMENTS = {
     "spark": [str(ROOT / ".venv-spark" / "bin" / "python")],
 }
 """Python, and options of pytest."""
-REGISTRY, PAGE = ROOT / "docs" / "trust.toml", ROOT / "docs" / "trust.md"
+REGISTRY = ROOT / "docs" / "trust.toml"
+OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
+PAGE = ROOT / "docs" / "trust.md"
 HEAD = """# Trust
 
-Every claim, the tests behind it, and the figure they last gave. `make trust` runs the tests and writes this page; the
-claims are in `docs/trust.toml`. What nothing here covers is in [sharp edges](sharp-edges.md).
-
-| claim | tests | last run | figure |
-|---|---|---|---|
+Each claim of the documentation, the tests that check it, and their last outcome. `make trust` runs the tests at full
+length and writes this page from `docs/trust.toml`. The proofs and tests are those of the authors: they are not audited
+outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
 """
 
 
 @dataclass
 class Outcome:
-    """What the tests of one claim gave."""
+    """The outcome of the tests of one claim."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     figures: list[str] = field(default_factory=list)
+    date: str = ""
 
     def __str__(self) -> str:
         if not self.passed + self.failed + self.skipped:
@@ -46,26 +50,58 @@ class Outcome:
         counts = {"passed": self.passed, "FAILED": self.failed, "skipped": self.skipped}
         return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 
+    def __add__(self, other: "Outcome") -> "Outcome":
+        counts = (getattr(self, name) + getattr(other, name) for name in ("passed", "failed", "skipped"))
+        return Outcome(*counts, self.figures + other.figures, max(self.date, other.date))
+
 
 def claims() -> list[dict]:
-    """Return the registry."""
+    """Return the claims."""
     return tomllib.loads(REGISTRY.read_text())["claim"]
 
 
 def main() -> int:
-    """Run or read, write the page, and fail if a claim's tests did."""
+    """Run or read, write the page, and fail if tests of a claim did."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages.trust", description=__doc__)
     parser.add_argument("--junit", type=Path, nargs="*", help="reports of runs of pytest that included the tests")
     reports = parser.parse_args().junit
+    kept = kept_outcomes()
     with tempfile.TemporaryDirectory() as folder:
-        outcomes = read(reports or [run(kind, Path(folder)) for kind in ENVIRONMENTS])
-    rows = [(claim, outcome_of(claim["tests"], outcomes)) for claim in claims()]
-    PAGE.write_text(HEAD + "".join(row(claim, outcome) for claim, outcome in rows))
-    return int(any(outcome.failed or not outcome.passed for _, outcome in rows))
+        found = read(reports or [run(kind, Path(folder)) for kind in ENVIRONMENTS])
+    for claim in claims():
+        outcome = outcome_of(claim["tests"], found)
+        if str(outcome) != "NOT RUN":
+            kept[claim["claim"]] = outcome
+    write(kept)
+    return int(any(kept[claim["claim"]].failed or not kept[claim["claim"]].passed for claim in claims()))
+
+
+def kept_outcomes() -> dict[str, Outcome]:
+    """Return the last outcome of each claim."""
+    content = json.loads(OUTCOMES.read_text()) if OUTCOMES.exists() else {}
+    return {claim["claim"]: Outcome(**content.get(claim["claim"], {})) for claim in claims()}
+
+
+def write(outcomes: dict[str, Outcome]) -> None:
+    """Write outcomes and page."""
+    OUTCOMES.write_text(json.dumps({name: vars(each) for name, each in outcomes.items()}, indent=1) + "\n")
+    PAGE.write_text(page(outcomes))
+
+
+def page(outcomes: dict[str, Outcome]) -> str:
+    """Return the page."""
+    parts = [HEAD]
+    topic = ""
+    for claim in claims():
+        if claim["topic"] != topic:
+            topic = claim["topic"]
+            parts.append(f"\n## {topic}\n")
+        parts.append(entry(claim, outcomes[claim["claim"]]))
+    return "".join(parts)
 
 
 def run(kind: str, folder: Path) -> Path:
-    """Run the tests that are named and belong to an environment; return the report."""
+    """Run the named tests of an environment; return the report."""
     named = sorted({test for claim in claims() for test in claim["tests"]})
     tests = [test for test in named if test.startswith("tests/spark") == (kind == "spark")]
     report = folder / f"{kind}.xml"
@@ -75,14 +111,14 @@ def run(kind: str, folder: Path) -> Path:
 
 
 def read(reports: list[Path]) -> dict[str, Outcome]:
-    """Return the outcome of every test of the reports, by its name as pytest takes it."""
+    """Return the outcome of each test of the reports, by its name as pytest takes it."""
     found = {}
+    today = datetime.date.today().isoformat()
     for case in (case for report in reports for case in ElementTree.parse(report).iter("testcase")):
-        outcome = Outcome()
         failed = case.find("failure") is not None or case.find("error") is not None
         skipped = case.find("skipped") is not None
-        outcome.failed, outcome.skipped, outcome.passed = int(failed), int(skipped), int(not failed and not skipped)
-        outcome.figures = [each.get("value", "") for each in case.iter("property") if each.get("name") == "figure"]
+        figures = [each.get("value", "") for each in case.iter("property") if each.get("name") == "figure"]
+        outcome = Outcome(int(not failed and not skipped), int(failed), int(skipped), figures, today)
         found[f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"] = outcome
     return found
 
@@ -92,23 +128,19 @@ def outcome_of(tests: list[str], outcomes: dict[str, Outcome]) -> Outcome:
     total = Outcome()
     for name, outcome in outcomes.items():
         if any(name == test or name.startswith((f"{test}::", f"{test}[", f"{test}/")) for test in tests):
-            total.passed += outcome.passed
-            total.failed += outcome.failed
-            total.skipped += outcome.skipped
-            total.figures += outcome.figures
+            total += outcome
     return total
 
 
-def row(claim: dict, outcome: Outcome) -> str:
-    """Return one row of the table."""
-    tests = "<br>".join(f"`{shortened(test)}`" for test in claim["tests"])
-    figures = "<br>".join(figure.replace("|", "\\|") for figure in outcome.figures) or "-"
-    return f"| {claim['claim']} ([page]({claim['page']})) | {tests} | {outcome} | {figures} |\n"
-
-
-def shortened(test: str) -> str:
-    """Leave out the folder that all tests are in."""
-    return re.sub(r"^tests/", "", test)
+def entry(claim: dict, outcome: Outcome) -> str:
+    """Return the section of one claim: the claim, the last outcome, and the folded names of its tests."""
+    tests = "".join(f"- `{re.sub(r'^tests/', '', test)}`\n" for test in claim["tests"])
+    figures = "; ".join(outcome.figures)
+    last = f"{outcome}{f' on {outcome.date}' if outcome.date else ''}{f' ({figures})' if figures else ''}"
+    return (
+        f"\n**{claim['claim']}.** [Explanation]({claim['page']}). Last run: {last}.\n\n"
+        f"<details><summary>Tests</summary>\n\n{tests}\n</details>\n"
+    )
 
 
 if __name__ == "__main__":

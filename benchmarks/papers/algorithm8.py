@@ -6,9 +6,10 @@ import numpy as np
 from numba import njit
 
 import voxpop as vp
-from voxpop.privacy.decide import ThresholdRule, decide
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
+from voxpop.privacy.decisions import ThresholdRule, decide
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.rule import CalibratedRule, RuleSetting, WeightingRule
 
 
 @njit(nogil=True)
@@ -33,8 +34,7 @@ class _Algorithm8(WeightingRule):
     sequential = True
     name = "algorithm 8"
 
-    def refusal(self, norm):
-        return "not private"
+    noise, sound_norms = "gaussian", (2,)
 
     def novelty(self, setting):
         raise NotImplementedError("there is no guarantee to plan for")
@@ -48,9 +48,9 @@ class _Algorithm8(WeightingRule):
         histogram[:] = (doubles * setting.unit).astype(np.int64)
 
 
-def released_not_private(corpus: vp.Corpus, budget: vp.Budget, limit: int, alpha: float = 5.0) -> int:
+def released_not_private(corpus: LocalCorpus, budget: vp.Budget, limit: int, alpha: float = 5.0) -> int:
     """Return how many items Algorithm 8 releases with the paper's noise and threshold."""
-    plan = vp.SetUnion(limit=limit, weighting="l2-descent", alpha=alpha, accounting="published").plan(budget)
+    plan = vp.papers.PolicyGaussian(limit, alpha).plan(budget)
     bits = 40
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
     shares = CalibratedRule(_Algorithm8(), replace(RuleSetting(limit, 2, bits), cutoff=cutoff))

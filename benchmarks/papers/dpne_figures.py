@@ -3,14 +3,18 @@
 python -m benchmarks.papers.dpne_figures
 """
 
+from typing import Any
+
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import PUBLISHED_NGRAMS, by_length, picture, posts, table
-from voxpop.evaluate import private_ngram_coverage
-from voxpop.evaluate.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from benchmarks.evaluation import private_ngram_coverage
+from benchmarks.support.common import by_length, picture, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
 
 LONGEST = 9
+BOTH: tuple[tuple[str, Any], ...] = (("published", vp.papers.DPNE), ("ours", vp.NGrams))
 LENGTHS = list(range(1, LONGEST + 1))
 SWEEPS = {
     "limit": ((10, 30, 100, 300, 1000), "x"),
@@ -35,38 +39,37 @@ def main() -> None:
     table("DPNE's Figures 1 to 4 on reddit_posts", rows, "dpne_figures", note)
 
 
-def released(corpus: vp.Corpus, epsilon: float = 4.0, **fields: object) -> np.ndarray:
+def released(corpus: LocalCorpus, mechanism: Any, epsilon: float = 4.0, **fields: object) -> np.ndarray:
     """Return grams released by length."""
-    plan = vp.NGrams(**{"max_length": LONGEST, "limit": 100, **fields}).plan(vp.Budget(epsilon, 1e-7))
+    plan = mechanism(**{"max_length": LONGEST, "limit": 100, **fields}).plan(vp.Budget(epsilon, 1e-7))
     return by_length(plan.release(corpus), LONGEST)
 
 
-def sweep(corpus: vp.Corpus, name: str, values: tuple[float, ...], log: str) -> list[list[object]]:
-    """Vary one parameter for both algorithms; draw totals, and lengths 1 to 5 of the published one."""
+def sweep(corpus: LocalCorpus, name: str, values: tuple[float, ...], log: str) -> list[list[object]]:
+    """Vary one parameter of both algorithms or of the published one; draw totals and lengths 1 to 5 of the latter."""
     rows, totals, lengths = [], {"published": [], "ours": []}, {}
     for value in values:
-        changed = {"budgets": float(value)} if name == "ratio c" else {name: value}
-        for label, fields in (("published", PUBLISHED_NGRAMS), ("ours", {})):
-            counts = released(corpus, **{**fields, **changed})
+        changed = {"ratio": float(value)} if name == "ratio c" else {name: value}
+        for label, mechanism in BOTH[: 1 if name == "ratio c" else 2]:
+            counts = released(corpus, mechanism, **changed)
             rows.append([name, value, label, *counts, counts.sum()])
             totals[label].append(counts.sum())
             if label == "published":
                 for length in range(5):
                     lengths.setdefault(f"published, length {length + 1}", []).append(counts[length])
-    lines = {f"{label}, all lengths": (values, line) for label, line in totals.items()}
+    lines = {f"{label}, all lengths": (values, line) for label, line in totals.items() if line}
     lines |= {label: (values, line) for label, line in lengths.items()}
     picture(f"dpne_{name.split()[0]}", lines, (name, "phrases released"), log + "y")
     return rows
 
 
-def pruning_rules(corpus: vp.Corpus) -> list[list[object]]:
+def pruning_rules(corpus: LocalCorpus) -> list[list[object]]:
     """Compare both-side and single-side pruning (Figure 4, left)."""
     rows, lines = [], {}
-    for label, fields in (("published", PUBLISHED_NGRAMS), ("ours", {})):
-        for pruning in ("both", "single"):
-            counts = released(corpus, **{**fields, "pruning": pruning})
-            rows.append(["pruning", pruning, label, *counts, counts.sum()])
-            lines[f"{label}, {pruning}-side"] = (LENGTHS, np.maximum(counts, 1))
+    for pruning in ("both", "single"):
+        counts = released(corpus, vp.papers.DPNE, pruning=pruning)
+        rows.append(["pruning", pruning, "published", *counts, counts.sum()])
+        lines[f"published, {pruning}-side"] = (LENGTHS, np.maximum(counts, 1))
     picture("dpne_pruning", lines, ("length", "phrases released"), "y")
     return rows
 
@@ -75,8 +78,8 @@ def against_set_union(grams: AllGrams) -> list[list[object]]:
     """Compare with the three baselines (Figure 1)."""
     corpus, budget = grams.corpus, vp.Budget(4, 1e-7)
     counts = {
-        "ours": released(corpus),
-        "DPNE": released(corpus, **PUBLISHED_NGRAMS),
+        "ours": released(corpus, vp.NGrams),
+        "DPNE": released(corpus, vp.papers.DPNE),
         "DPSU-all": by_length(dpsu_all(grams, budget, 100), LONGEST),
         "DPSU-even": by_length(dpsu_even(grams, budget, 100), LONGEST),
         "DPSU-single": np.array([len(dpsu_single(grams, budget, length, 100)) for length in LENGTHS]),

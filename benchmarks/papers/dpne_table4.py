@@ -6,8 +6,8 @@ python -m benchmarks.papers.dpne_table4
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import PUBLISHED_NGRAMS, by_length, clicks, table
-from voxpop.evaluate.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
+from benchmarks.support.common import by_length, clicks, table
 
 RUNS, LONGEST, LIMIT = 5, 6, 10
 BUDGET = vp.Budget(epsilon=1, delta=1e-7)
@@ -18,10 +18,9 @@ PAPER = {
     "DPSU-single, paper": (17, 260, 1483, 2180, 2210, 1819),
 }
 OURS = {
-    "published algorithm, exact candidates": PUBLISHED_NGRAMS,
-    "l2-descent, equal, joint, unguided": {"guide": False, "budgets": "equal"},
-    "l2-descent, auto, joint, unguided": {"guide": False},
-    "default: l2-descent, auto, joint, guided": {},
+    "published algorithm, exact candidates": vp.papers.DPNE(LONGEST, LIMIT),
+    "the same, policy Gaussian": vp.papers.DPNE(LONGEST, LIMIT, weighting="policy-gaussian"),
+    "NGrams": vp.NGrams(LONGEST, LIMIT),
 }
 
 
@@ -34,8 +33,8 @@ def main() -> None:
     means["DPSU-all, ours"] = _mean(lambda: by_length(dpsu_all(grams, BUDGET, LIMIT), LONGEST))
     means["DPSU-even, ours"] = _mean(lambda: by_length(dpsu_even(grams, BUDGET, LIMIT), LONGEST))
     means["DPSU-single, ours"] = _mean(lambda: [len(dpsu_single(grams, BUDGET, k, LIMIT)) for k in lengths])
-    for name, fields in OURS.items():
-        plan = vp.NGrams(max_length=LONGEST, limit=LIMIT, **fields).plan(BUDGET)
+    for name, mechanism in OURS.items():
+        plan = mechanism.plan(BUDGET)
         means[name] = _mean(lambda plan=plan: by_length(plan.release(corpus), LONGEST))
     whole = sum(PAPER["DPNE, paper"])
     rows: list[list[object]] = [["", *lengths, "total", "to the paper's DPNE"]]

@@ -3,25 +3,19 @@
 python -m benchmarks.papers.dpne_text
 """
 
+from typing import Any
+
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import PUBLISHED_NGRAMS, by_length, chat, joined, posts, table
-from voxpop.evaluate import private_spurious_share
-from voxpop.evaluate.baselines.all_grams import AllGrams
+from benchmarks.baselines.all_grams import AllGrams
+from benchmarks.evaluation import private_spurious_share
+from benchmarks.support.common import by_length, chat, joined, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
 
 LONGEST, RATIOS = 9, (1.1, 1.2, 1.3, 1.4)
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
-OURS = {
-    "l2-descent, equal, published accounting, unguided": {**PUBLISHED_NGRAMS, "weighting": "l2-descent"},
-    "l2-descent, equal, joint, unguided": {"guide": False, "thresholds": "published", "budgets": "equal"},
-    "l2-descent, auto, joint, unguided": {"guide": False, "thresholds": "published"},
-    "l2-descent, auto, joint, unguided, votes": {"guide": False},
-    "l2-descent, auto, joint, guided": {"thresholds": "published"},
-    "weighted, auto, joint, guided, votes": {"weighting": "weighted"},
-    "l2-descent, ratio 1.2, joint, guided, votes": {"budgets": 1.2},
-    "default: l2-descent, auto, joint, guided, votes": {},
-}
+PUBLISHED = "published, policy Gaussian"
 
 
 def main() -> None:
@@ -34,15 +28,15 @@ def main() -> None:
         compare(name, corpus, limit, runs)
 
 
-def compare(name: str, corpus: vp.Corpus, limit: int, runs: int) -> None:
+def compare(name: str, corpus: LocalCorpus, limit: int, runs: int) -> None:
     """Write the table of one collection."""
     rows: list[list[object]] = [["", *range(1, LONGEST + 1), "total", "to equal", "to best ratio", "spurious %"]]
-    equal = _runs(corpus, limit, runs, PUBLISHED_NGRAMS)
-    by_ratio = {ratio: _runs(corpus, limit, 1, {**PUBLISHED_NGRAMS, "budgets": ratio}) for ratio in RATIOS}
+    equal = _runs(corpus, vp.papers.DPNE(LONGEST, limit), runs)
+    by_ratio = {ratio: _runs(corpus, vp.papers.DPNE(LONGEST, limit, ratio=ratio), 1) for ratio in RATIOS}
     best = max(by_ratio, key=lambda ratio: len(by_ratio[ratio][0]))
     found = {"published, equal": equal, f"published, ratio {best} (its best)": by_ratio[best]}
-    for label, fields in OURS.items():
-        found[label] = _runs(corpus, limit, runs, fields)
+    found[PUBLISHED] = _runs(corpus, vp.papers.DPNE(LONGEST, limit, weighting="policy-gaussian"), runs)
+    found["NGrams"] = _runs(corpus, vp.NGrams(LONGEST, limit), runs)
     means = {k: np.mean([by_length(each, LONGEST) for each in v], axis=0) for k, v in found.items()}
     truth = AllGrams.of(corpus, LONGEST)
     for label, row in means.items():
@@ -57,8 +51,8 @@ def compare(name: str, corpus: vp.Corpus, limit: int, runs: int) -> None:
     table(f"Phrases of {name}", rows, stem, note)
 
 
-def _runs(corpus: vp.Corpus, limit: int, runs: int, fields: dict[str, object]) -> list[vp.Release]:
-    plan = vp.NGrams(max_length=LONGEST, limit=limit, **fields).plan(BUDGET)
+def _runs(corpus: LocalCorpus, mechanism: Any, runs: int) -> list[vp.Release]:
+    plan = mechanism.plan(BUDGET)
     return [plan.release(corpus) for _ in range(runs)]
 
 

@@ -9,8 +9,8 @@ from benchmarks.support.common import BUDGET, picture, posts, table
 
 ALPHAS = (0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 POLICIES = {
-    "Policy Laplace (l1-descent)": {"weighting": "l1-descent", "noise": "laplace"},
-    "Policy Gaussian l2 (l2-descent)": {"weighting": "l2-descent"},
+    "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
+    "Policy Gaussian l2 (l2-descent)": vp.papers.PolicyGaussian,
 }
 
 
@@ -18,8 +18,7 @@ def main() -> None:
     """Measure, print, write."""
     corpus = posts()
     found = {
-        name: [len(vp.SetUnion(alpha=a, accounting="published", **cell).release(corpus, BUDGET)) for a in ALPHAS]
-        for name, cell in POLICIES.items()
+        name: [len(algorithm(alpha=a).release(corpus, BUDGET)) for a in ALPHAS] for name, algorithm in POLICIES.items()
     }
     found["Policy Gaussian l1 (Algorithm 8), NOT PRIVATE"] = [
         released_not_private(corpus, BUDGET, 100, alpha) for alpha in ALPHAS

@@ -7,19 +7,22 @@ Figure 4; for research on public data.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import voxpop as vp
+from benchmarks.baselines.all_grams import AllGrams
+from benchmarks.evaluation import private_user_counts
 from benchmarks.papers.algorithm8 import released_not_private
 from benchmarks.support.cells import Cells
-from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
-from voxpop.evaluate import private_user_counts
-from voxpop.evaluate.baselines.all_grams import AllGrams
-from voxpop.kernels.bound import gather_distinct
+from benchmarks.support.common import BUDGET, picture, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.kernels.weigh import gather_distinct
 
 LIMITS = (1, 10, 50, 100, 200)
 EPSILONS = (1, 2, 3, 4, 5)
@@ -27,15 +30,15 @@ COARSE = {"limit": (1, 10, 100), "epsilon": (1, 3, 5)}
 """Of vocabularies with longer grams, whose releases take ten times as long."""
 LIMIT = 100
 NOT_PRIVATE = "Policy Gaussian l1 (NOT PRIVATE)"
-ALGORITHMS: dict[str, dict[str, object]] = {
-    "Count Laplace": {"weighting": "count", "noise": "laplace", "accounting": "published"},
-    "Count Gaussian": {"weighting": "count", "accounting": "published"},
-    "Weighted Laplace": {"weighting": "weighted", "noise": "laplace", "accounting": "published"},
-    "Weighted Gaussian": {"weighting": "weighted", "accounting": "published"},
-    "Policy Laplace": {**POLICY_LAPLACE, "accounting": "published"},
-    "Policy Gaussian l2": {"weighting": "l2-descent", "accounting": "published"},
-    NOT_PRIVATE: {},
-    "default": {},
+ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
+    "Count Laplace": vp.papers.CountLaplace,
+    "Count Gaussian": vp.papers.CountGaussian,
+    "Weighted Laplace": vp.papers.WeightedLaplace,
+    "Weighted Gaussian": vp.papers.WeightedGaussian,
+    "Policy Laplace": vp.papers.PolicyLaplace,
+    "Policy Gaussian l2": vp.papers.PolicyGaussian,
+    NOT_PRIVATE: None,
+    "default": vp.SetUnion,
 }
 """The paper's cells with its accounting, Algorithm 8 with alpha 5 as there, and what one gets by default."""
 
@@ -109,12 +112,12 @@ def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
     """Return how many items one algorithm releases at one point of a figure."""
     limit, budget = figure.point(value)
     corpus = corpus_of(figure.lengths)
-    fields = ALGORITHMS[name]
+    algorithm = ALGORITHMS[name]
 
     def measure() -> list[float]:
-        if name == NOT_PRIVATE:
+        if algorithm is None:
             return [released_not_private(corpus, budget, limit)]
-        return [len(vp.SetUnion(limit=limit, **fields).release(corpus, budget))]
+        return [len(algorithm(limit).release(corpus, budget))]
 
     return int(cells.get([NAMES[figure.lengths], name, f"limit {limit}", f"epsilon {budget.epsilon:g}"], measure)[0])
 
@@ -135,7 +138,7 @@ def all_grams() -> AllGrams:
 
 
 @lru_cache(maxsize=1)
-def corpus_of(lengths: tuple[int, ...]) -> vp.Corpus:
+def corpus_of(lengths: tuple[int, ...]) -> LocalCorpus:
     """Return a corpus whose items are the grams of these lengths, each named by a number of eight digits."""
     if lengths == (1,):
         return posts()
@@ -146,7 +149,7 @@ def corpus_of(lengths: tuple[int, ...]) -> vp.Corpus:
     digits = (np.arange(held.size)[:, None] // 10 ** np.arange(7, -1, -1) % 10 + ord("0")).astype(np.uint8)
     ends = pa.py_buffer(np.arange(0, 8 * held.size + 1, 8))
     names = pa.LargeStringArray.from_buffers(held.size, ends, pa.py_buffer(digits))
-    return vp.Corpus(items, starts, held.user_key, names, "items")
+    return LocalCorpus(items, starts, held.user_key, names, "items")
 
 
 if __name__ == "__main__":

@@ -6,14 +6,14 @@ Reads private truth; for research on public data.
 """
 
 import voxpop as vp
-from benchmarks.support.common import BUDGET, POLICY_LAPLACE, picture, posts, table
-from voxpop.evaluate import private_coverage
+from benchmarks.evaluation import private_coverage
+from benchmarks.support.common import BUDGET, picture, posts, table
 
 KS = (5, 10, 15, 18, 20, 25)
 MECHANISMS = {
-    "Policy Laplace": vp.SetUnion(**POLICY_LAPLACE, accounting="published"),
-    "Policy Gaussian l2": vp.SetUnion(weighting="l2-descent", accounting="published"),
-    "l2-descent, joint": vp.SetUnion(weighting="l2-descent"),
+    "Policy Laplace": vp.papers.PolicyLaplace(),
+    "Policy Gaussian l2": vp.papers.PolicyGaussian(),
+    "Policy Gaussian l2, joint accounting": vp.SetUnion(weighting=vp.weightings.PolicyGaussian()),
 }
 
 

@@ -8,8 +8,8 @@ Reads private truth; for research on public data. Seeds make it repeatable.
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import DATA, table
-from voxpop.evaluate import (
+from benchmarks.baselines.gram_draws import Sampler
+from benchmarks.evaluation import (
     SequenceData,
     as_sequences,
     private_counts,
@@ -17,22 +17,29 @@ from voxpop.evaluate import (
     private_relative_error,
     private_sequences,
 )
+from benchmarks.support.common import DATA, table
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.papers.gram_tree import gram_symbols
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.table import gram_symbols
-from voxpop.sequences.tree import Tree
 
 EPSILON, RUNS, QUERIES, MOST = 1.0, 3, 2_000, 4
 LENGTHS, GRAMS = (5, 10, 20, 40), (1, 2, 3, 4, 5, 6)
 EPSILONS = (0.1, 1.0)
 ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
-CONSISTENCY = {"published": "published", "default": "balanced"}
+MODELS = ("published", "default")
 
 
-def drawn(model: vp.SequenceModel) -> SequenceData:
+def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> SequenceData:
     """Return as many synthetic sequences as the model says there are."""
-    names = np.arange(round(model.sequences), dtype=np.uint64)
+    if model == "default":
+        sampler = vp.Sequences(length, gram, ALPHABET).release(corpus, vp.Budget(EPSILON), seed=run)._sampler
+    else:
+        paper = vp.papers.VariableLengthNGrams(length, gram, ALPHABET).release(corpus, vp.Budget(EPSILON), seed=run)
+        sampler = Sampler.of(paper.tree, length)
+    names = np.arange(round(sampler.sequences), dtype=np.uint64)
     seeds = Secret.from_seed(2).draws("synthetic", names, 0)[:, 0]
-    return as_sequences(*model._sampler.draw(seeds), len(ALPHABET))
+    return as_sequences(*sampler.draw(seeds), len(ALPHABET))
 
 
 def settings() -> list[tuple[str, int, int]]:
@@ -40,16 +47,15 @@ def settings() -> list[tuple[str, int, int]]:
     return [("l_max", length, 5) for length in LENGTHS] + [("n_max", 20, gram) for gram in GRAMS]
 
 
-def parameters(corpus: vp.Corpus, truth: SequenceData) -> None:
+def parameters(corpus: LocalCorpus, truth: SequenceData) -> None:
     """Write the error of held queries by l_max and n_max."""
     queries = private_queries(truth, MOST, QUERIES, MOST, "held")
-    rows: list[list[object]] = [["varied", "l_max", "n_max", *CONSISTENCY]]
+    rows: list[list[object]] = [["varied", "l_max", "n_max", *MODELS]]
     for varied, length, gram in settings():
         errors = []
-        for consistency in CONSISTENCY.values():
-            mechanism = vp.Sequences(length, gram, alphabet=ALPHABET, consistency=consistency)
-            models = [mechanism.release(corpus, vp.Budget(EPSILON), seed=run) for run in range(1, RUNS + 1)]
-            found = [float(private_relative_error(truth, drawn(model), queries).mean()) for model in models]
+        for model in MODELS:
+            data = [drawn(corpus, model, length, gram, run) for run in range(1, RUNS + 1)]
+            found = [float(private_relative_error(truth, each, queries).mean()) for each in data]
             errors.append(f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}")
         rows.append([varied, length, gram, *errors])
     note = f"MSNBC, epsilon {EPSILON:g}; mean relative error of {QUERIES:,} held queries of up to {MOST} pages, "
@@ -58,16 +64,15 @@ def parameters(corpus: vp.Corpus, truth: SequenceData) -> None:
     table("CAC12: l_max and n_max", rows, "sequences_parameters", note)
 
 
-def false_nodes(corpus: vp.Corpus, truth: SequenceData) -> None:
+def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
     """Write how many grams that were continued occur nowhere."""
     rows: list[list[object]] = [
         ["epsilon", "run", "length", "continued", "of them nowhere in the data", "allowed by 4.3.3"]
     ]
     for epsilon in EPSILONS:
         for run in range(1, RUNS + 1):
-            mechanism = vp.Sequences(20, 5, alphabet=ALPHABET, consistency="published")
+            mechanism = vp.papers.VariableLengthNGrams(20, 5, ALPHABET)
             tree = mechanism.release(corpus, vp.Budget(epsilon), seed=run).tree
-            assert isinstance(tree, Tree)
             symbols, sizes = gram_symbols(tree)
             grams = np.split(symbols, np.cumsum(sizes)[:-1])
             entries = tree.parents[tree.parents >= 0]
@@ -89,7 +94,7 @@ def false_nodes(corpus: vp.Corpus, truth: SequenceData) -> None:
 
 def main() -> None:
     """Measure, print, write."""
-    corpus = vp.read(DATA / "msnbc.parquet", user="user", sequence="sequence")
+    corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     truth = private_sequences(corpus, ALPHABET)
     false_nodes(corpus, truth)
     parameters(corpus, truth)

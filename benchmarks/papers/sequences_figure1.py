@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.support.common import table
-from voxpop.sequences.exploring import predicted_heights
-from voxpop.sequences.path_budget import PathBudget
-from voxpop.sequences.tree import Rows, Tree, grow, plant
+from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.papers.gram_tree import Rows, Tree, grow, plant
+from voxpop.papers.ngram_model import predicted_heights
 
 LEVELS, LONGEST, THETA = 5, 5, 3.0
 SYMBOLS = ("I1", "I2", "I3", "&")
@@ -38,7 +38,7 @@ def rows_of(parents: list[int], counts: list[tuple[int, ...]]) -> Rows:
 def tree_of() -> Tree:
     """Return the tree of the figure, made consistent."""
     names = list(COUNTS)
-    tree = plant(len(SYMBOLS), rows_of([-1], [COUNTS[names[0]]]), balanced=False)
+    tree = plant(len(SYMBOLS), rows_of([-1], [COUNTS[names[0]]]))
     tree, _ = grow(tree, rows_of([0, 1, 2], [COUNTS[name] for name in names[1:]]))
     entries = [entry_of(tree, name) for name in DEEPER]
     return grow(tree, rows_of(entries, list(DEEPER.values())))[0]
@@ -63,8 +63,8 @@ def entry_of(tree: Tree, gram: str) -> int:
 
 def budgets(tree: Tree) -> dict[str, Fraction]:
     """Return what each histogram gets: what its path has left over the levels it is predicted to have."""
-    paths = PathBudget(Fraction(1), LONGEST, len(SYMBOLS) - 1)
-    numbers = {"": paths.open_root(LEVELS)}
+    paths = PathBudget(Limits(Fraction(1), len(SYMBOLS) - 1, LONGEST, LEVELS))
+    numbers = {"": paths.open_root(Fraction(1, LEVELS))}
     for gram in (*list(COUNTS)[1:], *DEEPER):
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)
@@ -74,7 +74,7 @@ def budgets(tree: Tree) -> dict[str, Fraction]:
         largest = tree.chances[tree.starts[neighbour] : tree.starts[neighbour + 1]].max()
         left = LEVELS - depth - 1
         height = predicted_heights(np.array([THETA]), np.array([count]), np.array([largest]), most=left)
-        numbers[gram] = paths.open(numbers[above], int(height[0]))
+        numbers[gram] = paths.spend(numbers[above], Fraction(1, int(height[0])))
     return {gram: paths.shares[number].own for gram, number in numbers.items()}
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.papers.sequences_msnbc
 
-Variable models are trees of grams, as in the paper; the default of today is in `sequences_cells`. Reads private truth;
-for research on public data. Seeds make it repeatable.
+"variable" is `voxpop.papers.VariableLengthNGrams`: "paper's data" is the synthesis of 4.3.5, "published" draws from the
+same tree. Reads private truth; for research on public data. Seeds make it repeatable.
 """
 
 from fractions import Fraction
@@ -11,9 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 import voxpop as vp
-from benchmarks.support.common import DATA, picture, table
-from voxpop.corpus.one_sequence import one_sequence_each
-from voxpop.evaluate import (
+from benchmarks.baselines.chains import release_chain
+from benchmarks.baselines.gram_draws import Sampler
+from benchmarks.baselines.prefix_trees import release_prefix_tree
+from benchmarks.evaluation import (
     SequenceData,
     as_sequences,
     private_length_distance,
@@ -23,8 +24,10 @@ from voxpop.evaluate import (
     private_top_patterns,
     private_true_positives,
 )
-from voxpop.evaluate.baselines.chains import release_chain
-from voxpop.evaluate.baselines.prefix_trees import release_prefix_tree
+from benchmarks.support.common import DATA, picture, table
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.tree_walk import one_sequence_each
 from voxpop.privacy.secret import Secret
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
@@ -35,13 +38,15 @@ MAX_LENGTH, MAX_GRAM, PREFIXES = 20, 5, 10
 ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
 
 
-def released(corpus: vp.Corpus, epsilon: float) -> dict[str, SequenceData]:
+def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
     """Return synthetic sequences of every model, as many as the model says there are."""
     found = {}
-    for consistency in ("balanced", "published"):
-        sequences = vp.Sequences(MAX_LENGTH, MAX_GRAM, alphabet=ALPHABET, consistency=consistency, tree="grams")
-        model = sequences.release(corpus, vp.Budget(epsilon), seed=1)
-        found[f"variable, {consistency}"] = drawn(model._sampler, model.sequences)
+    ours = vp.Sequences(MAX_LENGTH, MAX_GRAM, ALPHABET).release(corpus, vp.Budget(epsilon), seed=1)
+    found["default"] = drawn(ours._sampler, ours.sequences)
+    mechanism = vp.papers.VariableLengthNGrams(MAX_LENGTH, MAX_GRAM, ALPHABET)
+    model = mechanism.release(corpus, vp.Budget(epsilon), seed=1)
+    sampler = Sampler.of(model.tree, MAX_LENGTH)
+    found["variable, published"] = drawn(sampler, sampler.sequences)
     paper = model.synthesize()
     lists = paper["sequence"].to_list()
     flat = np.array(
@@ -50,7 +55,7 @@ def released(corpus: vp.Corpus, epsilon: float) -> dict[str, SequenceData]:
     sizes = np.repeat([len(each) for each in lists], paper["count"].to_numpy())
     found["variable, paper's data"] = as_sequences(flat, sizes, len(ALPHABET))
     secret, exact = Secret.from_seed(1), Fraction(epsilon)
-    cut = one_sequence_each(corpus, ALPHABET, MAX_LENGTH, "sample", secret)
+    cut = one_sequence_each(corpus, ALPHABET, MAX_LENGTH, secret)
     for gram in (1, 2, 3, 4):
         name = "unigrams" if gram == 1 else f"fixed {gram}-grams"
         chain = release_chain(cut, len(ALPHABET), MAX_LENGTH, gram, exact, secret)
@@ -68,7 +73,7 @@ def drawn(model, number: float) -> SequenceData:
 
 def main() -> None:
     """Measure, print, write."""
-    corpus = vp.read(DATA / "msnbc.parquet", user="user", sequence="sequence")
+    corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     truth = private_sequences(corpus, ALPHABET)
     top = private_top_patterns(truth, max(KS))
     queries = {

@@ -7,11 +7,11 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.support.common import RESULTS
-from voxpop.hitters.alphabet import Spelling, spell
-from voxpop.hitters.electorate import Electorate
-from voxpop.hitters.rules import Rules
-from voxpop.hitters.simulation import simulate
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.heavy_hitters.protocol import Rules
+from voxpop.mechanisms.heavy_hitters.simulation import Electorate, Spelling, simulate, spell
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.trie.calibrate import best_sampling
 
 Line = tuple[Sequence[float], Sequence[float]]
 
@@ -53,6 +53,13 @@ def panels(name: str, plots: Sequence[Panel]) -> None:
     figure.savefig(RESULTS / f"{name}.png", dpi=90)
 
 
+def exact_rules(budget: vp.Budget, words: str = "one", votes: str = "several", unit: int = 1) -> Rules:
+    """Return the rules of ten symbols by exact accounting, for comparisons that `HeavyHitters` does not offer."""
+    rounds = -(-10 // unit)
+    ballot = best_sampling(budget, rounds, words, votes).ballot
+    return Rules(ballot.rate, ballot.theta, rounds, unit, 10, words=words, again=ballot.again, further=ballot.further)
+
+
 @dataclass
 class Votes:
     """A corpus laid out once, for many runs."""
@@ -62,7 +69,7 @@ class Votes:
     rules: Rules
 
     @staticmethod
-    def of(corpus: vp.Corpus, rules: Rules) -> "Votes":
+    def of(corpus: LocalCorpus, rules: Rules) -> "Votes":
         """Lay out a corpus for some rules."""
         spelling = spell(corpus, "characters", rules)
         return Votes(spelling, Electorate.of(spelling, corpus.user_key, rules), rules)

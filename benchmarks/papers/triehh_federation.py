@@ -32,7 +32,7 @@ from pathlib import Path
 from flwr.common.serde import recorddict_to_proto
 from flwr.serverapp import ServerApp
 
-from voxpop.hitters.flower import server_app
+from voxpop.mechanisms.heavy_hitters.flower import server_app
 
 app = ServerApp()
 

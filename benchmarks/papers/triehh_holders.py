@@ -9,31 +9,33 @@ import argparse
 import polars as pl
 
 import voxpop as vp
-from benchmarks.papers.triehh_common import Votes
+from benchmarks.datasets.pairs import write_pairs
+from benchmarks.papers.triehh_common import Votes, exact_rules
 from benchmarks.support.common import OUT, seconds, table
-from voxpop.datasets.pairs import write_pairs
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.privacy.trie.ballot import discovery_rate, holders_needed
 
 USERS = 658_769
 WORDS = 40
 RUNS = {"fixed": 10, "bernoulli": 250}
 """Of a batch of fixed size all users have a part; elsewhere only holders, so more runs are cheap."""
 PLANS = {
-    "published, fixed batches (no guarantee)": {"accounting": "published", "sampling": "fixed"},
-    "published, Bernoulli": {"accounting": "published"},
-    "exact, one word": {"votes": "one", "unit": 1},
-    "exact, many words": {"votes": "one", "unit": 1, "words": "many"},
-    "several votes, unit 1": {"unit": 1},
-    "several votes, unit 4": {"unit": 4},
-    "several votes (the default)": {},
-    "several votes (the default), many words": {"words": "many"},
+    "published, fixed batches (no guarantee)": lambda budget: vp.papers.TrieHH(sampling="fixed").plan(budget).rules,
+    "published, Bernoulli": lambda budget: vp.papers.TrieHH().plan(budget).rules,
+    "exact, one word": lambda budget: exact_rules(budget, votes="one"),
+    "exact, many words": lambda budget: exact_rules(budget, "many", votes="one"),
+    "several votes, unit 1": lambda budget: vp.HeavyHitters(unit=1).plan(budget).rules,
+    "several votes, unit 4": lambda budget: vp.HeavyHitters(unit=4).plan(budget).rules,
+    "several votes (the default)": lambda budget: vp.HeavyHitters().plan(budget).rules,
 }
 
 
-def crowd(holders: int, spare: bool) -> vp.Corpus:
+def crowd(holders: int, spare: bool) -> LocalCorpus:
     """Words of nine letters that share no prefix, so many holders each, and if wanted users who have none."""
     words = [chr(0x4E00 + number) * 9 for number in range(WORDS) for _ in range(holders)]
     words += ["too long to be voted for"] * (USERS - len(words) if spare else 0)
-    return vp.read(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
+    return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
 
 
 def main() -> None:
@@ -46,23 +48,24 @@ def main() -> None:
     rows = [["epsilon", "plan", "rate", "theta", "holders", "planned", "found in simulation", "times fewer"]]
     for epsilon in (1, 2, 4):
         base = None
-        for name, fields in PLANS.items():
-            plan = vp.HeavyHitters(**fields).plan(vp.Budget(epsilon, 1 / (100 * USERS)))
-            base = base or plan.holders_90
-            fixed, runs = plan.mechanism.sampling == "fixed", RUNS[plan.mechanism.sampling]
-            votes = Votes.of(crowd(plan.holders_90, spare=fixed), plan.rules)
-            found = sum((votes.found(plan.rules).size for _ in range(runs)), 0)
+        for name, plan in PLANS.items():
+            rules = plan(vp.Budget(epsilon, 1 / (100 * USERS)))
+            needed = holders_needed(0.9, rules.ballot, rules.rounds)
+            base = base or needed
+            fixed, runs = rules.sampling == "fixed", RUNS[rules.sampling]
+            votes = Votes.of(crowd(needed, spare=fixed), rules)
+            found = sum((votes.found(rules).size for _ in range(runs)), 0)
             share = found / (runs * WORDS)
             rows.append(
                 [
                     epsilon,
                     name,
-                    f"{plan.sampling_rate:.4g}",
-                    plan.theta,
-                    f"{plan.holders_90:,}",
-                    f"{plan.discovery(plan.holders_90):.3f}",
+                    f"{rules.rate:.4g}",
+                    rules.theta,
+                    f"{needed:,}",
+                    f"{discovery_rate(needed, rules.ballot, rules.rounds):.3f}",
                     f"{share:.3f}",
-                    f"{base / plan.holders_90:.1f}",
+                    f"{base / needed:.1f}",
                 ]
             )
     note = f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, "
@@ -75,10 +78,10 @@ def speed() -> list[list[object]]:
     """Time whole releases of 650,000 users."""
     OUT.mkdir(exist_ok=True)
     write_pairs(OUT / "triehh_pairs.parquet", users=650_000)
-    corpus = vp.read(OUT / "triehh_pairs.parquet", user="user", items="item")
+    corpus = read_engine(OUT / "triehh_pairs.parquet", user="user", items="item")
     rows: list[list[object]] = [["words", "words held", "seconds"]]
-    for words in ("one", "many"):
-        plan = vp.HeavyHitters(words=words).plan(vp.Budget(1, 1 / 65_000_000))
+    for words, mechanism in (("one", vp.HeavyHitters()), ("many", vp.papers.TrieHH(words="many"))):
+        plan = mechanism.plan(vp.Budget(1, 1 / 65_000_000))
         plan.release(corpus)
         rows.append([words, f"{corpus.tokens.size:,}", f"{seconds(lambda plan=plan: plan.release(corpus)):.2f}"])
     return rows

@@ -24,7 +24,7 @@ def main() -> None:
     for users in (1, 2, 3, 5):
         plans = [vp.HeavyHitters().plan(vp.Budget(epsilon, DELTA)) for epsilon in EPSILONS]
         held = [plan.budget_of_users(users) for plan in plans]
-        apart = [vp.HeavyHitters().plan(share(epsilon, users)).holders_90 for epsilon in EPSILONS]
+        apart = [vp.HeavyHitters().plan(share(epsilon, users)).users_needed(0.9) for epsilon in EPSILONS]
         rows.append([users, *(f"({each.epsilon:g}, {each.delta:.2g})" for each in held), *apart])
     note = (
         f"Delta {DELTA:.2g}, the default plan. Holders: where a person on so many nodes is to have epsilon and delta "

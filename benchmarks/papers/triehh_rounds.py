@@ -4,7 +4,7 @@ python -m benchmarks.papers.triehh_rounds
 """
 
 from benchmarks.support.common import table
-from voxpop.hitters.units import central_holders
+from voxpop.mechanisms.heavy_hitters.describe import central_holders
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie import best_sampling, holders_needed
 

@@ -14,8 +14,7 @@ from flwr.app import ConfigRecord, RecordDict
 from flwr.common.serde import recorddict_to_proto
 
 from benchmarks.support.common import table
-from voxpop.hitters.masking.collector import Collector
-from voxpop.hitters.masking.member import Member
+from voxpop.mechanisms.heavy_hitters.masking import Collector, Member
 
 LENGTHS = {"first round, 4 of 26 letters": 475_255, "later round, 2 letters of 200 prefixes": 140_600}
 

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.triehh_common import Panel, panels
-from benchmarks.support.common import table
-from voxpop.privacy.budget import Budget
-from voxpop.privacy.trie import Ballot, best_sampling, discovery_rate, holders_needed, trie_epsilon
-from voxpop.privacy.trie.published import (
-    corollary_rate,
+from benchmarks.papers.triehh_published import (
     fixed_discovery_rate,
     printed_rate,
     table_theta,
-    theorem_delta,
     theorem_epsilon,
     trade_off,
+    trie_epsilon,
 )
+from benchmarks.support.common import table
+from voxpop.papers.triehh import corollary_rate, theorem_delta
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.trie import Ballot, best_sampling, discovery_rate, holders_needed
 
 ROUNDS = 10
 EPSILONS = (1, 2, 4)

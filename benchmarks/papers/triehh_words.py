@@ -7,30 +7,33 @@ Theorem 1, its corollary corrected, without a guarantee; "exact" is voxpop's acc
 round. Recall is of words that fit into ten symbols with their end mark, against the private truth.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 import voxpop as vp
-from benchmarks.papers.triehh_common import Panel, Votes, panels
+from benchmarks.papers.triehh_common import Panel, Votes, exact_rules, panels
 from benchmarks.support.common import DATA, OUT, posts, table
+from benchmarks.support.engines import load_engine, read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.heavy_hitters.protocol import Rules
 
 TOPS = (10, 25, 50, 100, 150, 200, 300, 400, 600)
 RUNS = {"reddit_posts": 8, "ubuntu_irc": 60}
-PLANS = {"published": {"accounting": "published", "sampling": "fixed"}, "exact": {}}
+PLANS = {
+    "published": lambda budget, words, unit: vp.papers.TrieHH(10, words, "fixed", unit).plan(budget).rules,
+    "exact": lambda budget, words, unit: exact_rules(budget, words, unit=unit),
+}
 
 
-def corpora() -> dict[str, vp.Corpus]:
+def corpora() -> dict[str, LocalCorpus]:
     """Both collections, tokenised once."""
     folder = OUT / "ubuntu.corpus"
     if not folder.exists():
-        vp.read(DATA / "ubuntu_irc.parquet", user="user", text="text").save(folder)
-    return {"reddit_posts": posts(), "ubuntu_irc": vp.load_corpus(folder)}
+        read_engine(DATA / "ubuntu_irc.parquet", user="user", text="text").save(folder)
+    return {"reddit_posts": posts(), "ubuntu_irc": load_engine(folder)}
 
 
-def runs_of(votes: Votes, plan: object, runs: int) -> np.ndarray:
+def runs_of(votes: Votes, rules: Rules, runs: int) -> np.ndarray:
     """How often each word was found."""
-    rules = replace(plan.rules, words=votes.rules.words)
     counts = np.zeros(votes.spelling.sizes.size)
     for _ in range(runs):
         counts[votes.found(rules)] += 1
@@ -58,16 +61,15 @@ def main() -> None:
     for name, corpus in corpora().items():
         delta = 1 / (100 * corpus.user_key.size)  # public: the size of a published data set
         for words in ("one", "many"):
-            votes = Votes.of(corpus, vp.HeavyHitters(words=words, unit=1).plan(vp.Budget(1, delta)).rules)
+            votes = Votes.of(corpus, exact_rules(vp.Budget(1, delta), words))
             truth = votes.private_frequencies()
             order = np.argsort(-truth, kind="stable")
             figure = "5" if words == "one" else "7"
             discovery = Panel(f"Figure {figure}: {name}, words {words}", ("frequency", "discovery"), logs="x")
             recalls = Panel(f"Figure {int(figure) + 1}: {name}, words {words}", ("K", "recall of the top K"))
             for epsilon in (1, 2, 4):
-                for label, fields in PLANS.items():
-                    plan = vp.HeavyHitters(words=words, **{"unit": 1, **fields}).plan(vp.Budget(epsilon, delta))
-                    found = runs_of(votes, plan, RUNS[name])
+                for label, plan in PLANS.items():
+                    found = runs_of(votes, plan(vp.Budget(epsilon, delta), words, 1), RUNS[name])
                     line = [recall(found, order, top) for top in TOPS]
                     rows.append([name, words, epsilon, label, *(f"{each:.2f}" for each in line), f"{found.sum():.0f}"])
                     recalls.lines[f"epsilon {epsilon}, {label}"] = (TOPS, line)
@@ -86,10 +88,9 @@ def main() -> None:
 def unit_sizes(name: str, votes: Votes, order: np.ndarray, delta: float, rows: list[list[object]]) -> Panel:
     """Figure 9: units of 1 to 4 characters at epsilon 2."""
     panel = Panel(f"Figure 9: {name}, words many, epsilon 2", ("K", "recall of the top K"))
-    for label, fields in PLANS.items():
+    for label, plan in PLANS.items():
         for unit in (1, 2, 3, 4):
-            plan = vp.HeavyHitters(words="many", unit=unit, **fields).plan(vp.Budget(2, delta))
-            found = runs_of(votes, plan, RUNS[name])
+            found = runs_of(votes, plan(vp.Budget(2, delta), "many", unit), RUNS[name])
             line = [recall(found, order, top) for top in TOPS]
             panel.lines[f"unit {unit}, {label}"] = (TOPS, line)
             rows.append([name, f"unit {unit}, {label}", *(f"{each:.2f}" for each in line), f"{found.sum():.0f}"])

@@ -3,7 +3,7 @@
     python pipelinedp_selection.py PAIRS.parquet gaussian|weighted
 
 Version 0.3.1 takes milliseconds for each item with "weighted", and adds sqrt(limit) times the noise that is needed; see
-`voxpop.evaluate.baselines.gaussian`. So `benchmarks.speed.pairs` runs "gaussian".
+`benchmarks.baselines.gaussian`. So `benchmarks.speed.pairs` runs "gaussian".
 """
 
 import math

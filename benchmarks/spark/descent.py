@@ -9,6 +9,7 @@ import numpy as np
 
 import voxpop as vp
 from benchmarks.support.common import BUDGET, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.secret import Secret
 
@@ -20,21 +21,19 @@ def main() -> None:
     """Measure, print, write."""
     corpus = posts()
     rows: list[list[object]] = [["partitions", "words by l2-descent", "against one", "words by weighted"]]
-    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(BUDGET)
-    even = vp.SetUnion(limit=100, weighting="weighted").plan(BUDGET)
-    weighted = round(np.mean([len(even.release(corpus, seed)) for seed in range(SEEDS)]))
+    plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(BUDGET)
+    even = vp.SetUnion(limit=100, weighting=vp.weightings.Weighted()).plan(BUDGET)
+    weighted = round(np.mean([len(even.release(corpus, seed=seed)) for seed in range(SEEDS)]))
     whole = 0.0
     for parts in PARTS:
-        count = float(
-            np.mean([released(plan.rounds[0], corpus, parts, Secret.from_seed(seed)) for seed in range(SEEDS)])
-        )
+        count = float(np.mean([released(plan.round, corpus, parts, Secret.from_seed(seed)) for seed in range(SEEDS)]))
         whole = whole or count
         rows.append([parts, round(count), f"{100 * (count / whole - 1):+.2f} %", weighted])
     note = f"reddit_posts, 500,000 users, limit 100, epsilon {BUDGET.epsilon:g}, delta e^-10; {SEEDS} secret."
     table("l2-descent in many Spark partitions", rows, "spark_descent", note)
 
 
-def released(round_plan: object, corpus: vp.Corpus, parts: int, secret: Secret) -> int:
+def released(round_plan: object, corpus: LocalCorpus, parts: int, secret: Secret) -> int:
     """Return how many words pass where users are dealt out by a hash of their keys."""
     shares = round_plan.shares
     places = secret.draws("places", corpus.user_key, 0)[:, 0] % np.uint64(parts)
@@ -50,7 +49,7 @@ def released(round_plan: object, corpus: vp.Corpus, parts: int, secret: Secret) 
     return int(coins(histogram[held], held, None).sum())
 
 
-def users_of(corpus: vp.Corpus, users: np.ndarray) -> vp.Corpus:
+def users_of(corpus: LocalCorpus, users: np.ndarray) -> LocalCorpus:
     """Return a corpus of some of the users."""
     starts, sizes = corpus.user_start[users], np.diff(corpus.user_start)[users]
     ends = np.cumsum(sizes)

@@ -16,10 +16,10 @@ import numpy as np
 import voxpop as vp
 from benchmarks.spark.descent import users_of
 from benchmarks.support.common import BUDGET, chat, posts, table
-from voxpop.arrays import Bytes, Int64s
-from voxpop.corpus.histogram import Histogram
-from voxpop.corpus.pool_users import PoolUsers
-from voxpop.corpus.pools import Pools
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.pools import Pools, PoolUsers
+from voxpop.engine.local.weigh import Histogram
+from voxpop.kernels.arrays import Bytes, Int64s
 from voxpop.privacy.secret import Secret
 
 GROUPS = (1, 2, 4, 8, 64)
@@ -31,7 +31,7 @@ PHRASES = vp.Budget(4, 1e-7)
 class InGroups:
     """A corpus whose users weigh in groups, each of which sees itself alone."""
 
-    def __init__(self, corpus: vp.Corpus, count: int) -> None:
+    def __init__(self, corpus: LocalCorpus, count: int) -> None:
         self._corpus = corpus
         places = Secret.from_seed(0).draws("places", corpus.user_key, 0)[:, 0] % np.uint64(count)
         self._groups = [users_of(corpus, np.flatnonzero(places == number)) for number in range(count)]
@@ -51,7 +51,7 @@ class InGroups:
 class PoolsInGroups(Pools):
     """Adaptive rounds of users who see the weights of their own group alone."""
 
-    def __init__(self, corpus: vp.Corpus, groups: list[vp.Corpus], secret: Secret) -> None:
+    def __init__(self, corpus: LocalCorpus, groups: list[LocalCorpus], secret: Secret) -> None:
         super().__init__(
             replace(corpus, tokens=corpus.tokens[:0], user_start=corpus.user_start[:1], user_key=corpus.user_key[:0]),
             secret,
@@ -121,11 +121,14 @@ class WalkInGroups:
         return each
 
 
-JOBS: dict[str, list[tuple[str, Callable[[], vp.Corpus], Any, vp.Budget]]] = {
+JOBS: dict[str, list[tuple[str, Callable[[], LocalCorpus], Any, vp.Budget]]] = {
     "classic": [
-        ("reddit_posts, words, l2-descent", posts, vp.SetUnion(limit=100, weighting="l2-descent"), BUDGET),
-        ("reddit_posts, phrases to length 9", posts, vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
-        ("ubuntu_irc, phrases to length 9", chat, vp.NGrams(max_length=9, limit=100, spending="shared"), PHRASES),
+        (
+            "reddit_posts, words, l2-descent",
+            posts,
+            vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()),
+            BUDGET,
+        ),
     ],
     "default": [
         ("reddit_posts, words, adaptive rounds", posts, vp.SetUnion(), BUDGET),
@@ -155,12 +158,12 @@ def measure(part: str) -> None:
     table(f"Order-dependent weightings in groups of users: {part}", rows, FILES[part], note)
 
 
-def released(corpus: vp.Corpus, mechanism: Any, budget: vp.Budget, count: int) -> int:
+def released(corpus: LocalCorpus, mechanism: Any, budget: vp.Budget, count: int) -> int:
     """Return how much is released in so many groups."""
     if isinstance(mechanism, vp.SetUnion) and not mechanism.adaptive:
         from benchmarks.spark.descent import released as words
 
-        return words(mechanism.plan(budget).rounds[0], replace(corpus), count, Secret.from_seed(1))
+        return words(mechanism.plan(budget).round, replace(corpus), count, Secret.from_seed(1))
     return len(mechanism.release(InGroups(corpus, count), budget, seed=1))
 
 

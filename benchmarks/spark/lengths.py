@@ -12,39 +12,47 @@ from typing import Any
 
 import voxpop as vp
 from benchmarks.spark.jobs import shuffles_of, write_conf
-from benchmarks.support.common import DATA, PUBLISHED_NGRAMS, table
-from voxpop.ngrams.releasing import _Walk
+from benchmarks.support.common import DATA, table
+from benchmarks.support.engines import read_engine
+from voxpop.engine.spark.session import start_session
+from voxpop.mechanisms.ngrams.passes import Outcome, Pass, Runner
+from voxpop.mechanisms.ngrams.releasing import run_passes
+from voxpop.mechanisms.ngrams.schedule import State
 from voxpop.privacy.secret import Secret
-from voxpop.spark.session import open_frame, start_session
 
 MSNBC = {"user": "user", "sequence": "sequence"}
 POSTS = {"user": "user", "text": "text"}
-JOBS: list[tuple[str, str, dict[str, str], vp.NGrams, vp.Budget]] = [
+JOBS: list[tuple[str, str, dict[str, str], vp.papers.DPNE, vp.Budget]] = [
     (
         "MSNBC T 6, published",
         "msnbc.parquet",
         MSNBC,
-        vp.NGrams(max_length=6, limit=10, **PUBLISHED_NGRAMS),  # type: ignore[arg-type]
+        vp.papers.DPNE(max_length=6, limit=10),
         vp.Budget(1, 1e-7),
     ),
     (
-        "reddit_posts T 9, guided",
+        "reddit_posts T 9, published",
         "reddit_posts.parquet",
         POSTS,
-        vp.NGrams(max_length=9, limit=100, weighting="weighted"),
+        vp.papers.DPNE(),
         vp.Budget(4, 1e-7),
     ),
 ]
 
 
-class Clocked(_Walk):
-    """A release that notes when each length was done, in seconds of the clock on the wall."""
+class Clocked(Runner):
+    """A runner that notes when each length was done, in seconds of the clock on the wall."""
 
-    def _lengths(self) -> Iterator[int]:
-        self.ends = [time.time()]
-        for length in super()._lengths():
-            self.ends.append(time.time())
-            yield length
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.ends, self.released = [time.time()], list[int]()
+
+    def execute(self, step: Pass) -> Outcome:
+        """Execute a pass; DPNE has one for each length."""
+        outcome = super().execute(step)
+        self.ends.append(time.time())
+        self.released.append(outcome.names.size)
+        return outcome
 
 
 def main() -> None:
@@ -56,8 +64,12 @@ def main() -> None:
         walks = []
         for _, file, columns, mechanism, budget in JOBS:
             path = str(DATA / file)
-            local = walk_of(vp.read(path, **columns), mechanism, budget)  # type: ignore[arg-type]
-            spark = walk_of(vp.read(open_frame(session, [path]), partitions=2, **columns), mechanism, budget)  # type: ignore[arg-type]
+            local = walk_of(read_engine(path, **columns), mechanism, budget)  # type: ignore[arg-type]
+            spark = walk_of(
+                read_engine(session.read.parquet(path), options=vp.ReadOptions(partitions=2), **columns),
+                mechanism,
+                budget,
+            )  # type: ignore[arg-type]
             walks.append((local, spark))
         session.stop()
         shuffles = shuffles_of(events)
@@ -68,22 +80,23 @@ def main() -> None:
     table("Spark: lengths", rows, "spark_lengths", note)
 
 
-def walk_of(corpus: Any, mechanism: vp.NGrams, budget: vp.Budget) -> Clocked:
-    """Release, and return the walk."""
-    walk = Clocked(mechanism.plan(budget), corpus, Secret.from_seed(1))
-    walk.run()
-    return walk
+def walk_of(corpus: Any, mechanism: vp.papers.DPNE, budget: vp.Budget) -> Clocked:
+    """Release, and return the runner."""
+    plan = mechanism.plan(budget)
+    runner = Clocked(corpus, budget, Secret.from_seed(1))
+    run_passes(State(plan), runner)
+    return runner
 
 
 def lengths_of(local: Clocked, spark: Clocked, shuffles: list[dict[str, float]]) -> Iterator[list[object]]:
     """Yield (length, released, seconds of each engine, rows, megabytes) of every length."""
-    for at, grams in enumerate(spark.released):
+    for at, count in enumerate(spark.released):
         begun, ended = spark.ends[at : at + 2]
         mine = [each for each in shuffles if begun < each["ended"] <= ended]
         rows, size = (sum(each[what] for each in mine) for what in ("rows", "bytes"))
-        assert len(grams) == len(local.released[at])
+        assert count == local.released[at]
         took = local.ends[at + 1] - local.ends[at]
-        yield [at + 1, len(grams), f"{took:.2f}", f"{ended - begun:.2f}", int(rows), f"{size / 1e6:.2f}"]
+        yield [at + 1, count, f"{took:.2f}", f"{ended - begun:.2f}", int(rows), f"{size / 1e6:.2f}"]
 
 
 if __name__ == "__main__":

@@ -1,17 +1,15 @@
-"""A session as people start it, beside a tuned one and the local engine: whole processes, in turn, with their tasks.
+"""A session as people start it, beside the command line and the local engine: whole processes, in turn.
 
-python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [growth] [--runs N] [--authors COMMAND]
+python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [--runs N] [--authors COMMAND]
 
-*plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else; *tuned* what `voxpop --engine
-spark` starts (a light Java, imports while it starts). Both read a table that is a file, which the local engine then
-reads itself; *query* is a plain session whose table is a query, so that Java writes its rows. Two sides release
-nothing: *session* is a plain session that starts, opens the table and ends, and *rows* one that writes its rows, too.
-So what *plain* has above *session*, and *query* above *rows*, is ours, and the rest nobody can spare.
+*plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else; *tuned* is the session of `voxpop
+--engine spark` (a light Java, imports while it starts). Spark writes the rows of both, and the local engine reads them.
+Two sides release nothing: *session* is a plain session that opens the table and ends, and *rows* one that writes the
+rows, too. The difference between *plain* and *rows* is the time of voxpop.
 
-*partitions* reads the clicks into 2, 20 and 200; *growth* the posts once, twice, four and eight times. COMMAND runs the
-authors' pipeline on MSNBC (`jobs.py` says what that is), in turn with the others and at its best setting, 4 shuffle
-partitions, which it finds in `SPARK_CONF_DIR`; %(out)s in it stands for a new folder. What it releases is drawn anew
-each time, so it is not compared; it runs once.
+*partitions* reads the clicks into 2, 20 and 200. COMMAND runs the authors' pipeline on MSNBC (`jobs.py` describes it),
+in turn with the others and at its best setting, 4 shuffle partitions, which it finds in `SPARK_CONF_DIR`; %(out)s in it
+stands for a new folder. Its releases are drawn anew each time, so they are not compared; it runs once.
 """
 
 import argparse
@@ -23,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.spark.jobs import MSNBC, POSTS, PUBLISHED, SPARK, copies, events_of, write_conf
+from benchmarks.spark.jobs import LIMIT, MSNBC, POSTS, SPARK, events_of, write_conf
 from benchmarks.support.common import DATA, table
 from benchmarks.support.core_seconds import seconds_of
 
@@ -35,16 +33,15 @@ import voxpop as vp
 spark = SparkSession.builder.master("local[2]").getOrCreate()
 out, parts, *paths = sys.argv[1], int(sys.argv[2]) or None, *sys.argv[3:]
 if "msnbc" in paths[0]:
-    corpus = vp.read(spark.read.parquet(*paths), user="user", sequence="sequence", partitions=parts)
-    published = {"guide": False, "budgets": "equal", "accounting": "published", "thresholds": "published"}
-    ngrams = vp.NGrams(max_length=6, limit=10, weighting="weighted", **published)
+    options = vp.ReadOptions(partitions=parts)
+    corpus = vp.read(spark.read.parquet(*paths), user="user", sequence="sequence", options=options)
+    ngrams = vp.NGrams(max_length=6, limit=10)
     budget = vp.Budget(1, 1e-7)
 else:
-    corpus = vp.read(spark.read.parquet(*paths), user="user", text="text", partitions=parts)
-    ngrams, budget = vp.NGrams(max_length=9, limit=100, weighting="weighted"), vp.Budget(4, 1e-7)
+    corpus = vp.read(spark.read.parquet(*paths), user="user", text="text", options=vp.ReadOptions(partitions=parts))
+    ngrams, budget = vp.NGrams(max_length=9, limit=100), vp.Budget(4, 1e-7)
 ngrams.release(corpus, budget, seed=1).save(out)
 """
-QUERY = PLAIN.replace("(*paths)", "(*paths).where('user IS NOT NULL')")
 SESSION = """
 import sys
 from pyspark.sql import SparkSession
@@ -62,7 +59,7 @@ with tempfile.TemporaryDirectory() as folder:
 )
 AUTHORS = "authors, 4 partitions"
 JOBS = {
-    "MSNBC T 6, published": (DATA / "msnbc.parquet", [*MSNBC, *PUBLISHED]),
+    "MSNBC T 6, limit 10": (DATA / "msnbc.parquet", [*MSNBC, *LIMIT]),
     "reddit_posts T 9, guided": (DATA / "reddit_posts.parquet", [*POSTS, "--max-length", "9"]),
 }
 
@@ -89,7 +86,6 @@ def main(wanted: list[str]) -> None:
             sides = {"local engine": cli([path], options), "tuned": cli([path], [*options, *SPARK])}
             sides |= {
                 "plain": plain([path]),
-                "query": plain([path], program=QUERY),
                 "session": python(SESSION, path),
                 "rows": python(ROWS, path),
             }
@@ -100,11 +96,6 @@ def main(wanted: list[str]) -> None:
         (name, (path, options)), *_ = JOBS.items()
         sides = {"local engine": cli([path], options)} | {f"{n} partitions": plain([path], n) for n in (2, 20, 200)}
         compare(name, sides, given.runs, "spark_plain_partitions")
-    if not given.parts or "growth" in given.parts:
-        name, (_, options) = list(JOBS.items())[1]
-        for n in (1, 2, 4, 8):
-            sides = {"local engine": cli(copies(n), options), "plain": plain(copies(n))}
-            compare(f"{name}, x{n}", sides, given.runs, f"spark_growth_{n}")
 
 
 def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> None:
@@ -134,9 +125,9 @@ def cli(paths: list[Path], options: list[str]) -> list[str]:
     return [*command, "--seed", "1", "-o", "%(out)s"]
 
 
-def plain(paths: list[Path], partitions: int = 0, program: str = PLAIN) -> list[str]:
+def plain(paths: list[Path], partitions: int = 0) -> list[str]:
     """Return the command of a plain session."""
-    return [sys.executable, "-c", program, "%(out)s", str(partitions), *map(str, paths)]
+    return [sys.executable, "-c", PLAIN, "%(out)s", str(partitions), *map(str, paths)]
 
 
 def python(program: str, path: Path) -> list[str]:

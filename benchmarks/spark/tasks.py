@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import voxpop as vp
 from benchmarks.spark.jobs import POSTS, SPARK, copies, events_of, write_conf
 from benchmarks.support.common import table
+from benchmarks.support.engines import read_engine
 
 EVERY = 0.05
 """Seconds between two looks at memory."""
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=4)
     given = parser.parse_args()
     files = copies(given.copies)
-    tokens = vp.read(files[0], user="user", text="text").tokens
+    tokens = read_engine(files[0], user="user", text="text").tokens
     each = given.copies * int((tokens >= 0).sum()) / given.partitions
     with tempfile.TemporaryDirectory() as folder:
         events = write_conf(Path(folder))

@@ -24,7 +24,7 @@ KEYS = """
 import polars as pl, voxpop as vp
 sales = pl.DataFrame({"user": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
 keys = vp.SetUnion(limit=1).release(vp.read(sales, user="user", items="shop"), vp.Budget(epsilon=1, delta=1e-8))
-assert sorted(keys.filter(sales)["shop"].unique()) == [7, 8]
+assert sorted(vp.exports.filter(keys, sales)["shop"].unique()) == [7, 8]
 """
 CLICKS = """
 import polars as pl, voxpop as vp

@@ -26,13 +26,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tools.memory import megabytes_of
 
-import voxpop as vp
 from benchmarks.support.common import DATA, OUT, posts, table
-from voxpop.corpus.limited.memory import FIXED, MemoryLimit
-from voxpop.corpus.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter
-from voxpop.corpus.limited.user_files import UserFiles
-from voxpop.corpus.reading import spilling
-from voxpop.corpus.reading.users import spread
+from benchmarks.support.engines import read_engine
+from voxpop.engine.local import read as spilling
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.reading.limited.memory import FIXED, MemoryLimit
+from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter
+from voxpop.reading.limited.user_files import UserFiles
+from voxpop.reading.users import spread
 
 ROWS = 1 << 13
 BY_USER = "select * from records order by key, other, row"
@@ -229,7 +230,7 @@ def _asked(
         yield block_of(batch)
 
 
-def merged_by_duckdb(spill: Any) -> vp.Corpus:
+def merged_by_duckdb(spill: Any) -> LocalCorpus:
     """Do what `merged` of spilling does, users brought together and ordered by their first rows in one query."""
     limit, vocabulary = spill._limit, spill._words.merged()
     files = UserFiles(limit)
@@ -240,7 +241,7 @@ def merged_by_duckdb(spill: Any) -> vp.Corpus:
         order by first, place"""
     for block in _asked(batches, limit, query):
         files.append(*block)
-    return vp.Corpus(*files.mapped(), vocabulary, spill._kind, limit=limit)
+    return LocalCorpus(*files.mapped(), vocabulary, spill._kind, limit=limit)
 
 
 def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
@@ -256,7 +257,7 @@ def of_texts(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
     """Read a file of texts; return a number that depends on all of it, and the peak before that was looked at."""
     READING[way]()
     given = {} if way == IN_MEMORY else {"memory": limit.total, "work_folder": limit.folder}
-    corpus = vp.read(path, user="user", text="text", progress=False, **given)
+    corpus = read_engine(path, user="user", text="text", **given)
     peak, every = megabytes_of("VmHWM"), np.asarray(corpus.tokens)
     return int((every.astype(np.int64) * (np.arange(every.size) % 1009)).sum()), peak
 

@@ -10,8 +10,9 @@ import sys
 import time
 
 import voxpop as vp
+from benchmarks.datasets.phrases import write_texts
 from benchmarks.support.common import OUT, table
-from voxpop.datasets.phrases import write_texts
+from benchmarks.support.engines import load_engine
 
 SIZES = {"25 million": (30_000, 25_000_000), "1 billion": (1_200_000, 1_000_000_000)}
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
@@ -39,7 +40,7 @@ def main() -> None:
 
 def run(folder: str) -> None:
     """Release from one corpus, and print positions, seconds, peak GiB and lengths."""
-    corpus = vp.load_corpus(folder)
+    corpus = load_engine(folder)
     plan = vp.NGrams(max_length=9).plan(BUDGET)
     start = time.perf_counter()
     release = plan.release(corpus)

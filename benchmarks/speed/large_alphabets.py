@@ -11,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
 import voxpop as vp
 from benchmarks.support.common import posts, table
+from voxpop.engine.local.corpus import LocalCorpus
 
 BUDGET = vp.Budget(4, 1e-7)
 SIZES = (1_000, 10_000, 100_000, 300_000)
@@ -25,7 +25,7 @@ FIND = "find"
 DRAWN = 10_000
 
 
-def alphabet_of(corpus: vp.Corpus, size: int) -> list[str]:
+def alphabet_of(corpus: LocalCorpus, size: int) -> list[str]:
     """Return the words that stand most often in the posts, and made-up ones where there are not so many."""
     words = corpus.vocabulary.to_pylist()
     counts = np.bincount(corpus.tokens[corpus.tokens >= 0], minlength=len(words))[: len(words)]
@@ -50,17 +50,15 @@ def one(what: str) -> dict[str, object]:
         model.save(f"{folder}/model")
         saved = time.perf_counter() - begun
         size = sum(each.stat().st_size for each in Path(folder, "model").iterdir()) / 2**20
-    grams = model.to_polars()
-    sizes = Counter((grams["gram"].list.len() + grams["ends"].cast(int)).to_list())
     return {
         "symbols": len(model.alphabet),
-        "counts": model.plan.to_dict()["counts"],
         "release, s": f"{released:.1f}",
         f"draw {DRAWN:,}, s": f"{sampled:.1f}",
         "save, s": f"{saved:.1f}",
         "peak, GiB": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} (corpus {before:.1f})",
         "folder, MiB": f"{size:.1f}",
-        **{f"length {length}": f"{sizes.get(length, 0):,}" for length in range(1, 6)},
+        "contexts": f"{model.tree.nodes:,}",
+        "counts": f"{len(model):,}",
         "mean length drawn": f"{drawn['sequence'].list.len().mean():.1f}",
         "users, estimated": f"{model.sequences:,.0f}",
     }
@@ -82,8 +80,7 @@ def main() -> None:
     note += f"{BUDGET.delta:g} where found. "
     note += "Alphabets that are given hold the words that are most common in the posts, and made-up ones where "
     note += "these have fewer. "
-    note += "Peak memory holds the corpus, whose own peak while it is loaded is in brackets. Grams by length, "
-    note += "the end mark counted."
+    note += "Peak memory holds the corpus, whose own peak while it is loaded is in brackets. "
     table("Sequences with large alphabets", rows, "large_alphabets", note)
 
 

@@ -14,8 +14,9 @@ from statistics import median
 import polars as pl
 
 import voxpop as vp
+from benchmarks.datasets.pairs import write_pairs
 from benchmarks.support.common import BUDGET, OUT, ROOT, seconds, table
-from voxpop.datasets.pairs import write_pairs
+from benchmarks.support.engines import read_engine
 
 PAIRS = OUT / "pairs.parquet"
 PEERS = {
@@ -27,7 +28,7 @@ PEERS = {
 
 def ours() -> int:
     """Read and release."""
-    corpus = vp.read(PAIRS, user="user", items="item")
+    corpus = read_engine(PAIRS, user="user", items="item")
     return len(vp.SetUnion(limit=100).release(corpus, BUDGET))
 
 
@@ -52,7 +53,7 @@ def whole_process() -> str:
             f"{folder}/r",
             "--json",
         ]
-        program = [sys.executable, "-m", "voxpop", "items", str(PAIRS), *options]
+        program = [sys.executable, "-m", "voxpop.cli", "items", str(PAIRS), *options]
         done = subprocess.run(program, check=True, capture_output=True, text=True)
         return f"{json.loads(done.stdout)['released']:,}"
 

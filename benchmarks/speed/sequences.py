@@ -7,13 +7,14 @@ import resource
 
 import voxpop as vp
 from benchmarks.support.common import DATA, posts, seconds, table
+from benchmarks.support.engines import read_engine
 
 PAGES = [str(page) for page in range(1, 18)]
 
 
 def main() -> None:
     """Measure, print, write."""
-    visits = vp.read(DATA / "msnbc.parquet", user="user", sequence="sequence")
+    visits = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
     pages = vp.Sequences(alphabet=PAGES)
     pages.release(visits, vp.Budget(1)).sample(10)  # compile
     model = pages.release(visits, vp.Budget(1))

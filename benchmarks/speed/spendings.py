@@ -1,4 +1,4 @@
-"""What it costs that words come in rounds and users pay for themselves: the default n-grams against shared spending.
+"""What it costs that words come in rounds and users pay for themselves: the default n-grams against DPNE.
 
 python -m benchmarks.speed.spendings         # about half a minute on a quiet machine
 python -m benchmarks.speed.spendings 5       # five turns instead of three
@@ -14,32 +14,28 @@ from typing import Any
 
 import voxpop as vp
 from benchmarks.support.common import posts, table
-from voxpop.corpus.histogram import Histogram
-from voxpop.corpus.length_walk import MemoryLengthWalk
-from voxpop.ngrams import releasing
+from voxpop.engine.local.length_walk import MemoryLengthWalk
+from voxpop.engine.local.weigh import Histogram
+from voxpop.mechanisms.ngrams import passes
 
-KINDS: dict[str, dict[str, Any]] = {
-    "default": {},
-    'words="once"': {"words": "once"},
-    'spending="shared"': {"spending": "shared"},
-}
+KINDS: dict[str, Any] = {"NGrams": vp.NGrams(limit=100), "DPNE": vp.papers.DPNE(weighting="policy-gaussian")}
 FIRST, *_, LAST = KINDS
 TURNS = 3
 STEPS: dict[str, tuple[Any, str]] = {
-    "words in adaptive rounds": (releasing, "released_in_rounds"),
+    "words in adaptive rounds": (passes, "released_in_rounds"),
     "candidates numbered": (MemoryLengthWalk, "extend"),
-    "kept, and near misses set aside": (MemoryLengthWalk, "keep"),
-    "sweep weighed": (MemoryLengthWalk, "weigh_aside"),
+    "kept, and deferred candidates stored": (MemoryLengthWalk, "keep"),
+    "second-chance pass weighed": (MemoryLengthWalk, "weigh_aside"),
     "noise and levels": (Histogram, "noisy_levels"),
 }
 """Methods that are timed by their own name; weighings are by that of their pass."""
-PASSES = {"length": "votes weighed", "measurement": "measurements weighed", "prevote": "wide votes weighed"}
+PASSES = {"length": "votes weighed", "measurement": "measurements weighed", "prevote": "screening votes weighed"}
 
 
 def main() -> None:
     """Release with both, in turns in one process, and write."""
     corpus = posts()
-    plans = {kind: vp.NGrams(limit=100, **fields).plan(vp.Budget(4, 1e-7)) for kind, fields in KINDS.items()}
+    plans = {kind: mechanism.plan(vp.Budget(4, 1e-7)) for kind, mechanism in KINDS.items()}
     for plan in plans.values():  # compile, and read the corpus into memory
         plan.release(corpus, seed=0)
     turns = int(sys.argv[1]) if len(sys.argv) > 1 else TURNS

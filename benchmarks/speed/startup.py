@@ -16,7 +16,7 @@ from benchmarks.support.common import table
 
 RUNS = 7
 ROWS = 2000
-NEEDED = ("numpy", "scipy.special", "pyarrow.compute", "numba", "typer", "jinja2")
+NEEDED = ("numpy", "scipy.special", "pyarrow.compute", "numba", "cyclopts", "jinja2")
 COMMAND = "from voxpop.cli import console; console()"
 OF_DEVELOPERS = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OPENBLAS_NUM_THREADS")
 OPTIONS = ["--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-7"]

@@ -11,6 +11,7 @@ import polars as pl
 
 import voxpop as vp
 from benchmarks.support.common import BUDGET, DATA, OUT, seconds, table
+from benchmarks.support.engines import load_engine, read_engine
 
 SOURCE = DATA / "reddit_posts.parquet"
 TOKEN = r"[\p{L}\p{M}\p{N}']+"
@@ -19,7 +20,7 @@ URL = r"(?:https?://|www\.)\S+"
 
 def encode() -> None:
     """Read, tokenise, encode and save."""
-    vp.read(SOURCE, user="user", text="text").save(OUT / "speed.corpus")
+    read_engine(SOURCE, user="user", text="text").save(OUT / "speed.corpus")
 
 
 def plain_polars() -> int:
@@ -55,7 +56,7 @@ def main() -> None:
     """Measure, print, write."""
     encode()
     ours = seconds(encode, 5)
-    corpus = vp.load_corpus(OUT / "speed.corpus")
+    corpus = load_engine(OUT / "speed.corpus")
     plan = vp.SetUnion(limit=100).plan(BUDGET)
     plan.release(corpus)
     release = seconds(lambda: plan.release(corpus), 5)

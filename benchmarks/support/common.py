@@ -12,48 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 import voxpop as vp
+from benchmarks.support.engines import load_engine, read_engine
+from voxpop.engine.local.corpus import LocalCorpus
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("VOXPOP_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "benchmarks" / "results"
 OUT = ROOT / "out"
-PUBLISHED_NGRAMS = {
-    "weighting": "weighted",
-    "guide": False,
-    "thresholds": "published",
-    "budgets": "equal",
-    "accounting": "published",
-}
-"""DPNE as published, at equal budgets."""
-POLICY_LAPLACE = {"weighting": "l1-descent", "noise": "laplace", "alpha": 3.0}
-"""DPSU's Policy Laplace with the paper's alpha (6.2.3), which names most here, too: with our usual alpha, 14, it
-names a tenth fewer and misses none that all hold."""
 BUDGET = vp.Budget(epsilon=3, delta=float(np.exp(-10)))
 
 
-def posts() -> vp.Corpus:
+def posts() -> LocalCorpus:
     """Return the posts as words, tokenised once."""
     return _kept("reddit", "reddit_posts.parquet", text="text")
 
 
-def chat() -> vp.Corpus:
+def chat() -> LocalCorpus:
     """Return the messages of a chat as words: few users, each with many."""
     return _kept("irc", "ubuntu_irc.parquet", text="text")
 
 
-def clicks() -> vp.Corpus:
+def clicks() -> LocalCorpus:
     """Return MSNBC: the kinds of pages that visitors saw, in order."""
     return _kept("msnbc", "msnbc.parquet", sequence="sequence")
 
 
-def _kept(name: str, file: str, **column: str) -> vp.Corpus:
+def _kept(name: str, file: str, **column: str) -> LocalCorpus:
     folder = OUT / f"{name}.corpus"
     if not folder.exists():
-        vp.read(DATA / file, user="user", **column).save(folder)
-    return vp.load_corpus(folder)
+        read_engine(DATA / file, user="user", **column).save(folder)
+    return load_engine(folder)
 
 
-def joined(corpus: vp.Corpus, by: int) -> vp.Corpus:
+def joined(corpus: LocalCorpus, by: int) -> LocalCorpus:
     """Return the same texts with every `by` users made one: fewer and longer users."""
     first = np.arange(0, corpus.user_key.size, by)
     return replace(

@@ -65,9 +65,9 @@ def main() -> None:
     """Import, listen, fork, until it is ended."""
     _sleep_less(float(os.environ.get(WAITS, "1")))
     commands = {name: entry.load() for name, entry in _commands().items()}
-    __import__("voxpop.hitters.flower.client_app")
-    __import__("voxpop.hitters.flower.server_app")
-    __import__("voxpop.corpus.reading.read")
+    __import__("voxpop.mechanisms.heavy_hitters.flower.client_app")
+    __import__("voxpop.mechanisms.heavy_hitters.flower.server_app")
+    __import__("voxpop.engine.local.read")
     _warm()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(sys.argv[1])
@@ -85,11 +85,11 @@ def main() -> None:
 
 def _warm() -> None:
     """Do once what each fork would do by itself: no thread may be left, and so no table is read."""
-    for late in ("httpcore", "voxpop.privacy.trie.several"):  # what is imported by those who first need it
+    for late in ("httpcore", "voxpop.privacy.trie.calibrate"):  # what is imported by those who first need it
         with contextlib.suppress(ImportError):
             __import__(late)
-    from voxpop.hitters.flower.settings import settings_of
     from voxpop.kernels.group import mark_used
+    from voxpop.mechanisms.heavy_hitters.flower.settings import settings_of
 
     mark_used(np.zeros(1, np.int32), np.zeros(1, np.uint8))  # the first kernel of a process starts numba
     for config in json.loads(os.environ.get(PLANNED, "[]")):

@@ -1,5 +1,6 @@
 """Run the notebooks of the documentation again and keep what they print: `make notebook`. Needs the real data."""
 
+import os
 from pathlib import Path
 
 import nbformat
@@ -18,7 +19,8 @@ def run(path: Path) -> nbformat.NotebookNode:
         The notebook; without times, so that equal results make equal files.
     """
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(HERE)}}).execute()
+    client = NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(HERE)}})
+    client.execute(env={**os.environ, "PYTHONPATH": str(HERE.parent.parent)})  # where benchmarks/ is
     for cell in notebook.cells:
         cell.metadata = {}
         if "outputs" in cell:  # progress is for whoever waits, and no two runs take the same time

@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from scipy.special import ndtr
 
 import voxpop as vp
-from voxpop.release.report.palette import palette
+from voxpop.release.report.page import palette
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent.parent / "benchmarks" / "results"
@@ -55,7 +55,7 @@ def number(text: str) -> float:
 
 def overview() -> plt.Figure:
     """What goes in, what decides, what comes out."""
-    plan = vp.SetUnion(limit=4, weighting="weighted").plan(vp.Budget(epsilon=4, delta=1e-7))
+    plan = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(vp.Budget(epsilon=4, delta=1e-7))
     weights = {word: holders / 2 for word, holders in HOLDERS.items()}  # one of four items: 1/sqrt(4) each
     chances = {word: float(ndtr((weight - plan.threshold) / plan.sigma)) for word, weight in weights.items()}
     figure = plt.figure(figsize=(10.5, 3.7))
@@ -137,7 +137,8 @@ def users_needed() -> plt.Figure:
     chances = ndtr(np.linspace(-3.5, 3.2, 45))
     for epsilon, color in zip((8, 4, 2, 1), SHADES[::-1], strict=True):
         plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon, 1e-7))
-        reached = {plan.holders(float(chance), items=10): chance for chance in chances}  # whole users: the best of each
+        # Whole users: of equal numbers, the largest chance.
+        reached = {plan.users_needed(float(chance), per_user=10): chance for chance in chances}
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
         xlabel="users who hold the item and nine others, none more common",
@@ -187,8 +188,7 @@ def weightings() -> plt.Figure:
         "Count Gaussian": "count, Gaussian",
         "Weighted Gaussian, joint": "weighted, Gaussian",
         "Policy Laplace (l1-descent)": "l1-descent, Laplace, alpha 3",
-        "Weighted Gaussian, joint, 3 rounds": "weighted, Gaussian, 3 rounds",
-        "l2-descent, joint": "l2-descent, Gaussian",
+        "Policy Gaussian l2, joint, alpha 5": "l2-descent, Gaussian",
         DEFAULT: "adaptive rounds (default)",
     }
     found = {row["limit"]: number(row["100"]) for row in results("dpsu_table2")}

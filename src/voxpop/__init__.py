@@ -17,69 +17,85 @@ from typing import TYPE_CHECKING, Any
 from voxpop import errors
 
 if TYPE_CHECKING:
-    from voxpop.corpus.corpus import Corpus
-    from voxpop.corpus.loading import load_corpus
-    from voxpop.counts.counts import Counts
-    from voxpop.counts.top import Top
-    from voxpop.hitters.heavy_hitters import HeavyHitters
+    from voxpop import exports, papers
+    from voxpop.engine.data import Corpus
+    from voxpop.engine.local.corpus import load_corpus
+    from voxpop.engine.read import read
     from voxpop.ledger.ledger import Ledger
-    from voxpop.load_saved import load
-    from voxpop.ngrams.ngrams import NGrams
+    from voxpop.mechanisms import weightings
+    from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
+    from voxpop.mechanisms.ngrams.mechanism import NGrams
+    from voxpop.mechanisms.sequences.mechanism import Sequences
+    from voxpop.mechanisms.sequences.model import SequenceModel
+    from voxpop.mechanisms.set_union.mechanism import SetUnion
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
-    from voxpop.read_table import read
-    from voxpop.release.ranking import Ranking
+    from voxpop.reading.csv_text import CSV
+    from voxpop.reading.databases import SQL
+    from voxpop.reading.wanted import ReadOptions, Tokenizer
+    from voxpop.release.loading import load
     from voxpop.release.release import Release
-    from voxpop.release.tally import Tally
-    from voxpop.sequences.model import SequenceModel
-    from voxpop.sequences.sequences import Sequences
-    from voxpop.union.set_union import SetUnion
-    from voxpop.weighting.own import Weighting
+    from voxpop.release.result import Report, Result
+    from voxpop.release.tally import Ranking, Tally
 
     __version__: str
 
-__all__ = [
+__all__ = [  # noqa: RUF022  sorted as `dir` sorts
     "Budget",
+    "CSV",
     "Corpus",
-    "Counts",
     "Guarantee",
     "HeavyHitters",
     "Ledger",
     "NGrams",
     "Ranking",
+    "ReadOptions",
     "Release",
+    "Report",
+    "Result",
+    "SQL",
     "SequenceModel",
     "Sequences",
     "SetUnion",
     "Tally",
-    "Top",
-    "Weighting",
+    "Tokenizer",
     "__version__",
     "errors",
+    "exports",
     "load",
     "load_corpus",
+    "papers",
     "read",
+    "weightings",
 ]
 
 _HOMES = {
+    "CSV": "voxpop.reading.csv_text",
+    "SQL": "voxpop.reading.databases",
+    "ReadOptions": "voxpop.reading.wanted",
+    "Tokenizer": "voxpop.reading.wanted",
     "Budget": "voxpop.privacy.budget",
-    "Corpus": "voxpop.corpus.corpus",
-    "Counts": "voxpop.counts.counts",
+    "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
-    "HeavyHitters": "voxpop.hitters.heavy_hitters",
+    "HeavyHitters": "voxpop.mechanisms.heavy_hitters.mechanism",
     "Ledger": "voxpop.ledger.ledger",
-    "NGrams": "voxpop.ngrams.ngrams",
-    "Ranking": "voxpop.release.ranking",
+    "NGrams": "voxpop.mechanisms.ngrams.mechanism",
+    "Ranking": "voxpop.release.tally",
     "Release": "voxpop.release.release",
-    "SequenceModel": "voxpop.sequences.model",
-    "Sequences": "voxpop.sequences.sequences",
-    "SetUnion": "voxpop.union.set_union",
+    "Report": "voxpop.release.result",
+    "Result": "voxpop.release.result",
+    "SequenceModel": "voxpop.mechanisms.sequences.model",
+    "Sequences": "voxpop.mechanisms.sequences.mechanism",
+    "SetUnion": "voxpop.mechanisms.set_union.mechanism",
     "Tally": "voxpop.release.tally",
-    "Top": "voxpop.counts.top",
-    "Weighting": "voxpop.weighting.own",
-    "load": "voxpop.load_saved",
-    "load_corpus": "voxpop.corpus.loading",
-    "read": "voxpop.read_table",
+    "load": "voxpop.release.loading",
+    "load_corpus": "voxpop.engine.local.corpus",
+    "read": "voxpop.engine.read",
+}
+_PACKAGES = {
+    "exports": "voxpop.exports",
+    "papers": "voxpop.papers",
+    "weightings": "voxpop.mechanisms.weightings",
 }
 
 
@@ -88,9 +104,11 @@ if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all
     def __getattr__(name: str) -> Any:
         """Import a public name on first use and keep it."""
         if name == "__version__":
-            from voxpop.version import installed_version
+            from importlib import metadata
 
-            value: Any = installed_version()
+            value: Any = metadata.version("voxpop")
+        elif name in _PACKAGES:
+            value = import_module(_PACKAGES[name])
         elif name in _HOMES:
             value = getattr(import_module(_HOMES[name]), name)
         else:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.ngrams.lengths import LengthRun
+from voxpop.mechanisms.ngrams.lengths import LengthRun
+from voxpop.privacy.planned import with_record
 from voxpop.release.grams import SCHEMA
 
 FLAGS = [
@@ -58,7 +59,7 @@ def phrases_plan() -> Any:
     """Return a plan of phrases with the numbers of a run."""
     plan = vp.NGrams(max_length=5).plan(vp.Budget(4, 1e-7))
     later = [LengthRun(length, 2.0 * length, 20.0 * length, 1000, 9.0 * length) for length in range(2, 6)]
-    return plan.after((LengthRun(1, plan.first.scale, None, None, plan.first.threshold), *later))
+    return with_record(plan, ran=(LengthRun(1, plan.first.scale, None, None, plan.first.threshold), *later))
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +102,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, release in releases.items():
         release.save(home / name)
     signed = release_of(closed(PHRASES), phrases_plan(), vp.Guarantee(8, 1e-7))
-    signed.save(home / "signed", **SAID)
+    signed.with_metadata(**SAID).save(home / "signed")
     corpus = vp.read(_visits(), user="who", sequence="pages")
     model = vp.Sequences(max_length=5, max_gram=3, alphabet=["home", "news", "sport"]).release(corpus, vp.Budget(2))
     model.save(home / "sequences")

@@ -14,8 +14,8 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
-from voxpop.release.report.page import _asset
-from voxpop.showing import words_first
+from voxpop.privacy.showing import words_first
+from voxpop.release.report.page import scripts
 
 pytestmark = pytest.mark.browser
 
@@ -212,8 +212,7 @@ TYPED = """() => {
 
 def test_apostrophes_of_phones(opened):
     """What is typed is cut as texts are, and found, whichever apostrophe stands in it."""
-    scripts = "\n".join(_asset(f"script/{name}.js") for name in ("cutting", "rows"))
-    assert opened("phrases").page.evaluate(TYPED % scripts) == [["so", "i", "don't"], True, 1]
+    assert opened("phrases").page.evaluate(TYPED % scripts(("cutting", "rows"))) == [["so", "i", "don't"], True, 1]
 
 
 def test_completions_are_taken(opened):
@@ -347,12 +346,12 @@ def test_on_paper(opened, tmp_path):
 
 
 def test_charts_are_drawn(opened):
-    """Bars for every length, parts of the budget, and one line for each length."""
+    """Bars for every length, parts of the budget, and one line for each length that one threshold decides."""
     page = opened("phrases").page
     page.wait_for_selector("#chart-curves svg g[aria-label=line]", state="attached")
     assert page.locator("#chart-lengths svg g[aria-label=bar] > *").count() == 5
     assert page.locator("#chart-costs svg g[aria-label=bar] > *").count() >= 9
-    assert page.locator("#chart-curves svg g[aria-label=line] path").count() == 5
+    assert page.locator("#chart-curves svg g[aria-label=line] path").count() == 4
     assert page.locator(".chart[role=img][aria-label]").count() == 3
 
 

@@ -73,6 +73,6 @@ def test_search_finds_the_guide_first(chromium, site, asked, first):
 
 def test_the_reference_links_the_proofs(site):
     """Each mechanism's own text leads to its proof."""
-    text = (site / "reference" / "mechanisms.html").read_text(encoding="utf-8")
+    text = (site / "reference" / "README.html").read_text(encoding="utf-8")
     for proof in ("adaptive", "set-union", "ngrams", "heavy-hitters", "sequences"):
         assert f'href="../privacy/{proof}.html"' in text, proof

@@ -5,7 +5,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.release.grams import SCHEMA
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.result import StoredPlan
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_for_machines(voxpop, saved):
 
 def test_nothing_fits(voxpop, saved):
     """No continuation is said, and is no error."""
-    assert voxpop("complete", saved, "zebra") == (0, "Nothing released goes on from there.\n", "")
+    assert voxpop("complete", saved, "zebra") == (0, "No released phrase continues it.\n", "")
     assert voxpop("complete", saved, "zebra", "--json").json["completions"] == []
 
 

@@ -6,7 +6,7 @@ import pytest
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--engine", "dask"], "local or spark, got dask"),
+        (["--engine", "dask"], 'Choose from: "local", "spark"'),
         (["--master", "yarn"], "add --engine spark"),
         (["--partitions", "3"], "add --engine spark"),
     ],

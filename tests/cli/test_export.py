@@ -6,7 +6,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.release.grams import SCHEMA
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.result import StoredPlan
 
 GRAMS = [["tea"], ["with"], ["tea", "with"]]
 

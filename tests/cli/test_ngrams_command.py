@@ -18,7 +18,7 @@ def posts(tmp_path):
 @pytest.mark.usefixtures("posts")
 def test_releases_and_saves_phrases(voxpop, tmp_path):
     """What many share is released with all its parts, printed with its guarantee, and saved."""
-    code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--limit", "20,20,10", "--seed", 1)
+    code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--limit", 20, "--seed", 1)
     assert code == 0
     release = vp.load(tmp_path / "phrases")
     assert ("see", "you", "soon") in release
@@ -43,16 +43,16 @@ def test_show_of_phrases(voxpop):
     voxpop("ngrams", *CALL, "--max-length", 2, "--seed", 1)
     out = voxpop("show", "phrases").out
     assert "see you" in out
-    assert "ran:" in out
+    assert "What ran" in out
 
 
 def test_plan_of_phrases(voxpop):
     """Needs no data; one row for each length, as text and as JSON."""
-    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--budgets", "1.2").out
+    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7).out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out
     out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--values", "0,1,5").out
-    assert "a phrase worth 0, 1, 5 by length" in out
+    assert "a phrase is worth 0, 1, 5 by length" in out
     content = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
     assert [row["length"] for row in content["plan"]["lengths"]] == [1, 2, 3]
 
@@ -60,12 +60,8 @@ def test_plan_of_phrases(voxpop):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--limit", "many"], "--limit must be a number"),
-        (["--limit", "1,2"], "one for each length"),
-        (["--budgets", "fair"], "--budgets must be auto, equal, a number"),
-        (["--budgets", "1,2"], "positive shares"),
+        (["--limit", "many"], "--limit"),
         (["--values", "1,2"], "`values` must be"),
-        (["--weighting", "count"], "refused for n-grams"),
         (["--eta", "2"], "`eta`"),
     ],
 )
@@ -73,9 +69,3 @@ def test_plan_of_phrases(voxpop):
 def test_wrong_calls_are_refused_before_reading(voxpop, arguments, words):
     """One line says what was wanted."""
     assert words in voxpop("ngrams", *CALL, *arguments).complaint
-
-
-def test_a_list_of_limits_is_for_phrases(voxpop):
-    """Items have one limit."""
-    complaint = voxpop("plan", "items", "--epsilon", 4, "--delta", 1e-7, "--limit", "1,2").complaint
-    assert "--limit" in complaint

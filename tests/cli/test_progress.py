@@ -6,8 +6,8 @@ import sys
 import polars as pl
 import pytest
 
-from voxpop import progress
 from voxpop.cli import main
+from voxpop.reading import progress
 
 
 class Terminal(io.StringIO):

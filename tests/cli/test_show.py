@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
+from voxpop.mechanisms.counts.mechanism import Counts, Top
 from voxpop.release.grams import SCHEMA
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.result import StoredPlan
 
 PLAN, GUARANTEE = StoredPlan({"mechanism": "set union", "sigma": 1.5}), vp.Guarantee(4, 1e-7)
 
@@ -95,16 +96,16 @@ def test_show_nothing(voxpop, tmp_path):
 
 def test_plan_for_people(voxpop):
     """A person sees the same text as `str(plan)`."""
-    expected = vp.SetUnion(limit=10, weighting="weighted", noise="laplace", rounds=2).plan(vp.Budget(3, 1e-6))
-    arguments = ["--limit", 10, "--weighting", "weighted", "--noise", "laplace", "--rounds", 2]
+    expected = vp.SetUnion(limit=10, weighting=vp.weightings.Weighted("laplace"), min_users=20).plan(vp.Budget(3, 1e-6))
+    arguments = ["--limit", 10, "--weighting", "weighted-laplace", "--min-users", 20]
     assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
 def test_plan_for_machines(voxpop):
     """A machine gets the plan's numbers and the guarantee."""
-    expected = vp.SetUnion(weighting="l2-descent", alpha=2.0, accounting="published").plan(vp.Budget(3, 1e-6))
+    expected = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(3, 1e-6))
     budget = ("--epsilon", 3, "--delta", 1e-6)
-    classic = ("--weighting", "l2-descent", "--alpha", 2, "--accounting", "published")
+    classic = ("--weighting", "policy-gaussian")
     content = voxpop("plan", "items", *budget, *classic, "--json").json
     assert content["plan"] == expected.to_dict()
     assert content["guarantee"] == expected.guarantee.to_dict()
@@ -114,13 +115,15 @@ def test_every_mechanism_has_a_plan(voxpop, tmp_path):
     """The same text as `str(plan)`, from the same fields as its own command."""
     budget = vp.Budget(1, 1e-7)
     spend = ["--epsilon", 1, "--delta", "1e-7"]
-    plan = vp.HeavyHitters(max_length=5, words="many").plan(budget)
-    call = ["--max-length", 5, "--words", "many"]
+    plan = vp.HeavyHitters(max_length=5, unit=2).plan(budget)
+    call = ["--max-length", 5, "--unit", 2]
     assert voxpop("plan", "hitters", *spend, *call) == (0, f"{plan}\n", "")
     plan = vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(1))
     call = ["--alphabet", "tea,milk", "--max-gram", 2]
     assert voxpop("plan", "sequences", "--epsilon", 1, *call) == (0, f"{plan}\n", "")
     words = vp.Release.from_items(pa.array(["milk", "tea"], pa.string()), PLAN, GUARANTEE)
     words.save(tmp_path / "words")
-    plan = vp.Counts(limit=5).plan(budget, words)
+    plan = Counts(limit=5).plan(budget, words)
     assert voxpop("plan", "count", "words", *spend, "--limit", 5) == (0, f"{plan}\n", "")
+    plan = Top(k=1).plan(budget, words)
+    assert voxpop("plan", "top", "words", *spend, "--k", 1) == (0, f"{plan}\n", "")

@@ -42,7 +42,7 @@ def test_each_is_saved_under_its_name(voxpop, people, tmp_path):
     assert "places: Released 2 items." in out
     assert out.count("(2, 1e-08)-DP") == 1
     assert "It covers all data sets together" in out
-    assert f"Saved to {tmp_path / 'found'}; report.html in each folder" in out
+    assert f"Saved to {tmp_path / 'found'}. The report is report.html of each folder" in out
     page = (tmp_path / "found" / "places" / "report.html").read_text(encoding="utf-8")
     assert "One guarantee covers words, places together" in page
     assert places.about.title == "places"
@@ -53,13 +53,13 @@ def test_show_shows_each(voxpop, people):
     assert voxpop("together", "people.toml", *SPEND, "-o", "found").code == 0
     out = voxpop("show", "found/words").out
     assert "Released 3 items." in out
-    assert "data sets: ['words', 'places']" in out
+    assert "for words, places together" in out
 
 
 def test_as_json(voxpop, people, tmp_path):
     """One object: the guarantee and the plan once, a number and a folder for each."""
     shown = voxpop("together", "people.toml", *SPEND, "-o", "found", "--json").json
-    plan = vp.SetUnion().plan(vp.Budget(2, 1e-8), ["words", "places"])
+    plan = vp.SetUnion().plan_each(["words", "places"], vp.Budget(2, 1e-8))
     assert shown["plan"] == plan.to_dict()
     assert shown["guarantee"] == plan.guarantee.to_dict()
     assert shown["data_sets"] == {
@@ -70,13 +70,13 @@ def test_as_json(voxpop, people, tmp_path):
 
 def test_a_ledger_is_charged_once_and_named_in_every_report(voxpop, people, tmp_path):
     """And too little budget is refused before anything is read."""
-    vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3, 1e-6))
+    vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3, 1e-6), create=True)
     call = ["together", "people.toml", *SPEND, "--ledger", "team.json", "--dataset", "people"]
     assert 'Ledger: entry 1 of "people".' in voxpop(*call, "-o", "found").out
     for name in ("words", "places"):
         assert vp.load(tmp_path / "found" / name).about.ledger == 'entry 1 of "people"'
     assert len(vp.Ledger(tmp_path / "team.json").account("people").entries) == 1
-    assert "too little left" in voxpop(*call, "-o", "again").complaint
+    assert "Not enough budget left" in voxpop(*call, "-o", "again").complaint
     assert not (tmp_path / "again").exists()
 
 
@@ -84,17 +84,17 @@ def test_the_plan_reads_nothing(voxpop, people, tmp_path):
     """Neither tables nor folders; options of adaptive rounds reach it."""
     for name in ("posts.parquet", "where.parquet"):
         (tmp_path / name).unlink()
-    call = ["--limit", 7, "--pool", 70, "--at-least", 40, "--beta", 0.001]
+    call = ["--limit", 7, "--min-users", 40]
     out = voxpop("together", "people.toml", *SPEND, *call, "-o", "found", "--plan").out
-    union = vp.SetUnion(limit=7, pool=70, at_least=40, beta=0.001)
-    assert out == f"{union.plan(vp.Budget(2, 1e-8), ['words', 'places'])}\n"
+    union = vp.SetUnion(limit=7, min_users=40)
+    assert out == f"{union.plan_each(['words', 'places'], vp.Budget(2, 1e-8))}\n"
     assert not (tmp_path / "found").exists()
 
 
 def test_a_promise_is_compared_with_a_plan_for_as_many_data_sets():
     """What items need without it is of all data sets, too."""
-    both = vp.SetUnion(at_least=30).plan(vp.Budget(2, 1e-8), ["one", "two"]).to_dict()
-    plain = vp.SetUnion().plan(vp.Budget(2, 1e-8), ["one", "two"]).to_dict()
+    both = vp.SetUnion(min_users=30).plan_each(["one", "two"], vp.Budget(2, 1e-8)).to_dict()
+    plain = vp.SetUnion().plan_each(["one", "two"], vp.Budget(2, 1e-8)).to_dict()
     assert both["users_needed_without_promise"] == plain["users_needed"]
 
 
@@ -118,22 +118,22 @@ def test_where_nothing_comes_out_the_plan_of_all_says_what_it_takes(voxpop, peop
     """Numbers of users for the noise of two data sets, not of one."""
     pl.DataFrame({"who": range(3000), "place": range(3000)}).write_parquet(tmp_path / "where.parquet")
     out = voxpop("together", "people.toml", *SPEND, "-o", "found").out
-    users = vp.SetUnion().plan(vp.Budget(4, 1e-8), ["words", "places"]).holders(0.9, 10)
+    users = vp.SetUnion().plan_each(["words", "places"], vp.Budget(4, 1e-8)).users_needed(0.9, per_user=10)
     assert f"epsilon 4: {users} users" in out
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no data set"),
-        ("[words", "is no TOML"),
-        ("[words]\nuser = 'author'", "needs a table with a source"),
-        ("words = 3", "needs a table with a source"),
-        ('["a/b"]\nsource = "posts.parquet"', "named by letters"),
-        ('[words]\nsource = "posts.parquet"\nusers = "author"', "has users"),
+        ("", "contains no data set"),
+        ("[words", "is not valid TOML"),
+        ("[words]\nuser = 'author'", "must be a table with a source"),
+        ("words = 3", "must be a table with a source"),
+        ('["a/b"]\nsource = "posts.parquet"', "must consist of letters"),
+        ('[words]\nsource = "posts.parquet"\nusers = "author"', "has the unknown key users"),
         ("[words]\nsource = 3", "a path, or a list of paths"),
         ("[words]\nsource = []", "a path, or a list of paths"),
-        ('[words]\nsource = "posts.parquet"\nuser = "author"', "what users hold is missing"),
+        ('[words]\nsource = "posts.parquet"\nuser = "author"', "column of contents is missing"),
         ('[words]\nsource = "nowhere.parquet"\nuser = "author"\ntext = "body"', "nowhere.parquet"),
         ('[words]\nsource = "posts.parquet"\nuser = "nobody"\ntext = "body"', '"author"'),
     ],
@@ -150,7 +150,7 @@ def test_wrong_files_say_what_to_do(voxpop, people, tmp_path, text, said):
     [
         (["nowhere.toml", *SPEND], "nowhere.toml"),
         (["people.toml", "--epsilon", 2], "--delta"),
-        (["people.toml", *SPEND, "--pool", 0], "`pool`"),
+        (["people.toml", *SPEND, "--min-users", 0], "`min_users`"),
         (["people.toml", *SPEND, "--ledger", "team.json"], "--dataset"),
         (["people.toml", *SPEND, "--partitions", 3], "--engine spark"),
     ],

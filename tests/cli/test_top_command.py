@@ -27,25 +27,30 @@ def test_grams_come_in_order_with_the_guarantee(voxpop, words):
     assert (code, err) == (0, "")
     assert [line.split() for line in out.splitlines()[:3]] == [["1", "tea"], ["2", "milk"], ["3", "oat"]]
     assert "(2, 1e-08)-DP" in out
-    assert "Together with the release itself, if from the same users: (3.99141, 2e-08)-DP" in out
+    assert "Together with the release, if from the same users: (3.99141, 2e-08)-DP" in out
 
 
 def test_saved_beside_the_release_and_shown(voxpop, words):
     """With both guarantees; not replaced unasked, and not at all with `--no-save`."""
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
-    ranking = vp.Ranking.load(words)
+    ranking = vp.load(words, vp.Ranking)
     assert ranking.to_list() == ["tea", "milk"]
     shown = voxpop("show", words).out
-    assert "The 2 that most users hold, in order\n     1  tea\n     2  milk\n" in shown
+    assert "The 2 grams that most users hold, in order\n     1  tea\n     2  milk\n" in shown
     assert "together with the release: (3.99141, 2e-08)-DP" in shown
     assert "     2  milk" not in voxpop("show", words, "--first", 1).out
     assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
     assert "already holds rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint
     assert "Saved" not in voxpop("top", words, *READ, *SPEND, "--k", 1, "--no-save").out
-    assert vp.Ranking.load(words).to_list() == ["tea", "milk"]
+    assert vp.load(words, vp.Ranking).to_list() == ["tea", "milk"]
     assert voxpop("top", words, *READ, *SPEND, "--k", 1, "--overwrite").code == 0
-    assert vp.Ranking.load(words).to_list() == ["tea"]
+    assert vp.load(words, vp.Ranking).to_list() == ["tea"]
+
+
+def test_a_budget_that_is_too_small_is_refused(voxpop, words):
+    """No ranking exists for it."""
+    assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint
 
 
 def test_as_json(voxpop, words):
@@ -61,20 +66,20 @@ def test_as_json(voxpop, words):
 
 def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     """And what it has no budget for is refused before anything is read."""
-    vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(2.5, 1e-7))
+    vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(2.5, 1e-7), create=True)
     call = ["top", words, *READ, *SPEND, "--ledger", "team.json", "--dataset", "posts"]
     assert voxpop(*call, "--no-save")[0] == 0
     assert len(vp.Ledger(tmp_path / "team.json").account("posts").entries) == 1
     code, _, err = voxpop(*call)
     assert code == 2
-    assert "too little left" in err
+    assert "Not enough budget left" in err
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         (["--k", 0], "`k`"),
-        (["--epsilon", 1e-9], "ranked"),
+        (["--k", 1, "--k", 2], "--k specified multiple times"),
         (["--user", "nobody"], "nobody"),
         (["--dataset", "posts"], "--ledger"),
         (["--ledger", "team.json"], "--dataset"),

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from voxpop.testing.audit import Counts, delta_shown, epsilon_shown, surely_refuted
-from voxpop.testing.audit.lower_bounds import clopper_pearson, strays, surely_strays
+from support.power import surely_refuted, surely_strays
+from voxpop.testing.auditing import Counts, clopper_pearson, delta_shown, epsilon_shown, strays
 
 TRIALS = 40
 

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from benchmarks.papers.algorithm8 import _Algorithm8 as Algorithm8
 
-from voxpop.corpus import bound
+from searches import __main__ as search
+from searches.broad_search import TOLERANCE, search_broadly
+from searches.crowds import piled_crowds, wild_crowds
+from searches.weighed_search import search_weighing
+from voxpop.engine.local import weigh as bound
 from voxpop.kernels._jit import jit
-from voxpop.testing import search
-from voxpop.testing.broad_search import TOLERANCE, search_broadly
-from voxpop.testing.crowds import piled_crowds, wild_crowds
-from voxpop.testing.weighed_search import search_weighing
-from voxpop.weighting.additive import Weighted, share_table
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import WeightingRule
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted, share_table
+from voxpop.mechanisms.weightings.rule import WeightingRule
 
 pytestmark = pytest.mark.jit
 
@@ -57,8 +56,7 @@ class Faulty(WeightingRule):
     sequential = True
     name = "faulty"
 
-    def refusal(self, norm):
-        return None
+    noise, sound_norms = "gaussian", (2,)
 
     def novelty(self, setting):
         raise NotImplementedError
@@ -101,7 +99,7 @@ class Coarse(Faulty):
     """The weights of l2-descent rounded to a coarse grid afterwards."""
 
     def add(self, histogram, items, starts, setting):
-        L2Descent().add(histogram, items, starts, setting)
+        PolicyGaussian().add(histogram, items, starts, setting)
         grid = setting.unit // 64
         histogram[:] = histogram // grid * grid
 
@@ -136,7 +134,7 @@ def test_pairs_keep_to_the_limit_and_the_cutoff(make):
 
 def test_the_search_of_the_whole_private_side_comes_close_to_one():
     """Users hold more than the limit, twice, and come in an order of their own."""
-    assert 0.99 < search_weighing("l2-descent", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
+    assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 
 
 def test_items_that_are_not_made_distinct_are_found(monkeypatch):

@@ -10,9 +10,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.unsupported import spurious_hits
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.mechanisms.ngrams.votes import spurious_hits
 from voxpop.privacy import precise
 from voxpop.privacy.gaussian import delta
 from voxpop.privacy.secret import Secret

@@ -7,15 +7,14 @@ import pytest
 import voxpop as vp
 from naive.counts import no_noise
 from support.corpora import corpus_of
-from voxpop.counts import holders as holders_module
-from voxpop.counts.counts import Counts
-from voxpop.counts.holders import weights_of_holders
-from voxpop.counts.listed import sizes_of
-from voxpop.counts.plan import root_above
-from voxpop.counts.shares import UNIT, HolderShares
+from voxpop.mechanisms.counts import listed as holders_module
+from voxpop.mechanisms.counts.constants import UNIT
+from voxpop.mechanisms.counts.listed import HolderShares, sizes_of, weights_of_holders
+from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.plan import root_above
 from voxpop.privacy.secret import Secret
 from voxpop.release.grams import SCHEMA
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.result import StoredPlan
 
 
 def random_release(rng, words):
@@ -77,7 +76,7 @@ def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
 @pytest.mark.slow
 def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
     """A twin that counts occurrences, not users."""
-    from voxpop.corpus import length_walk as levels_module
+    from voxpop.engine.local import length_walk as levels_module
 
     real = levels_module.weigh
 

@@ -19,13 +19,14 @@ from support.engine_contract import (
     release_of,
     shown,
 )
-from voxpop.corpus.engine import Engine
+from support.look import read_engine
+from voxpop.engine.contract import Engine
 from voxpop.errors import InputError
 
 
 def read(kind, memory=None, **columns):
     table = crowd() if columns == {"text": "what"} else items_of(crowd())
-    return vp.read(table, user="who", memory=memory, progress=False, **columns)
+    return read_engine(table, user="who", options=vp.ReadOptions(memory=memory), **columns)
 
 
 READINGS = {"texts": {"text": "what"}, "items": {"items": "what"}}
@@ -110,8 +111,8 @@ def test_items_have_no_order(engines, naive):
     """Phrases, sequences and counts of phrases are refused before anything is drawn."""
     for engine in (engines["items"], naive["items"]):
         for call in (
-            lambda engine=engine: PHRASES["guided"].release(engine, BUDGET),
-            lambda engine=engine: SEQUENCES["contexts, sampled"].release(engine, PURE),
+            lambda engine=engine: PHRASES["default"].release(engine, BUDGET),
+            lambda engine=engine: SEQUENCES["short contexts"].release(engine, PURE),
             lambda engine=engine: release_of([("good", "night")]).count(engine, BUDGET),
         ):
             with pytest.raises(InputError, match="order"):
@@ -120,7 +121,7 @@ def test_items_have_no_order(engines, naive):
 
 def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
     """Also words that nobody holds."""
-    from voxpop.counts.shares import HolderShares
+    from voxpop.mechanisms.counts.listed import HolderShares
     from voxpop.privacy.secret import Secret
 
     words = pa.array(["aa", "good", "you", "zebra"], pa.large_string())

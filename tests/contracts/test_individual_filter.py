@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 from support.corpora import corpus_of
-from voxpop.corpus import length_walk as walk_module
-from voxpop.corpus import payments
-from voxpop.corpus.subset import Subset
-from voxpop.ngrams.candidates import Candidates, Pairs
-from voxpop.ngrams.grams import Grams
+from voxpop.engine.candidates import Subset
+from voxpop.engine.local import length_walk as walk_module
+from voxpop.engine.local import near_misses as payments
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.individual import MOST_REACH, REACH_STEPS, WHOLE, IndividualFilter, Price
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 pytestmark = pytest.mark.jit
 BITS, LENGTHS, CAP, PAIRS = 40, 4, 0.5, 120
@@ -107,7 +105,7 @@ def spent_by_one(rng, sharing):
     return [(distance(a, b) / price.sigma) ** 2 / CAP for (price, a), (_, b) in zip(*both, strict=True)]
 
 
-class Exact(L2Descent):
+class Exact(PolicyGaussian):
     """l2-descent charged for its own movement alone: rounding over 2^33 users would hide a violation in 2^-40 grids."""
 
     def sensitivity(self, setting):
@@ -127,10 +125,10 @@ def totals(sharing, pairs=PAIRS, seed=3):
 
 def is_found(bound, pairs=PAIRS):
     """Search until some user spends more than a bound: a broken twin is caught by its first pair above it."""
-    return any(total > bound for total in totals(L2Descent(), pairs))
+    return any(total > bound for total in totals(PolicyGaussian(), pairs))
 
 
-@pytest.mark.parametrize("sharing", [Weighted(), L2Descent()])
+@pytest.mark.parametrize("sharing", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_show_more_than_the_cap(sharing):
     """Measurements, wide votes, votes and the sweep of hundreds of pairs together; the worst comes close to it."""
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
@@ -140,7 +138,7 @@ def test_users_who_hold_nothing_pay_nothing():
     """By the real walk: what they did not spend is there in the end."""
     corpus = corpus_of([[list("ab")], [list("cd")]])
     walk, secret = corpus.length_walk(), Secret.from_seed(1)
-    shares = CalibratedRule(L2Descent(), RuleSetting(3, 2, BITS, 2**BITS))
+    shares = CalibratedRule(PolicyGaussian(), RuleSetting(3, 2, BITS, 2**BITS))
     price = IndividualFilter(CAP).price(WHOLE // 4, 1.0)
     walk.weigh(shares, 3, secret, "length 1")
     walk.keep(np.array([0, 1]))  # a and b

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from support.corpora import corpus_of
-from voxpop.corpus import length_walk as levels_module
-from voxpop.ngrams.candidates import Candidates, Pairs
-from voxpop.ngrams.grams import Grams
+from voxpop.engine.local import length_walk as levels_module
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 PAIRS = 150
@@ -85,7 +83,7 @@ def distance(first, second):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighting_rule", [Weighted(), L2Descent()])
+@pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_lie_further_apart_than_one(weighting_rule):
     """Hundreds of pairs, votes and measurements of four lengths; the worst comes close to 1."""
     rng = np.random.default_rng(3)

@@ -3,9 +3,10 @@
 import pytest
 
 from support.lengths import at_length
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.testing import search_sensitivity
 
-CELLS = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
+CELLS = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
-"""The audit of the whole default path of n-grams: what takes part in it, and broken twins that it catches.
+"""The audit of the whole default path of n-grams: what takes part in it, and broken variants that it detects.
 
-Twins of the wide vote move too few trials: the search through whole releases finds them (`test_walk_search.py`).
+Faults in what a screening vote charges move too few trials: the search through whole releases detects them
+(`test_walk_search.py`).
 
 False alarms: at most 1e-9 for a bound and 1e-9 for a stray each time a case is run, and what `walk_cases.py` states.
 """
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -12,12 +14,9 @@ import pytest
 from scipy.special import ndtr
 
 import voxpop as vp
-from voxpop.ngrams import threshold_vote as selecting
-from voxpop.ngrams.schedule import PREVOTE_PRICES
-from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
-from voxpop.testing.audit import examine
-from voxpop.testing.audit.lower_bounds import surely_strays
-from voxpop.testing.audit.walk_cases import (
+from audits.engines import in_memory, within_limit
+from audits.ngrams_cases import ngrams_cases
+from audits.walk_cases import (
     BUDGET,
     LIKELY,
     PRUNED,
@@ -27,6 +26,13 @@ from voxpop.testing.audit.walk_cases import (
     shown_by,
     walk_cases,
 )
+from support.power import surely_strays
+from voxpop.mechanisms.ngrams import votes as selecting
+from voxpop.mechanisms.ngrams.constants import SCREENING_CHARGES
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
+from voxpop.testing.auditing import examine
+from voxpop.testing.ngrams_case import ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 20_000
@@ -34,18 +40,37 @@ TRIALS = 20_000
 
 def shown(pairs, canary=0):
     """Return what one release shows, in parts of the cap."""
-    plan = vp.NGrams(3, words="once").plan(BUDGET)
+    plan = vp.NGrams(3).plan(BUDGET)
     return shown_by(plan, collection(plan, pairs, canary), pairs), plan
 
 
 def test_every_pass_takes_part():
     """The defaults run; likely pairs are swept, pruned ones come back; nearly all that users have is looked at."""
     for case in walk_cases():
-        assert case.joined.args[0].mechanism == vp.NGrams(3, words="once")
+        assert case.joined.args[0].mechanism == vp.NGrams(3)
     swept, plan = shown(LIKELY)
     assert 0.3 < np.mean(swept.seen > 0.9 * plan.later) < 0.9
     wide, _ = shown(PRUNED)
-    assert set(np.round(wide.seen / plan.later, 3)) == {PREVOTE_PRICES[0], PREVOTE_PRICES[0] + 0.25}
+    assert set(np.round(wide.seen / plan.later, 3)) == {SCREENING_CHARGES[0], SCREENING_CHARGES[0] + 0.25}
+    assert isinstance(plan.first, AdaptiveRounds)
+
+
+@pytest.mark.parametrize("engine", [in_memory, within_limit])
+def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
+    """Each alone, on both engines, with few trials."""
+    cases = [ngrams(engine=engine), *walk_cases(engine=engine)]
+    cases += ngrams_cases() if engine is in_memory else []
+    assert len(cases) == (6 if engine is in_memory else 3)
+    real = selecting.NoisyLevels
+
+    def quiet(rules, *others):
+        less = [replace(rule, scale=0.6 * rule.scale) if hasattr(rule, "scale") else rule for rule in rules]
+        return real(tuple(less), *others)
+
+    monkeypatch.setattr(selecting, "NoisyLevels", quiet)
+    for case in cases:
+        finding = examine(case, TRIALS)
+        assert finding.off_plan, finding
 
 
 def caught(number, without, asked=TRIALS):
@@ -66,8 +91,9 @@ def test_a_sweep_with_half_the_noise(monkeypatch):
         return real(tuple(halved), secret, purpose)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
-    plan = vp.NGrams(3, words="once").plan(BUDGET)
-    usual, least = chance(plan, event_of(plan), canary=False), event_of(plan)
+    plan = vp.NGrams(3).plan(BUDGET)
+    least = event_of(plan.later, BUDGET.delta)
+    usual = chance(plan.later, least, canary=False)
     variance = plan.later * (0.25 + 0.75 / 4 + 0.02)
     caught(0, 0.7 * usual + 0.3 * float(ndtr(-least / sqrt(variance))), asked=3 * TRIALS)
 
@@ -88,7 +114,8 @@ def test_a_sweep_charged_a_sixteenth(monkeypatch):
         return Price(cost // 16, price.square, price.sensitivity, price.sigma, price.paces)
 
     monkeypatch.setattr(IndividualFilter, "price", cheap)
-    plan = vp.NGrams(3, words="once").plan(BUDGET)
-    usual, least = chance(plan, event_of(plan), canary=False), event_of(plan)
+    plan = vp.NGrams(3).plan(BUDGET)
+    least = event_of(plan.later, BUDGET.delta)
+    usual = chance(plan.later, least, canary=False)
     more = LIKELY.others * 0.7 * plan.later
     caught(0, 0.7 * usual + 0.3 * float(ndtr((more - least) / sqrt(plan.later))))

@@ -1,19 +1,20 @@
-"""Neighbours through whole releases, by the code that releases: rounds, wide votes, votes and the sweep, as by default.
+"""Neighbours through whole releases, by the code that releases: all passes of the default.
 
 No draw is compared with chance here: each pair's distances are computed, so there are no false alarms.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from voxpop.corpus.length_walk import MemoryLengthWalk
-from voxpop.corpus.pool_users import PoolUsers
-from voxpop.corpus.pools import Pools
+from searches.walk_search import WALK, search_walks
+from voxpop.engine.local.length_walk import MemoryLengthWalk
+from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
-from voxpop.ngrams import releasing
-from voxpop.ngrams.ngrams import NGrams
+from voxpop.mechanisms.ngrams.mechanism import NGrams
+from voxpop.mechanisms.ngrams.passes import Runner
 from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
-from voxpop.testing.walk_search import ONCE, WALK, search_walks
 
 pytestmark = pytest.mark.jit
 TOLERANCE = 1e-9
@@ -26,15 +27,14 @@ def test_no_user_shows_more_than_its_budget_in_a_whole_release():
     found = list(search_walks(PAIRS))
     assert not any(each.strayed or each.hit for each in found)
     assert 0.99 < max(each.total for each in found) <= 1 + TOLERANCE
-    assert all(each.wide and each.swept for each in found)
+    assert all(each.screened and each.deferred for each in found)
     for name in ("prevote 2", "length 2", "length 3", "length 4", "sweep"):
         assert max(each.spent.get(name, 0.0) for each in found) > 0.01, name
 
 
-@pytest.mark.parametrize("ngrams", [WALK, ONCE], ids=["rounds", "one vote"])
-def test_length_1_stays_within_its_own(ngrams):
+def test_length_1_stays_within_its_own():
     """With the noise that ran, over all its rounds; its mu^2 is not in the total."""
-    found = list(search_walks(12, ngrams=ngrams))
+    found = list(search_walks(12))
     assert not any(each.strayed or each.hit for each in found)
     assert 0.5 < max(each.words for each in found) <= 1 + TOLERANCE
 
@@ -122,16 +122,15 @@ def private_counts(self):
     return int((np.diff(self._walk._engine._aside.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 
-def test_a_band_of_the_sweep_chosen_by_a_private_count(monkeypatch):
-    """Two neighbours with the same noisy weights then part their near misses differently, whatever they moved."""
-    real = releasing._Walk._sweep
+def test_cutpoints_of_the_second_chance_chosen_by_a_private_count(monkeypatch):
+    """Two neighbours with the same noisy weights then count other levels, whatever they moved."""
+    real = Runner.execute
 
-    def parted(self, spending):
-        seen = private_counts(self)
-        if seen % 2:
-            last = self._missed[0]
-            self._missed[0] = type(last)(last.names, np.zeros_like(last.piece), last.tokens)
-        real(self, spending)
+    def counted(self, step):
+        if step.kind == "second chance":
+            rules = step.vote.rules[private_counts(self) % 2 :]
+            step = replace(step, vote=replace(step.vote, rules=rules))
+        return real(self, step)
 
-    monkeypatch.setattr(releasing._Walk, "_sweep", parted)
+    monkeypatch.setattr(Runner, "execute", counted)
     assert any(each.strayed for each in search_walks(PAIRS))

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-import voxpop as vp
-from voxpop.corpus.limited.memory import FIXED, MemoryLimit
-from voxpop.corpus.reading.content_order import in_content_order
+from support.look import read_engine
+from voxpop.engine.local.content_order import in_content_order
 from voxpop.errors import MemoryLimitError
 from voxpop.kernels.words import hash_strings
+from voxpop.reading.limited.memory import FIXED, MemoryLimit
 
 TRIES = 60
 
@@ -46,7 +46,7 @@ def moved(order, tmp_path, *, limited=False):
     for _ in range(TRIES):
         found = []
         for table in neighbours(rng):
-            corpus = vp.read(table, user="who", text="what")
+            corpus = read_engine(table, user="who", text="what")
             corpus = corpus.within(MemoryLimit(FIXED + 2**24, 2**24, tmp_path)) if limited else corpus
             found.append(held(order(corpus)))
         most = max(most, sum(found[0][key] != found[1].get(key) for key in found[0]))
@@ -82,14 +82,14 @@ def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
 
 def test_users_of_one_key_come_by_what_they_hold(monkeypatch):
     """A fixed hash of strings may be the same for two users who choose their ids so."""
-    monkeypatch.setattr("voxpop.corpus.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
+    monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rng = np.random.default_rng(5)
     rows = pl.DataFrame({"who": [f"u{n % 20}" for n in range(60)], "what": [f"w{n}" for n in rng.integers(0, 30, 60)]})
     for column in ("text", "items"):
         found = []
         for seed in range(4):
             mixed = rows.sample(fraction=1.0, shuffle=True, seed=seed)
-            corpus = in_content_order(vp.read(mixed, user="who", **{column: "what"}))
+            corpus = in_content_order(read_engine(mixed, user="who", **{column: "what"}))
             starts = corpus.user_start
             users = [sorted(corpus.tokens[a:b].tolist()) for a, b in pairwise(starts)]
             found.append(
@@ -102,16 +102,16 @@ def test_users_of_one_key_come_by_what_they_hold(monkeypatch):
 def test_events_keep_the_order_of_their_times():
     """And items have none."""
     rows = pl.DataFrame({"who": [1, 1, 1], "at": [1, 5, 9], "what": ["c", "a", "b"]})
-    corpus = vp.read(rows, user="who", sequence="what", order="at", session=2)
+    corpus = read_engine(rows, user="who", sequence="what", order="at", session=2)
     assert held(in_content_order(corpus, documents=False)) == {1: "c / a / b /"}
     assert held(in_content_order(corpus)) == {1: "a / b / c /"}
-    items = vp.read(rows, user="who", items="what")
+    items = read_engine(rows, user="who", items="what")
     assert held(in_content_order(items)) == {1: "c a b"}
 
 
 def test_documents_of_one_user_that_do_not_fit_are_refused(tmp_path):
     """They have to be held at once."""
-    corpus = vp.read(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
+    corpus = read_engine(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
     tight = corpus.within(MemoryLimit(FIXED + 28 * 1999, 28 * 1999, tmp_path))
     with pytest.raises(MemoryLimitError, match="documents of one user"):
         in_content_order(tight)

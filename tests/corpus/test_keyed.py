@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.look import load_engine, read_engine
 from voxpop.errors import ColumnError, InputError
-from voxpop.keys import KeyColumn, Keys
-from voxpop.objects import array_of_objects
-from voxpop.spelling import family, plain_type, spelled, type_named, unspelled
+from voxpop.reading.keys import KeyColumn, Keys, family, plain_type, spelled, type_named, unspelled
+from voxpop.reading.objects import array_of_objects
 
 BUDGET = vp.Budget(20, 1e-3)
 DAY, MOMENT = dt.date(2026, 11, 22), dt.datetime(2026, 11, 22, 5, 56, 10, 250_000)
@@ -71,7 +71,7 @@ def test_releases_give_columns_and_types_back(name, tmp_path):
     """As items, in tables, after saving, and `in` asks with the column's own values."""
     column = COLUMNS[name]
     table = pa.table({"who": range(600), "key": pa.chunked_array([column] * 200)})
-    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="key"), BUDGET)
+    keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="key"), BUDGET)
     wanted = column.unique().to_pylist()
     assert sorted(map(str, keys)) == sorted(map(str, wanted))
     assert all(value in keys for value in wanted)
@@ -80,13 +80,13 @@ def test_releases_give_columns_and_types_back(name, tmp_path):
     assert vp.load(tmp_path / "keys") == keys
     stored = pa.parquet.read_table(tmp_path / "keys" / "release.parquet")["key"].type
     assert stored == (pa.time32("ms") if name == "seconds" else plain_type(column.type))  # Parquet has no seconds
-    assert keys.filter(table).num_rows == 600
+    assert vp.exports.filter(keys, table).num_rows == 600
 
 
 def test_whole_numbers_are_numbers():
     """`7 in keys`, and neither "7" nor 7.0 nor True."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
-    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="shop"), BUDGET)
+    keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="shop"), BUDGET)
     assert keys.to_list() == [1, 7]
     assert [each in keys for each in (7, "7", 7.0, True, None, (7,), [7], 8, 2**70)] == [True] + [False] * 4 + [
         True,
@@ -102,29 +102,29 @@ def test_keys_of_several_columns(tmp_path):
     table = pl.DataFrame(
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
     )
-    corpus = vp.read(table, user="who", items=["country", "day"])
+    corpus = read_engine(table, user="who", items=["country", "day"])
     keys = vp.SetUnion(limit=1).release(corpus, BUDGET)
     assert keys.to_list() == [("DE", DAY), ("NL", DAY)]
     assert ("NL", DAY) in keys
     assert ("NL", "2026-11-22") not in keys
     assert keys.to_polars().columns == ["gram", "length", "country", "day"]
-    assert keys.filter(table).height == 400
+    assert vp.exports.filter(keys, table).height == 400
     corpus.save(tmp_path / "corpus")
-    again = vp.SetUnion(limit=1).release(vp.load_corpus(tmp_path / "corpus"), BUDGET, seed=1)
+    again = vp.SetUnion(limit=1).release(load_engine(tmp_path / "corpus"), BUDGET, seed=1)
     assert again == vp.SetUnion(limit=1).release(corpus, BUDGET, seed=1)
 
 
 def test_lists_of_typed_items():
     """Values in lists are items, nulls among them none."""
     table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
-    keys = vp.SetUnion(limit=1).release(vp.read(table, user="who", items="days"), BUDGET)
+    keys = vp.SetUnion(limit=1).release(read_engine(table, user="who", items="days"), BUDGET)
     assert keys.to_list() == [DAY]
 
 
 def test_counts_ask_with_keys():
     """Iteration and look-up give what the column held."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
-    corpus = vp.read(table, user="who", items="shop")
+    corpus = read_engine(table, user="who", items="shop")
     tally = vp.SetUnion(limit=1).release(corpus, BUDGET).count(corpus, BUDGET, limit=1)
     assert {shop for shop, _ in tally} == {1, 7}
     assert abs(tally[7] - 200) < 50
@@ -135,7 +135,7 @@ def test_counts_ask_with_keys():
 def test_users_of_any_type_that_has_equality(name):
     """As many users as different values."""
     column = COLUMNS[name]
-    corpus = vp.read(pa.table({"who": column, "what": ["a", "b", "c"]}), user="who", items="what")
+    corpus = read_engine(pa.table({"who": column, "what": ["a", "b", "c"]}), user="who", items="what")
     assert corpus.user_key.size == len(column.unique())
 
 
@@ -143,8 +143,8 @@ def test_users_of_several_columns_and_uuids():
     """Users are the same where all columns are; nobody is taken for two who share a part."""
     who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
     table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})
-    assert vp.read(table, user=["a", "b"], items="what").user_key.size == 2
-    assert vp.read(table, user="who", items="what").user_key.size == 2
+    assert read_engine(table, user=["a", "b"], items="what").user_key.size == 2
+    assert read_engine(table, user="who", items="what").user_key.size == 2
 
 
 def test_times_are_the_same_in_every_unit():
@@ -152,7 +152,7 @@ def test_times_are_the_same_in_every_unit():
     tables = [pa.table({"who": pa.array([MOMENT.replace(microsecond=0)], pa.timestamp(unit))}) for unit in ("s", "ns")]
     reader = pa.concat_tables([tables[0], tables[1].cast(tables[0].schema)])
     assert len({spelled(each["who"].chunk(0), "who")[0].as_py() for each in tables}) == 1
-    assert vp.read(reader.append_column("what", pa.array(["a", "a"])), user="who", items="what").user_key.size == 1
+    assert read_engine(reader.append_column("what", pa.array(["a", "a"])), user="who", items="what").user_key.size == 1
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,17 @@ def test_python_values_of_two_types_are_refused(values, words):
 def test_floats_and_two_families_are_refused(tmp_path):
     """And a column is one thing: it cannot be user and item at once."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
-        vp.read(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
+        read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
     pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": [1], "key": ["7"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match="strings and whole numbers"):
-        vp.read(tmp_path, user="who", items="key")
+        read_engine(tmp_path, user="who", items="key")
     with pytest.raises(InputError, match="both for users and for what they hold"):
-        vp.read(pl.DataFrame({"who": [1]}), user="who", items="who")
+        read_engine(pl.DataFrame({"who": [1]}), user="who", items="who")
     with pytest.raises(ColumnError, match="years"):
-        vp.read(pa.table({"who": [1], "key": pa.array([10**7], pa.int32()).cast(pa.date32())}), user="who", items="key")
+        read_engine(
+            pa.table({"who": [1], "key": pa.array([10**7], pa.int32()).cast(pa.date32())}), user="who", items="key"
+        )
 
 
 def test_nothing_released_says_nothing_of_types(tmp_path):
@@ -192,7 +194,7 @@ def test_nothing_released_says_nothing_of_types(tmp_path):
     plan = vp.SetUnion(limit=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]
     one, other = (
-        plan.release(vp.read(each, user="who", items="day", progress=False), seed=1)
+        plan.release(read_engine(each, user="who", items="day"), seed=1)
         for each in ([*rows, {"who": 9, "day": DAY}], rows)
     )
     assert len(one) == 0
@@ -201,5 +203,5 @@ def test_nothing_released_says_nothing_of_types(tmp_path):
         release.save(tmp_path / str(number))
     first, second = ((tmp_path / number / "release.json").read_bytes() for number in "01")
     assert first == second
-    assert one.filter(pl.DataFrame({"day": [DAY]})).height == 0
-    assert one.with_other(pl.DataFrame({"day": [DAY]}), other=None)["day"].to_list() == [None]
+    assert vp.exports.filter(one, pl.DataFrame({"day": [DAY]})).height == 0
+    assert vp.exports.with_other(one, pl.DataFrame({"day": [DAY]}), other=None)["day"].to_list() == [None]

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from benchmarks.datasets.phrases import write_texts
 
 import voxpop as vp
-from voxpop.corpus import length_walk, pool_users
-from voxpop.corpus import weigh as weighing
-from voxpop.corpus.pool_batches import Batch
-from voxpop.datasets.phrases import write_texts
+from voxpop.engine.local import length_walk
+from voxpop.engine.local import pools as pool_users
+from voxpop.engine.local import weigh as weighing
+from voxpop.engine.local.pools import Batch
 
 PLAN = vp.NGrams(max_length=4).plan(vp.Budget(epsilon=8, delta=1e-5))
 

@@ -10,16 +10,16 @@ import voxpop as vp
 from naive import ngrams as naive_ngrams
 from naive import weighing as naive
 from support.corpora import corpus_of
+from support.look import load_engine
 from support.strategies import written_users
-from voxpop.corpus import length_walk as levels_module
-from voxpop.corpus.weighing_order import weighing_order
+from voxpop.engine.local import length_walk as levels_module
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.weighing_order import weighing_order
 from voxpop.errors import InputError
-from voxpop.ngrams.candidates import Candidates, Pairs
-from voxpop.ngrams.grams import Grams
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 WORDS = "abcd"
@@ -33,7 +33,7 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, pas
         return int(secret.draws(f"sample/{pass_name}", first, second)[0, 0])
 
     order = range(len(users))
-    if weighting == "l2-descent":
+    if weighting == "policy-gaussian":
         order = weighing_order(np.array(keys, np.uint64), secret, "all lengths").tolist()
     held = [naive_ngrams.held([users[number]], length, candidates)[0] for number in order]
     bounded = naive.bounded_sets(held, limit, lambda place, gram: priority(order[place], gram))
@@ -43,14 +43,16 @@ def naive_weights(users, length, candidates, weighting, limit, keys, secret, pas
 
 
 def shares_of(weighting, limit):
-    weighting_rule = Weighted() if weighting == "weighted" else L2Descent()
-    return CalibratedRule(weighting_rule, RuleSetting(limit, 2, BITS, 2 << BITS if weighting == "l2-descent" else 0))
+    weighting_rule = Weighted() if weighting == "weighted" else PolicyGaussian()
+    return CalibratedRule(
+        weighting_rule, RuleSetting(limit, 2, BITS, 2 << BITS if weighting == "policy-gaussian" else 0)
+    )
 
 
 @given(
     users=written_users(WORDS),
     data=st.data(),
-    weighting=st.sampled_from(["weighted", "l2-descent"]),
+    weighting=st.sampled_from(["weighted", "policy-gaussian"]),
     limit=st.integers(1, 5),
     single=st.booleans(),
     threads=st.integers(1, 3),
@@ -120,7 +122,7 @@ def prune(valid, data):
 def test_items_have_no_order_and_are_refused():
     """The message says which columns have one."""
     corpus = corpus_of([[["a"]]])
-    items = vp.Corpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
+    items = LocalCorpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
     levels = items.length_walk()
     levels.keep_words(pa.array(["a"], pa.large_string()))
     nothing = np.zeros(1, np.int64)
@@ -144,5 +146,5 @@ def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
     """Pages given back are read again."""
     corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
     corpus.save(tmp_path / "corpus")
-    assert walk_two(vp.load_corpus(tmp_path / "corpus")) == walk_two(corpus)
+    assert walk_two(load_engine(tmp_path / "corpus")) == walk_two(corpus)
     assert sorted(walk_two(corpus)[1][0]) == [1, 1 << 32]

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from support.look import corpus_documents
+from support.look import corpus_documents, read_engine
 from voxpop.cli import main
-from voxpop.corpus.reading.markup import MARKUP, plain_text
+from voxpop.reading.tokenizers import MARKUP, plain_text
 
 SEEN = {
     "Tea &amp; <b>m</b>ilk": "Tea & milk",
@@ -100,11 +100,19 @@ def test_texts_are_read_as_they_are_seen(memory):
     """In any order of plain and marked texts and nulls; sentences end where paragraphs do."""
     texts = ["plain tea", "<p>Good</p><p>day</p>", None, "a&amp;b", "x <i>y</i>"]
     table = pl.DataFrame({"who": range(5), "text": texts})
-    read = vp.read(table, user="who", text="text", html=True, memory=memory)
+    read = read_engine(
+        table, user="who", text="text", tokenizer=vp.Tokenizer(html=True), options=vp.ReadOptions(memory=memory)
+    )
     assert corpus_documents(read) == [[["plain", "tea"]], [["good", "day"]], [[]], [["a", "b"]], [["x", "y"]]]
-    cut = vp.read(table, user="who", text="text", html=True, sentences=True, memory=memory)
+    cut = read_engine(
+        table,
+        user="who",
+        text="text",
+        tokenizer=vp.Tokenizer(sentences=True, html=True),
+        options=vp.ReadOptions(memory=memory),
+    )
     assert [[each for each in user if each] for user in corpus_documents(cut)][1] == [["good"], ["day"]]
-    assert "p" in vp.read(table, user="who", text="text").vocabulary.to_pylist()
+    assert "p" in read_engine(table, user="who", text="text").vocabulary.to_pylist()
 
 
 def test_other_tokenisers_get_plain_text():
@@ -112,14 +120,14 @@ def test_other_tokenisers_get_plain_text():
     table = pl.DataFrame({"who": [1], "text": ["<p>Tea&nbsp;Time</p>"]})
     cut = {"whitespace": ["Tea", "Time"], "characters": list("teatime")}
     for tokenizer, words in cut.items():
-        corpus = vp.read(table, user="who", text="text", html=True, tokenizer=tokenizer)
+        corpus = read_engine(table, user="who", text="text", tokenizer=vp.Tokenizer(tokenizer, html=True))
         assert corpus_documents(corpus)[0][0] == words
 
 
 def test_only_texts_have_markup():
     """Items that look like it are keys."""
     with pytest.raises(vp.errors.InputError, match="html=True strips texts"):
-        vp.read({"who": [1], "what": ["<p>"]}, user="who", items="what", html=True)
+        read_engine({"who": [1], "what": ["<p>"]}, user="who", items="what", tokenizer=vp.Tokenizer(html=True))
 
 
 def test_the_command_strips(tmp_path, capsys):

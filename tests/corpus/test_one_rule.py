@@ -9,30 +9,26 @@ from hypothesis import strategies as st
 from support.corpora import corpus_of
 from support.strategies import written_users
 from support.three_paths import tiny, weigh_on_spark, weights_of
-from voxpop.corpus import bound
-from voxpop.corpus.histogram import Histogram
-from voxpop.privacy.decide import ThresholdRule
-from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions
+from voxpop.engine.local import weigh as bound
+from voxpop.engine.local.weigh import Histogram
+from voxpop.engine.spark import histogram, tasks
+from voxpop.engine.spark.frames import packed, pieces, word_arrays
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count, PolicyLaplace
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
-from voxpop.spark import tasks
-from voxpop.spark.frames import packed, pieces
-from voxpop.spark.round_walk import public_words
-from voxpop.weighting.additive import Count, Weighted
-from voxpop.weighting.descent import L1Descent, L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
-WEIGHTING_RULES = [Weighted(), Count(), L1Descent(), L2Descent()]
 """Every way to share that the three paths have; a norm each that it is sound in."""
 
 
 def shares_of(weighting_rule, limit):
-    norm = 1 if isinstance(weighting_rule, L1Descent) else 2
+    norm = 1 if isinstance(weighting_rule, PolicyLaplace) else 2
     return CalibratedRule(weighting_rule, RuleSetting(limit, norm, 40, 3 << 40 if weighting_rule.sequential else 0))
 
 
 @given(
     users=written_users("abcdef", users=12),
-    weighting_rule=st.sampled_from(WEIGHTING_RULES),
+    weighting_rule=st.sampled_from(list(WEIGHTINGS.values())),
     limit=st.integers(1, 4),
     seed=st.integers(0, 9),
     released=st.lists(st.sets(st.sampled_from("abcdef")), max_size=2),
@@ -85,14 +81,14 @@ def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_n
     ids = np.array(sorted(weights), np.int64)
     local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))
     coins, levels = ReleaseDecisions(RULES[1], secret, "noise/x"), NoisyLevels(RULES, secret, "noise/x")
-    (passed,) = tasks.decide([rows_of(weights)], coins=coins.restricted(), words=False)
+    (passed,) = histogram.decide([rows_of(weights)], coins=coins.restricted(), words=False)
     assert passed["name"].to_pylist() == local.chosen(coins).tolist()
     theirs = np.array([spurious_names[name] for name in sorted(spurious_names)], np.int64)
     names, reached = local.noisy_levels(levels, np.array(sorted(spurious_names), np.int64), theirs)
-    (noisy_levels,) = tasks.level([rows_of(weights, spurious_names)], levels=levels.restricted(), words=False)
+    (noisy_levels,) = histogram.level([rows_of(weights, spurious_names)], levels=levels.restricted(), words=False)
     assert noisy_levels.to_pydict() == {"name": names.tolist(), "level": reached.tolist()}
     noise = CellNoise(1.0, 1 << 20, 1 << 15, secret, "noise/y")
-    (cells,) = tasks.add_noise([rows_of(weights, dict.fromkeys(range(61), 0))], noise=noise.restricted())
+    (cells,) = histogram.add_noise([rows_of(weights, dict.fromkeys(range(61), 0))], noise=noise.restricted())
     assert cells["cells"].to_pylist() == local.measured(noise, 61).tolist()
 
 
@@ -106,7 +102,7 @@ def test_words_are_decided_by_their_bytes_on_both(weights, seed):
     local = Histogram(np.arange(ids.size), np.array([weights[number] for number in ids.tolist()], np.int64), texts)
     coins = ReleaseDecisions(RULES[1], secret, "noise/x")
     rows = by_bytes(rows_of(weights), words)
-    (passed,) = tasks.decide([rows], coins=coins.restricted(), words=True)
+    (passed,) = histogram.decide([rows], coins=coins.restricted(), words=True)
     released = local.texts(local.chosen(coins)).to_pylist()
     assert [name.decode() for name in passed["name"].to_pylist()] == released
 
@@ -115,6 +111,6 @@ def test_the_task_leaves_out_what_was_released():
     """The public words that come along are those that are left out, and no others."""
     corpus = corpus_of([[["a", "b"]], [["b", "c"]]])
     weighing = tasks.Weighing(shares_of(Count(), 2), 2, Secret.from_seed(1), "x")
-    sent = packed(public_words(pa.array(["b", "z"], pa.large_string())))
+    sent = packed(word_arrays(pa.array(["b", "z"], pa.large_string())))
     (batch,) = tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), weighing=weighing, public=sent)
     assert batch["name"].to_pylist() == [b"a", b"c"]

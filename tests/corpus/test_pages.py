@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tools.memory import megabytes_of
 
-from voxpop.corpus.limited.pages import forget_pages
+from voxpop.reading.limited.memory import forget_pages
 
 STEP = 65_000
 

@@ -8,19 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.corpora import corpus_of
-from voxpop.corpus import payments
-from voxpop.corpus.holdings import Holdings
-from voxpop.corpus.near_misses import NearMisses
-from voxpop.corpus.payments import UserBudgets, runs_of
-from voxpop.corpus.subset import Subset
-from voxpop.corpus.weigh import weigh
+from voxpop.engine.candidates import Subset
+from voxpop.engine.local import near_misses as payments
+from voxpop.engine.local.near_misses import NearMisses, UserBudgets, runs_of
+from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
-from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.grams import Grams
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.mechanisms.weightings.builtin import Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 SECRET = Secret.from_seed(1)
 SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))

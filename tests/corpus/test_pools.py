@@ -10,9 +10,10 @@ from hypothesis import given
 
 import voxpop as vp
 from naive.pools import naive_undecided
-from voxpop.corpus.limited.memory import MemoryLimit
-from voxpop.kernels.pools import keep_undecided
+from support.look import read_engine
+from voxpop.kernels.weigh import keep_undecided
 from voxpop.privacy.secret import Secret
+from voxpop.reading.limited.memory import MemoryLimit
 
 MEMORY = ("all of it", "a limit")
 
@@ -47,7 +48,7 @@ def nothing(weights, names, texts):
 
 
 def corpus_of(rows, memory="all of it"):
-    corpus = vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+    corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
     return corpus if memory == "all of it" else corpus.within(MemoryLimit.of("1GiB"))
 
 
@@ -165,8 +166,8 @@ def test_keeping_undecided_items_is_the_naive_way(sets, undecided):
 
 def test_a_limit_gives_the_same_release():
     """Pools in a work file and pools in memory, byte for byte."""
-    rows = crowd(users=400, held=15, items=60)
-    plan = vp.SetUnion(limit=2, pool=9).plan(vp.Budget(3, 1e-3))
+    rows = crowd(users=400, held=75, items=90)
+    plan = vp.SetUnion(limit=2).plan(vp.Budget(3, 1e-3))
     releases = [plan.release(corpus_of(rows, memory), seed=3) for memory in MEMORY]
     assert releases[0] == releases[1]
     assert len(releases[0]) > 20

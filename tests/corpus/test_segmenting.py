@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.look import read_engine
 from voxpop.cli import main
-from voxpop.release.exports.text_cutter import Cutter
-from voxpop.release.prompt import cut_prompt
-from voxpop.segmenting import _breaker, unicode_words
+from voxpop.reading.segmenting import _breaker, unicode_words
+from voxpop.release.cutting import Cutter, cut_prompt
 
 TEXTS = {
     "Don't panic -- it's 3.14, ROCK'N'ROLL 'tis": ["don't", "panic", "it's", "3.14", "rock'n'roll", "tis"],
@@ -49,7 +49,7 @@ def test_words_follow_each_other_in_the_text(text):
 def test_readers_exports_and_completions_cut_alike(texts):
     """A corpus, an exported vocabulary and what somebody types."""
     table = pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]})
-    corpus = vp.read(table, user="who", text="text", tokenizer="unicode")
+    corpus = read_engine(table, user="who", text="text", tokenizer="unicode")
     words = corpus.vocabulary.to_pylist()
     for number, text in enumerate(["x", *texts]):
         own = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]]
@@ -63,7 +63,7 @@ def test_phrases_without_spaces(tmp_path, capsys):
     path = tmp_path / "posts.parquet"
     pl.DataFrame(rows).write_parquet(path)
     release = vp.NGrams(max_length=3, limit=10).release(
-        vp.read(path, user="who", text="text", tokenizer="unicode"), vp.Budget(4, 1e-7)
+        read_engine(path, user="who", text="text", tokenizer="unicode"), vp.Budget(4, 1e-7)
     )
     assert {("今天", "天气", "很好"), ("ฉัน", "รัก", "ภาษา"), ("東京", "に", "住む"), ("很好", "👍")} <= set(release)
     assert {("住む", "👍"), ("good", "day"), ("👍",)} <= set(release)
@@ -79,5 +79,5 @@ def test_without_the_library(monkeypatch):
     _breaker.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[unicode\]"):
-        vp.read("nowhere.csv", user="who", text="text", tokenizer="unicode")
+        read_engine("nowhere.csv", user="who", text="text", tokenizer="unicode")
     _breaker.cache_clear()

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from support.look import corpus_documents
-from voxpop.corpus.reading.sentences import split_sentences
+from support.look import corpus_documents, read_engine
 from voxpop.errors import InputError
+from voxpop.reading.tokenizers import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_where_texts_are_cut(text, sentences):
 def test_a_users_sentences_become_documents_of_that_user(tokenizer):
     """Rows of one user may lie apart."""
     table = pl.DataFrame({"who": [1, 2, 1], "text": ["a b. c", "d", None]})
-    corpus = vp.read(table, user="who", text="text", tokenizer=tokenizer, sentences=True)
+    corpus = read_engine(table, user="who", text="text", tokenizer=vp.Tokenizer(tokenizer, sentences=True))
     stop = "" if tokenizer == "words" else "."
     expected = {("a", f"b{stop}"), ("c",)}
     users = [{tuple(document) for document in user if document} for user in corpus_documents(corpus)]
@@ -44,4 +44,4 @@ def test_only_texts_have_sentences():
     """Lists are cut already."""
     table = pl.DataFrame({"who": [1], "words": [["a"]]})
     with pytest.raises(InputError, match="sentences=True"):
-        vp.read(table, user="who", tokens="words", sentences=True)
+        read_engine(table, user="who", tokens="words", tokenizer=vp.Tokenizer(sentences=True))

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voxpop as vp
-from support.look import corpus_documents, user_items
+from support.look import corpus_documents, load_engine, read_engine, user_items
 from voxpop.errors import ColumnError, InputError, SourceError
 
 TABLE = pl.DataFrame(
@@ -67,13 +67,13 @@ FORMS = [*FILES, "polars", "lazy", "pandas", "arrow", "batch", "reader"]
 @pytest.mark.parametrize("form", FORMS)
 def test_every_source_gives_the_same_corpus(tmp_path, form):
     """Same documents, same vocabulary, same keys, whatever the rows came in."""
-    corpus = vp.read(write(tmp_path, form), user="who", text="text")
+    corpus = read_engine(write(tmp_path, form), user="who", text="text")
     assert corpus_documents(corpus) == [
         [["good", "morning"], ["good", "night"]],
         [["say", "hi", "friend"], ["été"]],
         [[]],
     ]
-    reference = vp.read(TABLE, user="who", text="text")
+    reference = read_engine(TABLE, user="who", text="text")
     assert corpus.user_key.tolist() == reference.user_key.tolist()
     assert corpus.vocabulary.equals(reference.vocabulary)
 
@@ -84,17 +84,17 @@ def test_folders_globs_and_lists_of_files(tmp_path):
     TABLE.head(2).write_parquet(tmp_path / "a.parquet")
     TABLE.tail(3).write_csv(tmp_path / "deep" / "b.csv")
     (tmp_path / "notes.txt").write_text("not a table")
-    whole = corpus_documents(vp.read(TABLE, user="who", text="text"))
+    whole = corpus_documents(read_engine(TABLE, user="who", text="text"))
     pattern = str(tmp_path / "**" / "*.[pc]*")
     for source in (tmp_path, str(tmp_path), pattern, [tmp_path / "a.parquet", tmp_path / "deep" / "b.csv"]):
-        assert corpus_documents(vp.read(source, user="who", text="text")) == whole
+        assert corpus_documents(read_engine(source, user="who", text="text")) == whole
 
 
 def test_user_ids_of_whole_numbers_are_their_own_keys():
     """Integer ids, signed or not, narrow or wide."""
     for kind in (pl.Int8, pl.Int32, pl.Int64, pl.UInt64):
         table = pl.DataFrame({"who": pl.Series([7, 3, 7], dtype=kind), "text": ["a", "b", "c"]})
-        assert vp.read(table, user="who", text="text").user_key.tolist() == [7, 3]
+        assert read_engine(table, user="who", text="text").user_key.tolist() == [7, 3]
 
 
 def test_items_one_per_row_or_in_lists(tmp_path):
@@ -102,21 +102,21 @@ def test_items_one_per_row_or_in_lists(tmp_path):
     rows = pl.DataFrame({"who": [2, 1, 2, 1], "what": ["b", "a", None, "c"]})
     rows.write_parquet(tmp_path / "items.parquet")
     for source in (rows, tmp_path / "items.parquet"):
-        assert user_items(vp.read(source, user="who", items="what")) == [["b"], ["a", "c"]]
+        assert user_items(read_engine(source, user="who", items="what")) == [["b"], ["a", "c"]]
     lists = pl.DataFrame({"who": [2, 1], "what": [["b", None], ["a", "c"]]})
-    assert user_items(vp.read(lists, user="who", items="what")) == [["b"], ["a", "c"]]
+    assert user_items(read_engine(lists, user="who", items="what")) == [["b"], ["a", "c"]]
     numbers = pl.DataFrame({"who": [1, 1], "what": [10, 9]})
-    assert user_items(vp.read(numbers, user="who", items="what")) == [["10", "9"]]
+    assert user_items(read_engine(numbers, user="who", items="what")) == [["10", "9"]]
     categories = pl.DataFrame({"who": [1, 1], "what": pl.Series(["x", "y"], dtype=pl.Categorical)})
-    assert user_items(vp.read(categories, user="who", items="what")) == [["x", "y"]]
+    assert user_items(read_engine(categories, user="who", items="what")) == [["x", "y"]]
 
 
 def test_tokens_and_sequences_keep_their_order():
     """Lists of strings or numbers; a null list is an empty document; nulls inside are left out."""
     table = pl.DataFrame({"who": [1, 2, 1], "seq": [[3, 1, 2], None, [1, None]]})
-    assert corpus_documents(vp.read(table, user="who", sequence="seq")) == [[["3", "1", "2"], ["1"]], [[]]]
+    assert corpus_documents(read_engine(table, user="who", sequence="seq")) == [[["3", "1", "2"], ["1"]], [[]]]
     words = pl.DataFrame({"who": [1], "seq": [["b c", "a"]]})
-    assert corpus_documents(vp.read(words, user="who", tokens="seq")) == [[["b c", "a"]]]
+    assert corpus_documents(read_engine(words, user="who", tokens="seq")) == [[["b c", "a"]]]
 
 
 def test_many_batches_and_interleaved_users():
@@ -124,7 +124,7 @@ def test_many_batches_and_interleaved_users():
     rng = np.random.default_rng(0)
     who, what = rng.integers(0, 999, 100_000), rng.integers(0, 50, 100_000)
     table = pl.DataFrame({"who": who, "text": [f"w{i} x" for i in what]})
-    corpus = vp.read(table, user="who", text="text")
+    corpus = read_engine(table, user="who", text="text")
     expected = pl.DataFrame({"who": who, "n": what}).group_by("who", maintain_order=True).agg(pl.col("n"))
     assert [[int(d[0][1:]) for d in user] for user in corpus_documents(corpus)] == expected["n"].to_list()
 
@@ -141,21 +141,21 @@ def test_many_batches_and_interleaved_users():
 def test_wrong_columns_are_named_with_those_that_exist(columns, words):
     """A missing or unfitting column: what there is, and what to do."""
     with pytest.raises(ColumnError) as error:
-        vp.read(TABLE, **columns)
+        read_engine(TABLE, **columns)
     assert all(word in str(error.value) for word in words)
 
 
 def test_floats_are_no_users():
     """Two of them that print alike may differ; the message says what to do."""
     with pytest.raises(ColumnError, match=r"holds double.*Cast them to whole numbers"):
-        vp.read(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
+        read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
 
 @pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
 def test_exactly_one_content_column(given):
     """None or two of text, tokens, items and sequence are refused."""
     with pytest.raises(InputError, match="exactly one"):
-        vp.read(TABLE, user="who", **given)
+        read_engine(TABLE, user="who", **given)
 
 
 def test_a_null_user_is_refused_with_its_row(tmp_path):
@@ -164,7 +164,7 @@ def test_a_null_user_is_refused_with_its_row(tmp_path):
     table.write_csv(tmp_path / "t.csv")
     for source, where in ((table, "the table, row 2"), (tmp_path / "t.csv", "t.csv, row 2")):
         with pytest.raises(SourceError, match=where) as error:
-            vp.read(source, user="who", text="text")
+            read_engine(source, user="who", text="text")
         assert SECRET not in str(error.value)
 
 
@@ -190,10 +190,10 @@ def bad_file(folder: Path, kind: str) -> Path:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("width.csv", ["3 values where 2"]),
+        ("width.csv", ["3 values, but the header has 2"]),
         ("latin.csv", ["UTF-8"]),
         ("latin-header.csv", ["UTF-8"]),
-        ("broken.jsonl", ["Mend the row"]),
+        ("broken.jsonl", ["Correct the row"]),
         ("cut.csv.gz", ["cut off or damaged"]),
         ("not.parquet", ["Parquet"]),
         ("cut.parquet", ["Parquet"]),
@@ -202,7 +202,7 @@ def bad_file(folder: Path, kind: str) -> Path:
 def test_broken_files_say_which_and_why_and_quote_nothing(tmp_path, kind, words):
     """The reader's own message, which may quote rows, never comes through."""
     with pytest.raises(SourceError) as error:
-        vp.read(bad_file(tmp_path, kind), user="who", text="text")
+        read_engine(bad_file(tmp_path, kind), user="who", text="text")
     assert kind in str(error.value)
     assert all(word in str(error.value) for word in words)
     assert SECRET not in str(error.value)
@@ -215,7 +215,7 @@ def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
     text = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
     pq.write_table(pa.table({"who": [1, 2], "text": text}), tmp_path / "t.parquet")
     with pytest.raises(SourceError, match=r"rows 1 to 2.*UTF-8"):
-        vp.read(tmp_path / "t.parquet", user="who", text="text")
+        read_engine(tmp_path / "t.parquet", user="who", text="text")
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
@@ -223,15 +223,15 @@ def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
 def test_a_source_without_rows_releases_nothing(tmp_path, name, memory):
     """An empty file, or a header alone: an error would tell it from a table with one user, who releases nothing too."""
     (tmp_path / name).write_text("who,text\n" if name.startswith("header") else "")
-    corpus = vp.read(tmp_path / name, user="who", text="text", memory=memory)
+    corpus = read_engine(tmp_path / name, user="who", text="text", options=vp.ReadOptions(memory=memory))
     budget = vp.Budget(1, 1e-6)
-    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(rounds=2, weighting="weighted"), vp.NGrams(3)]
-    for mechanism in [*mechanisms, vp.SetUnion(limit=9, weighting="count", accounting="set-only")]:
+    mechanisms = [vp.SetUnion(), vp.SetUnion(limit=1), vp.SetUnion(weighting=vp.weightings.Weighted()), vp.NGrams(3)]
+    for mechanism in mechanisms:
         release = mechanism.release(corpus, budget)
         assert len(release) == 0
         assert release.guarantee == vp.Guarantee(1, 1e-6)
     corpus.save(tmp_path / "saved")
-    assert len(vp.SetUnion().release(vp.load_corpus(tmp_path / "saved"), budget)) == 0
+    assert len(vp.SetUnion().release(load_engine(tmp_path / "saved"), budget)) == 0
 
 
 @pytest.mark.parametrize("days", [400, 40_000])
@@ -241,10 +241,10 @@ def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
     tea = json.dumps({"who": days, "what": "tea"})
     (tmp_path / "dates.jsonl").write_text("\n".join(rows))
     (tmp_path / "tea.jsonl").write_text("\n".join([*rows, tea]))
-    dates, with_tea = (vp.read(tmp_path / f"{name}.jsonl", user="who", items="what") for name in ("dates", "tea"))
+    dates, with_tea = (read_engine(tmp_path / f"{name}.jsonl", user="who", items="what") for name in ("dates", "tea"))
     assert dates.vocabulary.to_pylist() == [f"2020-01-{day:02d}" for day in range(1, 29)]
     assert with_tea.vocabulary.to_pylist() == [*dates.vocabulary.to_pylist(), "tea"]
-    small = vp.read(tmp_path / "dates.jsonl", user="who", items="what", memory="1GiB")
+    small = read_engine(tmp_path / "dates.jsonl", user="who", items="what", options=vp.ReadOptions(memory="1GiB"))
     assert small.vocabulary.equals(dates.vocabulary)
 
 
@@ -255,11 +255,11 @@ def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
     ]
     path = tmp_path / "dates.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    assert vp.read(path, user="who", text="text", tokenizer="whitespace").vocabulary.to_pylist() == [
+    assert read_engine(path, user="who", text="text", tokenizer="whitespace").vocabulary.to_pylist() == [
         "2020-01-01T00:00:00"
     ]
-    assert vp.read(path, user="who", tokens="bag").vocabulary.to_pylist() == ["2020-01-01"]
-    assert vp.read(path, user="who", sequence="no").user_key.size == 2
+    assert read_engine(path, user="who", tokens="bag").vocabulary.to_pylist() == ["2020-01-01"]
+    assert read_engine(path, user="who", sequence="no").user_key.size == 2
 
 
 def test_missing_paths_and_unknown_endings(tmp_path):
@@ -271,9 +271,9 @@ def test_missing_paths_and_unknown_endings(tmp_path):
         (tmp_path / "x.docx", ".zst"),
     ):
         with pytest.raises(SourceError, match=words):
-            vp.read(source, user="who", text="text")
+            read_engine(source, user="who", text="text")
     with pytest.raises(InputError, match="got int"):
-        vp.read(7, user="who", text="text")
+        read_engine(7, user="who", text="text")
 
 
 def test_a_corpus_shows_nothing():
@@ -287,5 +287,5 @@ def test_codes_beyond_their_dictionary_are_a_damaged_file():
     damaged = pa.DictionaryArray.from_arrays(codes, pa.array(["tea", "milk"]), safe=False)
     table = pa.table({"who": ["ann", "bob", "cy"], "what": damaged})
     with pytest.raises(SourceError, match=r'column "what" is damaged') as found:
-        vp.read(table, user="who", items="what")
+        read_engine(table, user="who", items="what")
     assert "milk" not in str(found.value)

@@ -8,17 +8,19 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.corpus import store
+from support.look import load_engine, read_engine
+from voxpop.engine.local import corpus as store
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import SourceError
 
 
 @pytest.fixture
-def corpus() -> vp.Corpus:
+def corpus() -> LocalCorpus:
     """Return two users."""
-    return vp.read(pl.DataFrame({"who": ["a", "b"], "text": ["one two", "two three"]}), user="who", text="text")
+    return read_engine(pl.DataFrame({"who": ["a", "b"], "text": ["one two", "two three"]}), user="who", text="text")
 
 
-def same(first: vp.Corpus, second: vp.Corpus) -> bool:
+def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     arrays = all(np.array_equal(getattr(first, n), getattr(second, n)) for n in ("tokens", "user_start", "user_key"))
     return arrays and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
 
@@ -27,7 +29,7 @@ def test_what_is_saved_is_loaded(tmp_path, corpus):
     """Twice into one folder, and it releases like the original."""
     corpus.save(tmp_path / "c")
     corpus.save(tmp_path / "c")
-    loaded = vp.load_corpus(tmp_path / "c")
+    loaded = load_engine(tmp_path / "c")
     assert same(corpus, loaded)
     assert isinstance(loaded.tokens, np.memmap)
     union, budget = vp.SetUnion(), vp.Budget(20, 0.5)
@@ -59,7 +61,7 @@ def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
     )
     with pytest.raises(SourceError, match="No space left"):
         corpus.save(tmp_path / "c")
-    assert same(corpus, vp.load_corpus(tmp_path / "c"))
+    assert same(corpus, load_engine(tmp_path / "c"))
     assert os.listdir(tmp_path) == ["c"]
 
 
@@ -70,21 +72,21 @@ def test_damage_is_noticed(tmp_path, corpus, name):
     path = tmp_path / "c" / name
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(SourceError, match=r"damaged|saved anew"):
-        vp.load_corpus(tmp_path / "c")
+        load_engine(tmp_path / "c")
 
 
 def test_what_is_no_corpus_is_refused(tmp_path, corpus):
     """A folder without one, and one of another version."""
     with pytest.raises(SourceError, match="not a saved corpus"):
-        vp.load_corpus(tmp_path)
+        load_engine(tmp_path)
     corpus.save(tmp_path / "c")
     (tmp_path / "c" / "corpus.json").write_text('{"version": 99}')
     with pytest.raises(SourceError, match="another version"):
-        vp.load_corpus(tmp_path / "c")
+        load_engine(tmp_path / "c")
 
 
 def test_an_empty_vocabulary_can_be_saved(tmp_path):
     """Users who wrote nothing."""
-    empty = vp.read(pl.DataFrame({"who": [1], "text": [""]}), user="who", text="text")
+    empty = read_engine(pl.DataFrame({"who": [1], "text": [""]}), user="who", text="text")
     empty.save(tmp_path / "c")
-    assert same(empty, vp.load_corpus(tmp_path / "c"))
+    assert same(empty, load_engine(tmp_path / "c"))

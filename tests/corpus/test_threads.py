@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from voxpop.threads import in_order, one_ahead, one_behind
+from voxpop.kernels.threads import in_order, one_ahead, one_behind
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 3, 100])

@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from support.look import corpus_documents
+from support.look import corpus_documents, read_engine
 
 TEXTS = ["Hello,  World\u2003x", "Añ b", ""]
 
 
 def tokens(tokenizer: object) -> list[list[str]]:
     table = pl.DataFrame({"who": range(len(TEXTS)), "text": TEXTS})
-    return [user[0] for user in corpus_documents(vp.read(table, user="who", text="text", tokenizer=tokenizer))]
+    return [user[0] for user in corpus_documents(read_engine(table, user="who", text="text", tokenizer=tokenizer))]
 
 
 @pytest.mark.parametrize(

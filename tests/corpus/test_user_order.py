@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import voxpop as vp
 from support.corpora import corpus_of
 from support.three_paths import (
     FewBits,
@@ -20,7 +19,8 @@ from support.three_paths import (
     weigh_within_limit,
     within_limit,
 )
-from voxpop.corpus.weighing_order import weighing_order
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.weighing_order import weighing_order
 from voxpop.privacy.secret import Secret
 
 PATHS = pytest.mark.parametrize("path", [in_memory, within_limit, on_spark])
@@ -108,7 +108,7 @@ def by_bits(low, keys, secret, pass_name):
 
 def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
     """The same users, the same search: beyond 1."""
-    monkeypatch.setattr("voxpop.corpus.weighing_order.weighing_order", by_the_bits_that_users_leave)
+    monkeypatch.setattr("voxpop.engine.local.weighing_order.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):
         test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh_in_memory)
 
@@ -145,7 +145,7 @@ def millions(pairs, count):
         tokens[user_start[one]] = 2 * number
         tokens[user_start[other] : user_start[other] + 2] = 2 * number, 2 * number + 1
     words = pa.array([f"w{number:02}" for number in range(2 * len(pairs) + 1)], pa.large_string())
-    return vp.Corpus(tokens, user_start, np.arange(count, dtype=np.uint64), words, "items")
+    return LocalCorpus(tokens, user_start, np.arange(count, dtype=np.uint64), words, "items")
 
 
 @pytest.mark.slow

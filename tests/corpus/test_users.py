@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.corpus.reading.users import encode_users
+from voxpop.reading.users import encode_users
 
 IDS = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30)
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.corpus.reading.vocabulary import merge_few, merge_many, merge_words
+from voxpop.reading.words import merge_few, merge_many, merge_words
 
 LISTS = st.lists(st.lists(st.tuples(st.text(max_size=4), st.booleans()), unique_by=lambda each: each[0]), max_size=3)
 

@@ -6,21 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-import voxpop as vp
 from support.corpora import corpus_of
-from voxpop.corpus import length_walk as levels
-from voxpop.corpus import widths
-from voxpop.corpus.limited import memory
-from voxpop.corpus.limited.memory import MemoryLimit
-from voxpop.corpus.limited.word_runs import WordRuns
+from support.look import read_engine
+from voxpop.engine.local import length_walk as levels
 from voxpop.errors import InputError, InternalError
-from voxpop.ngrams import candidates
-from voxpop.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candidates, Pairs
-from voxpop.ngrams.grams import Grams
+from voxpop.mechanisms.ngrams import candidates
+from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTHING, Candidates, Grams, Pairs
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
+from voxpop.reading import widths
+from voxpop.reading.limited import memory
+from voxpop.reading.limited.memory import MemoryLimit
+from voxpop.reading.limited.user_files import WordRuns
 
 SHARES = CalibratedRule(Weighted(), RuleSetting(9, 2))
 
@@ -40,10 +38,10 @@ def test_more_users_than_numbers(few_numbers, who):
     """Their codes would begin again, and two users would pass for one."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
-    assert vp.read(table, user="who", items="what").user_key.size == 5
+    assert read_engine(table, user="who", items="what").user_key.size == 5
     few_numbers(4)
     with pytest.raises(InputError, match=r"2\^31 users cannot be told apart") as caught:
-        vp.read(table, user="who", items="what")
+        read_engine(table, user="who", items="what")
     assert "5" not in str(caught.value)
 
 
@@ -65,9 +63,9 @@ def test_more_words_than_numbers(few_numbers, monkeypatch):
     few_numbers(4)
     with pytest.raises(InputError, match="words or items cannot be told apart"):
         runs.merged()
-    monkeypatch.setattr("voxpop.corpus.reading.vocabulary.FEW", 0)
+    monkeypatch.setattr("voxpop.reading.words.FEW", 0)
     with pytest.raises(InputError, match="words or items cannot be told apart"):
-        vp.read(pl.DataFrame({"who": [1], "what": ["a b c d e"]}), user="who", text="what")
+        read_engine(pl.DataFrame({"who": [1], "what": ["a b c d e"]}), user="who", text="what")
 
 
 @pytest.mark.parametrize(("bounded", "threads"), [(False, 1), (False, 3), (True, 1)])
@@ -105,7 +103,7 @@ def test_users_have_no_order_that_nobody_drew():
     walk = corpus_of([[list("ab")]]).length_walk()
     walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
     walk.keep(np.arange(2))
-    descent = CalibratedRule(L2Descent(), RuleSetting(9, 2, 40, 2 << 40))
+    descent = CalibratedRule(PolicyGaussian(), RuleSetting(9, 2, 40, 2 << 40))
     with pytest.raises(InternalError, match="cannot have one at a later length"):
         walk.weigh(descent, 9, Secret.from_seed(1), "length 2")
 

@@ -5,9 +5,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.corpus.limited import memory, word_runs
-from voxpop.corpus.limited.memory import MemoryLimit
-from voxpop.corpus.limited.word_runs import SHARE_OF_HEADS, WordRuns
+from voxpop.reading.limited import memory
+from voxpop.reading.limited import user_files as word_runs
+from voxpop.reading.limited.memory import MemoryLimit
+from voxpop.reading.limited.user_files import SHARE_OF_HEADS, WordRuns
 
 WORDS = st.sets(st.text(max_size=6), min_size=1, max_size=30)
 

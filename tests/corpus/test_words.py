@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import voxpop as vp
 from naive import corpus as naive_corpus
-from support.look import corpus_documents
-from voxpop.arrow import text_buffers
-from voxpop.corpus.reading.interner import WordInterner
+from support.look import corpus_documents, read_engine
+from voxpop.reading.arrow import text_buffers
+from voxpop.reading.words import WordInterner
 
 TRICKY = [
     "Good morning, World",
@@ -121,7 +120,7 @@ def test_text_buffers_of_slices_and_nulls():
 def test_a_corpus_groups_documents_by_user(rows):
     """Users contiguous in order of appearance, documents in order, ids in the order of bytes."""
     table = pl.DataFrame({"who": [u for u, _ in rows], "text": [" ".join(tokens) for _, tokens in rows]})
-    corpus = vp.read(table, user="who", text="text")
+    corpus = read_engine(table, user="who", text="text")
     lowered = [(user, [token.lower() for token in tokens]) for user, tokens in rows]
     assert corpus_documents(corpus) == list(naive_corpus.documents(lowered).values())
     assert corpus.vocabulary.to_pylist() == sorted({t for _, tokens in lowered for t in tokens})

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 import voxpop as vp
 from naive.counts import holders, no_noise
 from support.corpora import corpus_of
+from support.look import read_engine
 from support.strategies import written_users
-from voxpop.counts.listed import sizes_of
-from voxpop.counts.releasing import measured_holders
-from voxpop.counts.shares import UNIT
 from voxpop.errors import BudgetError, InputError, ReleaseError
+from voxpop.mechanisms.counts.constants import UNIT
+from voxpop.mechanisms.counts.listed import sizes_of
+from voxpop.mechanisms.counts.mechanism import Top
+from voxpop.mechanisms.counts.releasing import measured_holders
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
 
@@ -65,7 +67,7 @@ def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
     """A planted fault: who says a word five times counts five times."""
-    from voxpop.counts import holders as holders_module
+    from voxpop.mechanisms.counts import listed as holders_module
 
     class Occurrences(holders_module.HolderShares):
         """One for each time a word is held."""
@@ -82,7 +84,7 @@ def test_the_most_held_come_first(release_of):
     """A hundred words, the first ten far above the others. False alarm: below 1e-9 by what the plan states."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
-    corpus = vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+    corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
     ranking = release_of((word,) for word in words).top(10, corpus, BUDGET)
     assert ranking.plan.behind(1 - 1e-9) < 18_000
     assert sorted(ranking) == [(word,) for word in words[:10]]
@@ -122,8 +124,8 @@ def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
 def test_a_ranking_as_tables():
     """In order, with places; keys keep their types, and a key called place gives way."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
-    corpus = vp.read(pl.DataFrame(rows), user="who", items="place")
-    keys = vp.SetUnion(limit=1, weighting="count").release(corpus, BUDGET)
+    corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
+    keys = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
     ranking = keys.top(2, corpus, BUDGET)
     assert ranking.to_list() == [7, 5]
     assert list(ranking.each_gram()) == [("7",), ("5",)]
@@ -146,7 +148,7 @@ def test_the_first_of_a_tally_cost_nothing(release_of):
 def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
     """Less noise for fewer places; spent within the budget; readable."""
     release = release_of((f"w{place}",) for place in range(500))
-    plans = [vp.Top(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
+    plans = [Top(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.picks for plan in plans] == [1, 10, 500, 500]
     assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
     assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
@@ -158,7 +160,7 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
 
 def test_a_ledger_is_charged(release_of, tmp_path):
     """One entry, before anything runs."""
-    account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6))
+    account = vp.Ledger(tmp_path / "team.json").open("words", vp.Budget(3, 1e-6), create=True)
     release_of([("a",)]).top(1, corpus_of([[["a"]]]), BUDGET, ledger=account)
     assert [entry.label for entry in account.entries] == ["top"]
 
@@ -171,7 +173,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     ranking.save(tmp_path / "words")
     release.count(corpus, BUDGET).save(tmp_path / "words")
     release.save(tmp_path / "words")
-    again = vp.Ranking.load(tmp_path / "words")
+    again = vp.load(tmp_path / "words", vp.Ranking)
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert (again.guarantee, again.with_release) == (ranking.guarantee, ranking.with_release)
@@ -180,7 +182,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     with pytest.raises(ReleaseError, match="another release"):
         ranking.save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="holds no rankings"):
-        vp.Ranking.load(tmp_path / "other")
+        vp.load(tmp_path / "other", vp.Ranking)
     with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
         ranking.save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="a release and noisy counts and a ranking, which"):
@@ -196,7 +198,7 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
     content = (tmp_path / "words" / name).read_bytes()
     (tmp_path / "words" / name).write_bytes(content[:-9] + b"x" + content[-8:])
     with pytest.raises(ReleaseError):
-        vp.Ranking.load(tmp_path / "words")
+        vp.load(tmp_path / "words", vp.Ranking)
 
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
@@ -207,22 +209,22 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
     ranking = release.top(2, corpus_of([[["a"]]] * 9), BUDGET)
     replace(ranking, places=np.array(places)).save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="changed"):
-        vp.Ranking.load(tmp_path / "words")
+        vp.load(tmp_path / "words", vp.Ranking)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])
 def test_bad_numbers_are_refused(k):
     """Whole numbers from 1 on."""
     with pytest.raises(InputError, match="`k`"):
-        vp.Top(k)
+        Top(k)
 
 
 def test_what_cannot_be_spent_is_refused(release_of):
     """No delta, phrases of items, and a table instead of a corpus."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):
-        vp.Top().plan(vp.Budget(1), release)
-    items = vp.read(pl.DataFrame({"who": range(20), "what": ["tea"] * 20}), user="who", items="what")
+        Top().plan(vp.Budget(1), release)
+    items = read_engine(pl.DataFrame({"who": range(20), "what": ["tea"] * 20}), user="who", items="what")
     with pytest.raises(InputError, match="order"):
         release.top(1, items, BUDGET)
     with pytest.raises(InputError, match=r"voxpop\.read"):

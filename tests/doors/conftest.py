@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
 
 TABLE = pl.DataFrame(
     {
@@ -24,7 +26,7 @@ def table() -> pl.DataFrame:
     return TABLE
 
 
-def parts(corpus: vp.Corpus) -> tuple[Any, ...]:
+def parts(corpus: LocalCorpus) -> tuple[Any, ...]:
     """Return what a corpus consists of."""
     return (
         corpus.tokens.tolist(),
@@ -39,9 +41,11 @@ def parts(corpus: vp.Corpus) -> tuple[Any, ...]:
 def reads_alike() -> Callable[..., None]:
     """Return a check that sources, made anew for each reading, are read as the table itself."""
 
-    def check(make: Callable[[], Any], **options: Any) -> None:
+    def check(make: Callable[[], Any], *, declared: bool = True, memory: str | None = None) -> None:
         for columns in ({"text": "body"}, {"items": "shop"}, {"tokens": "tags"}):
-            wanted = vp.read(TABLE, user="who", **columns)
-            assert parts(vp.read(make(), user="who", **columns, **options)) == parts(wanted), columns
+            wanted = read_engine(TABLE, user="who", **columns)
+            types = {} if declared else {"who": "int64"} | ({"shop": "int64"} if "items" in columns else {})
+            read = read_engine(make(), user="who", **columns, types=types, options=vp.ReadOptions(memory=memory))
+            assert parts(read) == parts(wanted), columns
 
     return check

@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.corpus.reading import portions as module
-from voxpop.corpus.reading.portions import FEW_ROWS, PORTION, portions
-from voxpop.corpus.reading.sources import open_source
+from support.look import read_engine
+from voxpop.errors import InputError
+from voxpop.reading import columns as module
+from voxpop.reading.columns import FEW_ROWS, PORTION, portions
+from voxpop.reading.sources import open_source
+from voxpop.reading.types import Column
+from voxpop.reading.wanted import Request
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = "x" * 100_000
@@ -59,16 +63,15 @@ def sqlite():
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute("create table t (who integer, body text)")
     connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
-    return {"source": connection.execute("select * from t")}
+    return connection.execute("select * from t")
 
 
-def adbc(folder):
+def address(folder):
     """Return a query through an address."""
-    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     with sqlite3.connect(folder / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
-    return {"source": "select * from t", "connection": f"sqlite:///{folder}/t.db"}
+    return vp.SQL("select * from t", f"sqlite:///{folder}/t.db")
 
 
 def hugging_face():
@@ -76,20 +79,18 @@ def hugging_face():
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
 
-    return {
-        "source": datasets.Dataset.from_list(ROWS).select(range(NUMBER - 1, -1, -1)).select(range(NUMBER - 1, -1, -1))
-    }
+    return datasets.Dataset.from_list(ROWS).select(range(NUMBER - 1, -1, -1)).select(range(NUMBER - 1, -1, -1))
 
 
-@pytest.mark.parametrize("door", ["sqlite", "adbc", "hugging_face", "rows", "table"])
+@pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
 def test_every_door_holds_little(door, tmp_path):
     """Rows of 100 KB: a source that counted rows alone would give all of them at once."""
-    made = {"sqlite": sqlite, "adbc": lambda: adbc(tmp_path), "hugging_face": hugging_face}
-    made |= {"rows": lambda: {"source": iter(ROWS)}, "table": lambda: {"source": pl.DataFrame(ROWS)}}
-    options = made[door]()
+    made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
+    made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}
+    source = made[door]()
     held = pa.total_allocated_bytes()
     found, most, peak = [], 0, 0
-    for _, batch in open_source(columns=["who", "body"], rows=1 << 15, small=True, **options):
+    for _, batch in open_source(source, Request([Column("who", pa.int64()), Column("body")], 1 << 15, small=True)):
         found += batch.column(0).to_pylist()
         most = max(most, batch.nbytes)
         peak = max(peak, pa.total_allocated_bytes() - held)
@@ -102,12 +103,19 @@ def test_every_door_holds_little(door, tmp_path):
 def test_both_kinds_of_duckdb(table, memory):
     """Relations stream; a connection that ran a query would copy all rows to give batches, and warn of it."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
-    wanted = vp.read(table, user="who", text="body")
+    wanted = read_engine(table, user="who", text="body")
     connection = duckdb.connect()
     connection.register("t", table.to_arrow())
-    for ask in (connection.sql, connection.execute):
-        corpus = vp.read(ask("select * from t"), user="who", text="body", memory=memory)
+    options = vp.ReadOptions(memory=memory)
+    corpus = read_engine(connection.sql("select * from t"), user="who", text="body", options=options)
+    assert corpus.tokens.tolist() == wanted.tokens.tolist()
+    ran = connection.execute("select * from t")
+    if memory is None:
+        corpus = read_engine(ran, user="who", text="body")
         assert corpus.tokens.tolist() == wanted.tokens.tolist()
+    else:
+        with pytest.raises(InputError, match="copies all rows"):
+            read_engine(ran, user="who", text="body", options=options)
 
 
 # `ru_maxrss` would count what the process that started this one held.
@@ -115,9 +123,9 @@ MEASURED = """
 import sys
 import voxpop as vp
 from tools.memory import megabytes_of
-options = {"connection": sys.argv[2]} if sys.argv[2:] else {}
-corpus = vp.read(sys.argv[1], user="who", text="body", memory="896MiB", progress=False, **options)
-print(corpus.tokens.size, megabytes_of("VmHWM"))
+source = vp.SQL(*sys.argv[1:])
+corpus = vp.read(source, user="who", text="body", options=vp.ReadOptions(memory="896MiB"))
+print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 """
 BOOKS = 800
 
@@ -125,7 +133,6 @@ BOOKS = 800
 @pytest.mark.slow
 def test_rows_of_a_megabyte(tmp_path):
     """A query that finds 0.8 GB in few rows: counted by rows, all would be held at once."""
-    pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     with sqlite3.connect(tmp_path / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         text = "tea https://" + "x" * (1 << 20)

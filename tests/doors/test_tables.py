@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
 from voxpop.errors import ColumnError, InputError, SourceError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,16 +66,16 @@ class Batch:
     ],
     ids=["stream", "array", "frames", "list", "generator", "lists", "series", "dicts", "rows", "reader"],
 )
-def test_forms(table, reads_alike, make):
+def test_forms(table, reads_alike, make, request):
     """Streams, batches, iterators, dictionaries, lists of dictionaries."""
-    reads_alike(lambda: make(table))
+    reads_alike(lambda: make(table), declared=request.node.callspec.id not in ("lists", "dicts", "rows"))
 
 
 def test_chunks_of_pandas(tmp_path, table):
     """As `read_csv(chunksize=...)` gives them."""
     table.select("who", "body").write_csv(tmp_path / "t.csv")
-    corpus = vp.read(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
-    assert corpus.vocabulary.equals(vp.read(table, user="who", text="body").vocabulary)
+    corpus = read_engine(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
+    assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
 
 
 def test_duckdb(table, reads_alike):
@@ -98,7 +99,7 @@ def test_hugging_face(table, reads_alike):
     reads_alike(lambda: backwards.select([4, 3, 2, 1, 0]))
     reads_alike(lambda: whole.to_iterable_dataset())
     with pytest.raises(InputError, match="give one of them"):
-        vp.read(datasets.DatasetDict(train=whole), user="who", text="body")
+        read_engine(datasets.DatasetDict(train=whole), user="who", text="body")
 
 
 def test_ibis(table, reads_alike):
@@ -113,12 +114,12 @@ def test_cursors(table):
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", table.select("who", "body").rows())
-        corpus = vp.read(connection.execute("select * from t"), user="who", text="body")
-        assert corpus.vocabulary.equals(vp.read(table, user="who", text="body").vocabulary)
+        corpus = read_engine(connection.execute("select * from t"), user="who", text="body")
+        assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
         with pytest.raises(InputError, match="execute a query first"):
-            vp.read(connection.cursor(), user="who", text="body")
+            read_engine(connection.cursor(), user="who", text="body")
         with pytest.raises(ColumnError, match='no column "author"'):
-            vp.read(connection.execute("select * from t"), user="author", text="body")
+            read_engine(connection.execute("select * from t"), user="author", text="body")
 
 
 @pytest.mark.parametrize(
@@ -127,10 +128,10 @@ def test_cursors(table):
         (7, InputError, "speaks Arrow"),
         ([7], InputError, "an iterable of int"),
         ({"who": [1]}, ColumnError, 'no column "body"'),
-        ({"who": [1], "body": ["a", "b"]}, InputError, "not equally long"),
+        ({"who": [1], "body": ["a", "b"]}, InputError, "different lengths"),
         ([{"who": 1, "body": "a"}, 7], InputError, "some are not"),
-        ([{"who": 1, "body": 4711}, {"who": 1, "body": "secret"}], ColumnError, "strings and whole numbers"),
-        ("select who, body from t", InputError, "connection="),
+        ([{"who": 1, "body": ["secret"]}], SourceError, "type list, which has no spelling"),
+        ("select who, body from t", InputError, r"vp.SQL\(query"),
         ("-", InputError, "standard input"),
         ("https://example.org/posts", SourceError, "does not end in"),
         (pa.table([[1], ["a"], ["secret"]], ["who", "body", "body"]), ColumnError, '2 columns called "body"'),
@@ -140,7 +141,7 @@ def test_cursors(table):
 def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
     """What is no table, and tables that are wrong."""
     with pytest.raises(error, match=words) as caught:
-        vp.read(source, user="who", text="body")
+        read_engine(source, user="who", text="body")
     assert "secret" not in str(caught.value)
     assert "4711" not in str(caught.value)
 
@@ -150,13 +151,13 @@ def test_files_of_other_kinds(tmp_path, name, words):
     """Databases and sheets: what to do with them instead."""
     (tmp_path / name).write_bytes(b"secret")
     with pytest.raises(SourceError, match=words):
-        vp.read(tmp_path / name, user="who", text="body")
+        read_engine(tmp_path / name, user="who", text="body")
 
 
 def test_events_without_an_order(table):
     """A column of single values is no sequence yet."""
     with pytest.raises(ColumnError, match="order="):
-        vp.read(table, user="who", sequence="body")
+        read_engine(table, user="who", sequence="body")
 
 
 def test_tokenizers_of_libraries_are_not_printed(table):
@@ -164,7 +165,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
     with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
-        vp.read(table, user="who", text="body", tokenizer=made)
+        read_engine(table, user="who", text="body", tokenizer=made)
     assert "secret" not in str(caught.value)
 
 
@@ -177,7 +178,7 @@ def test_a_reader_that_fails_is_not_quoted():
 
     reader = pa.RecordBatchReader.from_batches(pa.schema({"who": pa.int64(), "body": pa.string()}), batches())
     with pytest.raises(SourceError, match="quote rows") as caught:
-        vp.read(Stream(reader), user="who", text="body")
+        read_engine(Stream(reader), user="who", text="body")
     assert "4711" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -222,15 +223,15 @@ def served(tmp_path, table):
 def test_https(served, reads_alike, table):
     """Parquet, CSV and JSON lines behind an address; on loopback without the s."""
     reads_alike(lambda: f"{served}/t.parquet")
-    wanted = vp.read(table, user="who", text="body")
+    wanted = read_engine(table, user="who", text="body")
     for name in ("t.csv", "t.jsonl"):
-        corpus = vp.read(f"{served}/{name}", user="who", text="body")
+        corpus = read_engine(f"{served}/{name}", user="who", text="body")
         assert corpus.vocabulary.equals(wanted.vocabulary)
         assert corpus.tokens.size == wanted.tokens.size
     with pytest.raises(SourceError, match="polars failed"):
-        vp.read(f"{served}/nowhere.parquet", user="who", text="body")
+        read_engine(f"{served}/nowhere.parquet", user="who", text="body")
     with pytest.raises(ColumnError, match='no column "author"'):
-        vp.read(f"{served}/t.parquet", user="author", text="body")
+        read_engine(f"{served}/t.parquet", user="author", text="body")
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
@@ -240,9 +241,11 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
     reads_alike(lambda: f"{served}/t.parquet", memory=memory)
     table[:2].select("who", "body").write_csv(tmp_path / "a.csv", separator="|")
     table[2:].select("who", "body").write_csv(tmp_path / "b.csv", separator="|")
-    wanted = vp.read(table, user="who", text="body")
+    wanted = read_engine(table, user="who", text="body")
     for sources in ([f"{served}/a.csv", tmp_path / "b.csv"], [str(tmp_path / "a.csv"), f"{served}/b.csv"]):
-        corpus = vp.read(sources, user="who", text="body", delimiter="|", memory=memory)
+        corpus = read_engine(
+            sources, user="who", text="body", csv=vp.CSV(delimiter="|"), options=vp.ReadOptions(memory=memory)
+        )
         assert corpus.vocabulary.equals(wanted.vocabulary)
         assert corpus.tokens.tolist() == wanted.tokens.tolist()
 
@@ -252,7 +255,7 @@ def test_an_older_polars_keeps_to_no_bound(served, reads_alike, monkeypatch):
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
     with pytest.raises(InputError, match="pip install -U polars"):
-        vp.read(f"{served}/t.parquet", user="who", text="body", memory="1GiB")
+        read_engine(f"{served}/t.parquet", user="who", text="body", options=vp.ReadOptions(memory="1GiB"))
 
 
 # `ru_maxrss` would count what the process that started this one held.
@@ -260,8 +263,8 @@ MEASURED = """
 import sys
 import voxpop as vp
 from tools.memory import megabytes_of
-corpus = vp.read(sys.argv[1], user="who", text="body", memory="896MiB", progress=False)
-print(corpus.tokens.size, megabytes_of("VmHWM"))
+corpus = vp.read(sys.argv[1], user="who", text="body", options=vp.ReadOptions(memory="896MiB", progress=False))
+print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 """
 
 
@@ -320,7 +323,7 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
         for memory in (None, "1GiB"):
             reads_alike(lambda: "s3://private/t.parquet", memory=memory)
         with pytest.raises(SourceError, match="polars failed"):
-            vp.read("s3://private/nowhere.parquet", user="who", text="body")
+            read_engine("s3://private/nowhere.parquet", user="who", text="body")
     finally:
         server.stop()
     assert os.environ["AWS_REGION"] == "us-east-1"
@@ -329,5 +332,5 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
 @pytest.mark.parametrize("source", [[], iter(())])
 def test_no_rows_are_nobody(source):
     """As a table without rows: an error would tell it from a table of one user."""
-    corpus = vp.read(source, user="who", items="body")
+    corpus = read_engine(source, user="who", items="body")
     assert len(vp.SetUnion().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0

@@ -4,8 +4,11 @@ import csv
 import datetime as dt
 import json
 import re
+from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
@@ -14,13 +17,13 @@ import voxpop as vp
 
 def test_text(phrases, tmp_path):
     """One gram per line, in canonical order, UTF-8."""
-    phrases.write(tmp_path / "words.txt")
+    vp.exports.write(phrases, tmp_path / "words.txt")
     assert (tmp_path / "words.txt").read_text(encoding="utf-8").splitlines() == [" ".join(gram) for gram in phrases]
 
 
 def test_json(phrases, tmp_path):
     """Grams as lists, with what was promised."""
-    phrases.write(tmp_path / "words.json")
+    vp.exports.write(phrases, tmp_path / "words.json")
     content = json.loads((tmp_path / "words.json").read_text(encoding="utf-8"))
     assert [tuple(gram) for gram in content["grams"]] == list(phrases)
     assert content["statement"] == "(4, 1e-07)-DP, one user added or removed"
@@ -29,7 +32,7 @@ def test_json(phrases, tmp_path):
 def test_csv(released, tmp_path):
     """Commas and quotes are quoted."""
     release = released([('a,"b"',), ("c",), ("c", "c")])
-    release.write(tmp_path / "words.csv")
+    vp.exports.write(release, tmp_path / "words.csv")
     with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
         assert list(csv.reader(file)) == [["gram", "length"], ['a,"b"', "1"], ["c", "1"], ["c c", "2"]]
 
@@ -40,7 +43,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"
 def test_csv_is_no_formula(released, tmp_path):
     """No cell begins like one, what did can be had back, and numbers stay numbers."""
     words = sorted([*FORMULAS, "'tis", "'", "tea"], key=str.encode)
-    released([(word,) for word in words]).write(tmp_path / "words.csv")
+    vp.exports.write(released([(word,) for word in words]), tmp_path / "words.csv")
     with open(tmp_path / "words.csv", newline="", encoding="utf-8") as file:
         cells = [row[0] for row in csv.reader(file)][1:]
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "＝")) for cell in cells)
@@ -53,7 +56,7 @@ def test_files_of_keys_hold_their_columns(tmp_path):
     corpus = vp.read(table, user="who", items=["shop", "day"])
     keys = vp.SetUnion(limit=1).release(corpus, vp.Budget(20, 1e-3))
     for name in ("keys.csv", "keys.parquet", "keys.arrow"):
-        keys.write(tmp_path / name)
+        vp.exports.write(keys, tmp_path / name)
     assert (tmp_path / "keys.csv").read_text().splitlines()[1] == "'-7|2026-11-22,1,-7,2026-11-22"
     assert pl.read_parquet(tmp_path / "keys.parquet").schema["day"] == pl.Date
     assert pl.read_ipc(tmp_path / "keys.arrow").equals(keys.to_polars())
@@ -61,16 +64,41 @@ def test_files_of_keys_hold_their_columns(tmp_path):
 
 def test_files_are_not_replaced_unasked(phrases, tmp_path):
     """Only where the call says so."""
-    phrases.write(tmp_path / "words.txt")
+    vp.exports.write(phrases, tmp_path / "words.txt")
     with pytest.raises(vp.errors.ReleaseError, match="is there already"):
-        phrases.write(tmp_path / "words.txt")
-    phrases.write(tmp_path / "words.txt", overwrite=True)
+        vp.exports.write(phrases, tmp_path / "words.txt")
+    vp.exports.write(phrases, tmp_path / "words.txt", overwrite=True)
+
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "exports.md"
+MODULES = {"sql": "sqlglot"}
+
+
+@pytest.mark.parametrize("export", vp.exports.EXPORTS, ids=lambda export: export.name)
+def test_every_format_is_written_and_documented(export, released, tmp_path):
+    """The guide has the row of each format, and each format writes a file or names what it lacks."""
+    assert f"| `{export.name}` | {export.contains} | {export.read_by} |" in GUIDE.read_text(encoding="utf-8")
+    if export.needs:
+        library = MODULES.get(export.needs, export.needs)
+        pytest.importorskip(library, reason=f"{library} is not installed: make exports")
+    grams = (
+        [("tea",), ("with",)] if export.name in ("sql", "bpe", "wordpiece", "unigram") else [("tea",), ("tea", "with")]
+    )
+    release = released(grams)
+    if export.name == "sql":
+        release = vp.Release.from_items(pa.array(["tea", "with"]), release.plan, release.guarantee)
+    counts = vp.Tally(release, np.array([5, 3]), 1.0, release.plan, release.guarantee)
+    result, other = (counts, release) if export.counted else (release, counts)
+    vp.exports.write(result, tmp_path / "file", export.name, size=512)
+    assert (tmp_path / "file").stat().st_size
+    with pytest.raises(vp.errors.InputError, match=r"counts|releases"):
+        vp.exports.write(other, tmp_path / "other", export.name)
 
 
 @pytest.mark.parametrize("name", ["words.arrow", "words.feather", "words.parquet"])
 def test_tables(phrases, tmp_path, name):
     """Other libraries read them back."""
-    phrases.write(tmp_path / name)
+    vp.exports.write(phrases, tmp_path / name)
     frame = pl.read_parquet(tmp_path / name) if name.endswith("t") else pl.read_ipc(tmp_path / name)
     assert frame.equals(phrases.to_polars())
     if not name.endswith("t"):
@@ -79,7 +107,7 @@ def test_tables(phrases, tmp_path, name):
 
 def test_a_vocabulary_for_scikit_learn(phrases, tmp_path):
     """Numbers by gram, as `CountVectorizer(vocabulary=...)` takes them."""
-    phrases.write(tmp_path / "vocabulary", format="vocabulary")
+    vp.exports.write(phrases, tmp_path / "vocabulary", format="vocabulary")
     assert json.loads((tmp_path / "vocabulary").read_text(encoding="utf-8"))["thank you very"] == len(phrases) - 1
 
 
@@ -95,7 +123,7 @@ def test_a_vocabulary_for_scikit_learn(phrases, tmp_path):
 def test_what_a_file_cannot_hold_is_refused(released, tmp_path, grams, name, words):
     """Nothing is written where reading back would give another set."""
     with pytest.raises(vp.errors.InputError, match=words):
-        released(grams).write(tmp_path / name)
+        vp.exports.write(released(grams), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -103,6 +131,6 @@ def test_a_place_that_cannot_be_written(phrases, tmp_path):
     """A folder, and a folder that is a file."""
     (tmp_path / "file").write_text("")
     with pytest.raises(vp.errors.ReleaseError, match="is a folder"):
-        phrases.write(tmp_path, format="text")
+        vp.exports.write(phrases, tmp_path, format="text")
     with pytest.raises(vp.errors.ReleaseError, match="could not be written"):
-        phrases.write(tmp_path / "file" / "words.txt")
+        vp.exports.write(phrases, tmp_path / "file" / "words.txt")

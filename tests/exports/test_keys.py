@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.release.exports.keys import released_rows
+from voxpop.exports.tables import released_rows
 
 FRAME = pl.DataFrame(
     {
@@ -50,7 +50,7 @@ KINDS = {
 def test_released_rows_are_kept(keys, kind, column):
     """Strings, whole numbers, lists of both; nulls never; the kind of table stays."""
     table = KINDS[kind]()
-    kept = keys.filter(table, column)
+    kept = vp.exports.filter(keys, table, column)
     assert type(kept) is type(table)
     assert rows_of(kept) == KEPT[column]
 
@@ -61,7 +61,7 @@ def test_duckdb_relations(keys, column):
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     connection = duckdb.connect()
     connection.register("shops", FRAME.to_arrow())
-    kept = keys.filter(connection.sql("SELECT * FROM shops"), column)
+    kept = vp.exports.filter(keys, connection.sql("SELECT * FROM shops"), column)
     assert isinstance(kept, duckdb.DuckDBPyRelation)
     assert sorted(row for (row,) in kept.select("row").fetchall()) == KEPT[column]
     assert kept.columns == FRAME.columns
@@ -70,17 +70,17 @@ def test_duckdb_relations(keys, column):
 def test_categories_and_slices(keys):
     """Categories, enums and sliced tables are compared by what they stand for."""
     words = FRAME.select("row", word=pl.col("word").cast(pl.Categorical)).slice(1)
-    assert rows_of(keys.filter(words, "word")) == [3, 4, 5]
+    assert rows_of(vp.exports.filter(keys, words, "word")) == [3, 4, 5]
     pandas = pd.DataFrame({"word": pd.Categorical(["tea", "milk", None]), "row": [0, 1, 2]}, index=[5, 6, 7])
-    assert keys.filter(pandas, "word").index.tolist() == [5]
-    assert rows_of(keys.filter(FRAME.to_arrow().slice(3), "gram")) == []
+    assert vp.exports.filter(keys, pandas, "word").index.tolist() == [5]
+    assert rows_of(vp.exports.filter(keys, FRAME.to_arrow().slice(3), "gram")) == []
 
 
 def test_chunked_tables(keys):
     """Several chunks are as good as one."""
     table = pa.concat_tables([FRAME.to_arrow()] * 2)
     for column, rows in KEPT.items():
-        assert rows_of(keys.filter(table, column)) == sorted(2 * rows)
+        assert rows_of(vp.exports.filter(keys, table, column)) == sorted(2 * rows)
 
 
 @pytest.mark.parametrize("column", ["half", "day", "truth"])
@@ -91,22 +91,22 @@ def test_other_types_are_refused(keys, column):
     frame = pl.DataFrame({"half": [0.5], "day": [datetime.date(2026, 1, 1)], "truth": [True]})
     for table in (frame.to_arrow(), pd.DataFrame(frame.to_dict(as_series=False))):
         with pytest.raises(vp.errors.ColumnError, match=f'"{column}"'):
-            keys.filter(table, column)
+            vp.exports.filter(keys, table, column)
 
 
 def test_missing_columns_and_other_things(keys):
     """A column that is not there, and a table that is none."""
     for table in (FRAME, FRAME.lazy(), FRAME.to_arrow(), pd.DataFrame({"word": ["tea"]})):
         with pytest.raises(vp.errors.ColumnError, match='no column "wrod"'):
-            keys.filter(table, "wrod")
+            vp.exports.filter(keys, table, "wrod")
     with pytest.raises(vp.errors.InputError, match="polars, pandas or pyarrow"):
-        keys.filter({"word": ["tea"]}, "word")
+        vp.exports.filter(keys, {"word": ["tea"]}, "word")
 
 
 def test_an_empty_release_keeps_nothing(released):
     """And fails on nothing."""
     for column in KEPT:
-        assert rows_of(released([]).filter(FRAME, column)) == []
+        assert rows_of(vp.exports.filter(released([]), FRAME, column)) == []
 
 
 TOKEN = st.sampled_from(["a", "b", "ab", "a b", ""])
@@ -117,7 +117,7 @@ GRAM = st.lists(TOKEN, min_size=1, max_size=3)
 def test_lists_are_compared_token_by_token(grams, rows):
     """As Python compares tuples."""
     from voxpop.release.grams import SCHEMA
-    from voxpop.release.stored_plan import StoredPlan
+    from voxpop.release.result import StoredPlan
 
     distinct = sorted({tuple(gram) for gram in grams}, key=lambda gram: (len(gram), gram))
     table = pa.table({"gram": [list(g) for g in distinct], "length": [len(g) for g in distinct]}, schema=SCHEMA)
@@ -128,6 +128,6 @@ def test_lists_are_compared_token_by_token(grams, rows):
 
 def test_a_group_by_keeps_released_groups_only(keys):
     """The use it is for."""
-    groups = keys.filter(FRAME, "word").group_by("word").len().sort("word")
+    groups = vp.exports.filter(keys, FRAME, "word").group_by("word").len().sort("word")
     assert groups.rows() == [("7", 1), ("New York", 1), ("tea", 2)]
     assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()

@@ -9,8 +9,8 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import ColumnError, InputError
-from voxpop.keys import Keys
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.reading.keys import Keys
+from voxpop.release.result import StoredPlan
 
 DAY = dt.date(2026, 11, 22)
 FRAME = pl.DataFrame(
@@ -56,7 +56,7 @@ def column_of(table, name):
 def test_rows_of_unreleased_keys_become_other(words, kind):
     """Nulls, too; every row stays, in its place, and so does the kind of table."""
     table = KINDS[kind]()
-    found = words.with_other(table, "word")
+    found = vp.exports.with_other(words, table, "word")
     assert type(found) is type(table)
     assert column_of(found, "word") == ["tea", "other", "other", "oat"]
     assert column_of(found, "row") == [0, 1, 2, 3]
@@ -65,7 +65,7 @@ def test_rows_of_unreleased_keys_become_other(words, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_columns_of_any_type(kind):
     """A value for each column, or None for all."""
-    found = pair_keys().with_other(KINDS[kind](), other=(-1, None))
+    found = vp.exports.with_other(pair_keys(), KINDS[kind](), other=(-1, None))
     assert column_of(found, "shop") == [7, -1, -1, -1]
     assert str(column_of(found, "day")[0])[:10] == "2026-11-22"
     assert [day is None or day is pd.NaT for day in column_of(found, "day")] == [False, True, True, True]
@@ -77,21 +77,23 @@ def test_duckdb(words, column, other, wanted):
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     connection = duckdb.connect()
     connection.register("t", FRAME.to_arrow())
-    found = words.with_other(connection.sql("SELECT * FROM t"), column, other)
+    found = vp.exports.with_other(words, connection.sql("SELECT * FROM t"), column, other)
     assert found.columns == FRAME.columns
     assert sorted(value for (value,) in found.select(column).fetchall()) == wanted
-    both = pair_keys().with_other(connection.sql("SELECT * FROM t"), other=(-1, None)).order("row").fetchall()
+    both = (
+        vp.exports.with_other(pair_keys(), connection.sql("SELECT * FROM t"), other=(-1, None)).order("row").fetchall()
+    )
     assert [row[1:3] for row in both] == [(7, DAY), (-1, None), (-1, None), (-1, None)]
-    assert pair_keys().filter(connection.sql("SELECT * FROM t")).fetchall() == [("tea", 7, DAY, 0)]
+    assert vp.exports.filter(pair_keys(), connection.sql("SELECT * FROM t")).fetchall() == [("tea", 7, DAY, 0)]
 
 
 def test_refusals(words):
     """A released word as other, a value of another type, a table that is none."""
     with pytest.raises(InputError, match="itself a released key"):
-        words.with_other(FRAME, "word", "tea")
+        vp.exports.with_other(words, FRAME, "word", "tea")
     with pytest.raises(ColumnError, match="does not fit"):
-        pair_keys().with_other(FRAME)
+        vp.exports.with_other(pair_keys(), FRAME)
     with pytest.raises(InputError, match="2 of them"):
-        pair_keys().with_other(FRAME, other=(1, 2, 3))
+        vp.exports.with_other(pair_keys(), FRAME, other=(1, 2, 3))
     with pytest.raises(InputError, match="polars, pandas or pyarrow"):
-        words.with_other([1], "word")
+        vp.exports.with_other(words, [1], "word")

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+import voxpop as vp
 from exports.test_sql import NASTY, TYPED, keys_of, words_of
 from support import postgres
 
@@ -29,9 +30,9 @@ def test_words(connection):
     with connection.cursor() as cursor:
         cursor.adbc_ingest("words", pa.table({"word": [*NASTY, "not released", None]}), mode="create")
     release = words_of(NASTY)
-    kept = rows_of(connection, f"SELECT word FROM words WHERE {release.to_sql('postgres', columns='word')}")
+    kept = rows_of(connection, f"SELECT word FROM words WHERE {vp.exports.to_sql(release, 'postgres', columns='word')}")
     assert sorted(kept["word"].to_pylist()) == sorted(NASTY)
-    found = rows_of(connection, release.to_sql("postgres", "select", "word"))
+    found = rows_of(connection, vp.exports.to_sql(release, "postgres", "select", "word"))
     assert sorted(found["word"].to_pylist()) == sorted(NASTY)
 
 
@@ -40,6 +41,6 @@ def test_keys_of_every_type(connection):
     release = keys_of(TYPED)
     with connection.cursor() as cursor:
         cursor.adbc_ingest("shops", pa.concat_tables([TYPED, TYPED.slice(1)]), mode="create")
-    assert rows_of(connection, f"SELECT * FROM shops WHERE {release.to_sql('postgres')}").num_rows == 3
-    query = release.to_sql("postgres", "select")
+    assert rows_of(connection, f"SELECT * FROM shops WHERE {vp.exports.to_sql(release, 'postgres')}").num_rows == 3
+    query = vp.exports.to_sql(release, "postgres", "select")
     assert rows_of(connection, f"SELECT * FROM ({query}) AS keys JOIN shops USING (shop)").num_rows == 3

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
-from voxpop.release.exports.text_cutter import Cutter
+from voxpop.release.cutting import Cutter
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: make exports")
 
@@ -22,7 +22,7 @@ def by_hand(release, text):
 
 def test_counts_are_those_of_the_released_grams(phrases):
     """Columns are grams in canonical order, and each counts as by hand."""
-    counted = phrases.to_count_vectorizer().transform(TEXTS).toarray()
+    counted = vp.exports.to_count_vectorizer(phrases).transform(TEXTS).toarray()
     assert counted.tolist() == [by_hand(phrases, text) for text in TEXTS]
     assert counted.sum() > 10
 
@@ -34,14 +34,14 @@ def test_a_real_release_counts_its_own_texts():
     table = pl.DataFrame({"who": range(2000), "what": ["Thank you very much!", "See you soon, don't wait"] * 1000})
     posts = vp.read(table, user="who", text="what")
     release = vp.NGrams(max_length=3, limit=20).release(posts, vp.Budget(4, 1e-7))
-    counted = release.to_count_vectorizer(binary=True).transform(table["what"].head(2).to_list()).toarray()
+    counted = vp.exports.to_count_vectorizer(release, binary=True).transform(table["what"].head(2).to_list()).toarray()
     assert counted.tolist() == [[min(1, n) for n in by_hand(release, text)] for text in table["what"].head(2)]
     assert counted.sum() > 12
 
 
 def test_names_and_pickling(phrases):
     """Names are grams with spaces; a vectorizer survives a pickle."""
-    vectorizer = pickle.loads(pickle.dumps(phrases.to_count_vectorizer()))
+    vectorizer = pickle.loads(pickle.dumps(vp.exports.to_count_vectorizer(phrases)))
     assert vectorizer.get_feature_names_out().tolist() == [" ".join(gram) for gram in phrases]
     assert vectorizer.transform(["thank you"]).sum() == 3
 
@@ -49,7 +49,9 @@ def test_names_and_pickling(phrases):
 def test_items_with_spaces(released):
     """Items of lists are counted whole, spaces and all."""
     items = released([("New York",), ("tea, green",), ("York",)])
-    counted = items.to_count_vectorizer(tokenizer=None).transform([["New York", "York", "New York"], ["New"]])
+    counted = vp.exports.to_count_vectorizer(items, tokenizer=None).transform(
+        [["New York", "York", "New York"], ["New"]]
+    )
     assert counted.toarray().tolist() == [[2, 1, 0], [0, 0, 0]]
 
 
@@ -57,4 +59,4 @@ def test_grams_that_read_the_same_are_refused(released):
     """("new york",) and ("new", "york") cannot be told apart as strings."""
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
     with pytest.raises(vp.errors.InputError, match="two grams become one"):
-        both.to_count_vectorizer()
+        vp.exports.to_count_vectorizer(both)

@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+import voxpop as vp
+
 pytest.importorskip("spacy", reason="spaCy is not installed: make exports")
 
 
@@ -13,7 +15,7 @@ def test_a_matcher_finds_phrases(phrases):
 
     nlp = spacy.blank("en")
     document = nlp("Thank you very much, don't!")
-    found = {document[begin:end].text for _, begin, end in phrases.to_phrase_matcher(nlp)(document)}
+    found = {document[begin:end].text for _, begin, end in vp.exports.to_phrase_matcher(phrases, nlp)(document)}
     assert found == {"Thank", "you", "very", "Thank you", "you very", "Thank you very", "don't"}
 
 
@@ -24,7 +26,7 @@ def test_apostrophes_of_phones(phrases):
     nlp = spacy.blank("en")
     documents = [nlp("I don't"), nlp("I don\u2019t")]
     for reading, found in (("words", [1, 1]), ("whitespace", [1, 0])):
-        matcher = dataclasses.replace(phrases, reading=reading).to_phrase_matcher(nlp)
+        matcher = vp.exports.to_phrase_matcher(dataclasses.replace(phrases, reading=reading), nlp)
         assert [len(matcher(document)) for document in documents] == found
 
 
@@ -33,7 +35,7 @@ def test_a_label_and_exact_spelling(released):
     import spacy
 
     nlp = spacy.blank("en")
-    matcher = released([("Tea",)]).to_phrase_matcher(nlp, label="drink", attribute="ORTH")
+    matcher = vp.exports.to_phrase_matcher(released([("Tea",)]), nlp, label="drink", attribute="ORTH")
     ((label, *_),) = matcher(nlp("Tea, not tea"))
     assert nlp.vocab.strings[label] == "drink"
 
@@ -42,7 +44,7 @@ def test_patterns_of_an_entity_ruler(phrases, tmp_path):
     """The file is what an entity ruler loads."""
     import spacy
 
-    phrases.write(tmp_path / "patterns.jsonl", format="spacy")
+    vp.exports.write(phrases, tmp_path / "patterns.jsonl", format="spacy")
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
     ruler.from_disk(tmp_path / "patterns.jsonl")

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import voxpop as vp
+
 pytest.importorskip("pyspark", reason="pyspark is not installed")
 
 ROWS = [("tea", 7, ["tea"]), ("coffee", 8, ["New York", "tea"]), (None, None, None), ("New York", -1, ["tea", "tea"])]
@@ -39,7 +41,7 @@ def test_released_rows_are_kept(spark, released, column, kept):
     """Strings, whole numbers and lists; nulls never."""
     keys = released([("-1",), ("7",), ("New York",), ("tea",), ("New York", "tea")])
     table = spark.createDataFrame(ROWS, "word string, number int, gram array<string>")
-    assert sorted(row.word for row in keys.filter(table, column).collect()) == kept
+    assert sorted(row.word for row in vp.exports.filter(keys, table, column).collect()) == kept
 
 
 @pytest.mark.slow
@@ -50,4 +52,4 @@ def test_other_types_are_refused(spark, released):
 
     table = spark.createDataFrame([(0.5,)], "half double")
     with pytest.raises(ColumnError, match="double"):
-        released([("tea",)]).filter(table, "half")
+        vp.exports.filter(released([("tea",)]), table, "half")

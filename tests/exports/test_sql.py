@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.keys import Keys
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.reading.keys import Keys
+from voxpop.release.result import StoredPlan
 
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
 NASTY = [
@@ -65,9 +65,9 @@ def test_duckdb_runs_it(words):
     table = pa.table({"word": [*NASTY, *words]})
     release, connection = words_of(words), duckdb.connect()
     connection.register("t", table)
-    kept = connection.sql(f"SELECT word FROM t WHERE {release.to_sql('duckdb', columns='word')}").fetchall()
+    kept = connection.sql(f"SELECT word FROM t WHERE {vp.exports.to_sql(release, 'duckdb', columns='word')}").fetchall()
     assert sorted(word for (word,) in kept) == sorted(word for word in table["word"].to_pylist() if word in words)
-    found = connection.sql(release.to_sql("duckdb", "select", "word")).fetchall()
+    found = connection.sql(vp.exports.to_sql(release, "duckdb", "select", "word")).fetchall()
     assert {word for (word,) in found} == words
 
 
@@ -76,8 +76,10 @@ def test_duckdb_runs_it_with_keys_of_every_type():
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release, connection = keys_of(TYPED), duckdb.connect()
     connection.register("t", pa.concat_tables([TYPED, TYPED.slice(1)]))
-    assert len(connection.sql(f"SELECT * FROM t WHERE {release.to_sql('duckdb')}").fetchall()) == 3
-    assert sorted(connection.sql(release.to_sql("duckdb", "select")).fetchall(), key=str) == sorted(release, key=str)
+    assert len(connection.sql(f"SELECT * FROM t WHERE {vp.exports.to_sql(release, 'duckdb')}").fetchall()) == 3
+    assert sorted(connection.sql(vp.exports.to_sql(release, "duckdb", "select")).fetchall(), key=str) == sorted(
+        release, key=str
+    )
 
 
 @pytest.mark.parametrize("form", ["where", "select"])
@@ -85,7 +87,7 @@ def test_duckdb_runs_it_with_keys_of_every_type():
 def test_every_dialect_reads_the_same_keys_back(dialect, form):
     """By the tokens of its own parser: no string ends early."""
     release = words_of(NASTY)
-    text = release.to_sql(dialect, form, "we`i\"rd 'name")
+    text = vp.exports.to_sql(release, dialect, form, "we`i\"rd 'name")
     whole = text if form == "select" else f"SELECT * FROM t WHERE {text}"
     (tree,) = sqlglot.parse(whole, read=dialect)
     strings = [each.this for each in tree.find_all(sqlglot.exp.Literal) if each.is_string]
@@ -96,29 +98,29 @@ def test_nothing_released_keeps_nothing():
     """A list without values is an error in most databases."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release = words_of([])
-    assert duckdb.sql(f"SELECT 1 WHERE {release.to_sql('duckdb', columns='word')}").fetchall() == []
-    assert duckdb.sql(release.to_sql("duckdb", "select", "word")).fetchall() == []
-    assert duckdb.sql(release.to_sql("duckdb", "select", "word")).columns == ["word"]
+    assert duckdb.sql(f"SELECT 1 WHERE {vp.exports.to_sql(release, 'duckdb', columns='word')}").fetchall() == []
+    assert duckdb.sql(vp.exports.to_sql(release, "duckdb", "select", "word")).fetchall() == []
+    assert duckdb.sql(vp.exports.to_sql(release, "duckdb", "select", "word")).columns == ["word"]
 
 
 def test_refusals(released):
     """Grams, words without a column, unknown dialects and forms, and what a dialect cannot hold."""
     with pytest.raises(InputError, match="holds grams"):
-        released([("a", "b")]).to_sql()
+        vp.exports.to_sql(released([("a", "b")]))
     with pytest.raises(InputError, match="name the column"):
-        words_of(["a"]).to_sql()
+        vp.exports.to_sql(words_of(["a"]))
     with pytest.raises(InputError, match="dialect"):
-        words_of(["a"]).to_sql("cobol", columns="word")
+        vp.exports.to_sql(words_of(["a"]), "cobol", columns="word")
     with pytest.raises(InputError, match="form"):
-        words_of(["a"]).to_sql(form="join", columns="word")
+        vp.exports.to_sql(words_of(["a"]), form="join", columns="word")
     with pytest.raises(InputError, match="zero byte"):
-        words_of(["a\0"]).to_sql(columns="word")
+        vp.exports.to_sql(words_of(["a\0"]), columns="word")
     with pytest.raises(InputError, match="no such query"):
-        words_of(["a"]).to_sql("sqlite", "select", "word")
+        vp.exports.to_sql(words_of(["a"]), "sqlite", "select", "word")
 
 
 def test_a_file_for_dbt(tmp_path):
     """The query as a model."""
-    keys_of(TYPED.select(["shop"])).write(tmp_path / "released_shops.sql", dialect="snowflake")
+    vp.exports.write(keys_of(TYPED.select(["shop"])), tmp_path / "released_shops.sql", dialect="snowflake")
     text = (tmp_path / "released_shops.sql").read_text()
     assert text == 'SELECT\n  "shop"\nFROM (VALUES\n  (-8),\n  (7)) AS released("shop")\n'

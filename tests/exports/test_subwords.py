@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.choices import SUBWORDS
 from voxpop.cli import main
 from voxpop.errors import InputError, ReleaseError
-from voxpop.release.exports.subwords import MOST_REPEATED, _text
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.exports.tokenizers import MOST_REPEATED, _text
+from voxpop.reading.choices import SUBWORDS
+from voxpop.release.result import StoredPlan
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
 
@@ -23,12 +23,12 @@ def counted(counts=COUNTS, reading="words"):
     items = sorted(counts, key=str.encode)
     release = vp.Release.from_items(pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), reading)
     numbers = np.array([counts[item] for item in items])
-    return vp.Tally.of(release, numbers, 2.0, StoredPlan({"error": 2.0}), vp.Guarantee(1, 5e-8))
+    return vp.Tally(release, numbers, 2.0, StoredPlan({"error": 2.0}), vp.Guarantee(1, 5e-8))
 
 
 def test_frequent_words_are_subwords_and_bytes_stay_bytes():
     """Any text comes back to the letter; what people share takes few tokens."""
-    made = counted().to_tokenizer("bpe", 512)
+    made = vp.exports.to_subword_tokenizer(counted(), "bpe", 512)
     assert made.encode("see the lowest newest").tokens[-2:] == ["Ġlowest", "Ġnewest"]
     for text in ("low été 👍 <b>\n\t", "今天", "", "don't\x00"):
         assert made.decode(made.encode(text).ids) == text
@@ -39,7 +39,7 @@ def test_frequent_words_are_subwords_and_bytes_stay_bytes():
 @pytest.mark.parametrize("model", ["wordpiece", "unigram"])
 def test_what_nobody_shares_is_unknown(model):
     """Visible ASCII is known whatever was released; other letters by released words alone."""
-    made = counted().to_tokenizer(model, 512)
+    made = vp.exports.to_subword_tokenizer(counted(), model, 512)
     assert "[UNK]" not in made.encode("low, (new) été #7!").tokens
     unknown = made.token_to_id("[UNK]")
     assert unknown in made.encode("今").ids
@@ -48,11 +48,11 @@ def test_what_nobody_shares_is_unknown(model):
 
 def test_texts_are_folded_as_those_of_the_release():
     """Items and words between white space are taken as they are."""
-    made = counted({"New": 700, "new": 5}, "whitespace").to_tokenizer("bpe", 512)
+    made = vp.exports.to_subword_tokenizer(counted({"New": 700, "new": 5}, "whitespace"), "bpe", 512)
     assert made.encode(" New").tokens == ["ĠNew"]
     assert made.normalizer is None
     for reading, alike in (("words", True), ("unicode", True), ("characters", False)):
-        made = counted({"don't": 700}, reading).to_tokenizer("bpe", 512)
+        made = vp.exports.to_subword_tokenizer(counted({"don't": 700}, reading), "bpe", 512)
         assert (made.encode(" DON\u2019T").tokens == made.encode(" don't").tokens) == alike
 
 
@@ -74,15 +74,15 @@ def test_words_stand_in_the_text_by_their_counts(counts):
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_it_depends_on_what_is_public_alone(model):
     """The same words and counts, the same subwords, which the library may number anew; without words there are some."""
-    first, second = (counted().to_tokenizer(model, 600).get_vocab() for _ in range(2))
+    first, second = (vp.exports.to_subword_tokenizer(counted(), model, 600).get_vocab() for _ in range(2))
     assert set(first) == set(second)
-    assert counted({}).to_tokenizer(model, 600).encode("low").ids
+    assert vp.exports.to_subword_tokenizer(counted({}), model, 600).encode("low").ids
 
 
 def test_phrases_are_left_out(released):
     """Subwords are parts of words."""
     release = released([("new",), ("york",), ("new", "york")])
-    tally = vp.Tally.of(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
+    tally = vp.Tally(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
     assert "".join(_text(tally)).split() == ["new"] * 400 + ["york"] * 300
 
 
@@ -97,9 +97,12 @@ def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
     assert "holds no counts" in capsys.readouterr().err
     tally.save(tmp_path / "words")
     assert main(call) == 0
-    assert capsys.readouterr().out == "Wrote a tokenizer to tokenizer.json\n"
+    assert capsys.readouterr().out == "Wrote 6 grams to tokenizer.json\n"
     made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert made.encode("lowest newest").ids == tally.to_tokenizer(model, 600).encode("lowest newest").ids
+    assert (
+        made.encode("lowest newest").ids
+        == vp.exports.to_subword_tokenizer(tally, model, 600).encode("lowest newest").ids
+    )
     assert main(call) == 2
     assert "is there already" in capsys.readouterr().err
 
@@ -114,9 +117,9 @@ def test_what_cannot_be_is_refused(tmp_path):
         ({"unknown": "low"}, "no released"),
     ):
         with pytest.raises(InputError, match=words.replace("[", r"\[")):
-            tally.to_tokenizer(**wrong)
+            vp.exports.to_subword_tokenizer(tally, **wrong)
     with pytest.raises(InputError, match="count the release first"):
-        tally.grams.write(tmp_path / "t.json", "bpe")
+        vp.exports.write(tally.grams, tmp_path / "t.json", "bpe")
     (tmp_path / "t.json").write_text("mine")
     with pytest.raises(ReleaseError, match="is there already"):
-        tally.write(tmp_path / "t.json", size=600)
+        vp.exports.write(tally, tmp_path / "t.json", "bpe", size=600)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from support.look import corpus_documents
-from voxpop.release.exports.text_cutter import Cutter
+from support.look import corpus_documents, read_engine
+from voxpop.release.cutting import Cutter
 
 PIECES = [
     *"aA zZ hHtTpPsSwW:/.'09-_\u2018\u2019\u02bc\uff07",
@@ -34,7 +34,7 @@ TEXTS = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(PIECES), max_si
 
 def by_corpus(text, tokenizer):
     table = pl.DataFrame({"who": [1], "text": [text]}, schema={"who": pl.Int64, "text": pl.String})
-    return corpus_documents(vp.read(table, user="who", text="text", tokenizer=tokenizer))[0][0]
+    return corpus_documents(read_engine(table, user="who", text="text", tokenizer=tokenizer))[0][0]
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Z]\w*")])

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import voxpop as vp
-from voxpop.release.exports.text_cutter import Cutter
+from voxpop.release.cutting import Cutter
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
 
@@ -24,13 +24,13 @@ TEXTS = [
 def test_texts_are_cut_as_by_voxpop(released, tokenizer):
     """With every token in the vocabulary, none is unknown and all are the same."""
     cut = [Cutter(tokenizer)(text) for text in TEXTS]
-    made = released((token,) for tokens in cut for token in tokens).to_tokenizer(tokenizer)
+    made = vp.exports.to_tokenizer(released((token,) for tokens in cut for token in tokens), tokenizer)
     assert [made.encode(text).tokens for text in TEXTS] == cut
 
 
 def test_the_vocabulary_is_the_single_tokens(phrases):
     """Ids follow canonical order behind that of the unknown token; phrases have none."""
-    made = phrases.to_tokenizer()
+    made = vp.exports.to_tokenizer(phrases)
     assert made.get_vocab() == {"[UNK]": 0, "don't": 1, "thank": 2, "very": 3, "you": 4, "été": 5}
     assert made.encode("thank him").ids == [2, 0]
 
@@ -39,20 +39,20 @@ def test_it_survives_a_file(phrases, tmp_path):
     """Saved and loaded by the library itself."""
     from tokenizers import Tokenizer
 
-    phrases.write(tmp_path / "tokenizer.json", format="tokenizer")
+    vp.exports.write(phrases, tmp_path / "tokenizer.json", format="tokenizer")
     again = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert again.encode("Don't thank X").tokens == ["don't", "thank", "[UNK]"]
 
 
 def test_lists_of_tokens(released):
     """Items with spaces are tokens of their own."""
-    made = released([("New York",), ("tea",)]).to_tokenizer(None)
+    made = vp.exports.to_tokenizer(released([("New York",), ("tea",)]), None)
     assert made.encode(["New York", "coffee"], is_pretokenized=True).tokens == ["New York", "[UNK]"]
 
 
 def test_what_cannot_be_is_refused(released, phrases):
     """A released "[UNK]", and a tokenizer that no file can hold."""
     with pytest.raises(vp.errors.InputError, match="released token itself"):
-        released([("[UNK]",)]).to_tokenizer("whitespace")
+        vp.exports.to_tokenizer(released([("[UNK]",)]), "whitespace")
     with pytest.raises(vp.errors.InputError, match="callable"):
-        phrases.to_tokenizer(lambda texts: [[] for _ in texts])
+        vp.exports.to_tokenizer(phrases, lambda texts: [[] for _ in texts])

@@ -9,11 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 
 import voxpop as vp
-import voxpop.ngrams.ngrams
-import voxpop.ngrams.releasing  # so that a forked process imports nothing
-import voxpop.read_table
-from voxpop.corpus.limited import memory
-from voxpop.release.stored_plan import StoredPlan
+import voxpop.engine.read
+import voxpop.mechanisms.ngrams.mechanism
+import voxpop.mechanisms.ngrams.releasing  # so that a forked process imports nothing
+from support.look import read_engine
+from voxpop.reading.limited import memory
+from voxpop.release.result import StoredPlan
 
 RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("old", "new")}
 
@@ -30,7 +31,7 @@ def release_of(name: str) -> vp.Release:
 
 def corpus_of(name: str) -> vp.Corpus:
     """Return one of two corpora."""
-    return vp.read(rows_of(name), user="who", text="text")
+    return read_engine(rows_of(name), user="who", text="text")
 
 
 def save_releases(folder: Path, ready: Path) -> None:
@@ -55,7 +56,7 @@ def spill(folder: Path, ready: Path) -> None:
     memory.MemoryLimit.of = staticmethod(lambda *_: limit)  # type: ignore[method-assign]
     plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-5))
     while True:
-        corpus = vp.read(rows_of("old"), user="who", text="text", memory="any")
+        corpus = read_engine(rows_of("old"), user="who", text="text", options=vp.ReadOptions(memory="any"))
         ready.touch()
         plan.release(corpus)
 

@@ -6,12 +6,14 @@ import os
 import stat
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import voxpop as vp
+from support.sources import all_forms
 from voxpop.errors import VoxpopError
 
 WORD, USER, NUMBER = "kanarienvogel", "zaunkoenig", 918273645
@@ -26,7 +28,7 @@ sys.exit(main(sys.argv[1:]))
 """
 RELEASING = {
     "items": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6],
-    "rounds": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--weighting", "weighted", "--rounds", 2],
+    "classic": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--weighting", "weighted-laplace"],
     "ngrams": ["ngrams", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--max-length", 3],
     "sequences": ["sequences", "--text", "text", "--epsilon", 4, "--alphabet", ",".join(SHARED), "--synthesize", 9],
     "hitters": ["hitters", "--text", "text", "--epsilon", 8, "--delta", 1e-4, "--max-length", 4],
@@ -91,12 +93,15 @@ def broken(folder: Path, kind: str) -> tuple[object, dict[str, str]]:
         "wide": ("a.csv", f"who,text\n{row},{row}\n{row}\n".encode()),
         "latin": ("a.csv", f"who,text\n{row}".encode() + b"\xe9\n"),
         "header": ("a.csv", f"{USER}\xe9".encode("latin-1") + b",text\n"),
-        "json": ("a.jsonl", f'{{"who": "{USER}", "text": "{WORD}"}}\n{{"who": "{USER}", "text": {NUMBER}}}\n'.encode()),
+        "json": (
+            "a.jsonl",
+            f'{{"who": "{USER}", "text": "{WORD}"}}\n{{"who": "{USER}", "text": {{"{WORD}": {NUMBER}}}}}\n'.encode(),
+        ),
         "cut": ("a.jsonl", f'{{"who": "{USER}", "text": "{WORD}"}}\n{{"who": "{USER}", "te'.encode()),
         "gzip": ("a.csv.gz", f"who,text\n{row}\n".encode()),
         "parquet": ("a.parquet", row.encode() * 9),
         "nobody": ("a.csv", f"who,text\n{row}\n,{WORD}\n".encode()),
-        "float": ("a.jsonl", f'{{"who": {NUMBER}.5, "text": "{WORD}"}}\n'.encode()),
+        "float": ("a.jsonl", f'{{"who": [{NUMBER}.5], "text": "{WORD}"}}\n'.encode()),
     }
     if kind == "kinds":
         pl.DataFrame({"who": [NUMBER], "text": [WORD]}).write_parquet(folder / "a.parquet")
@@ -111,6 +116,93 @@ def broken(folder: Path, kind: str) -> tuple[object, dict[str, str]]:
 
 
 BROKEN = ["wide", "latin", "header", "json", "cut", "gzip", "parquet", "nobody", "float", "kinds", "lists"]
+
+
+PRIVATE = [(USER, f"{WORD} {NUMBER}", f"{WORD}{NUMBER}"), (f"{USER}2", WORD, USER)] * 3
+UNDECLARED = {name: form for name, form in all_forms() if not form.declared}
+WRONG = {
+    "types of items": {"user": "who", "items": "what", "types": {"what": "int64"}},
+    "types of users": {"user": "who", "text": "what", "types": {"who": "timestamp"}},
+    "types of times": {"user": "who", "sequence": "what", "order": "at", "types": {"at": "decimal(12, 2)"}},
+    "times": {"user": "who", "sequence": "what", "order": "at"},
+    "lists": {"user": "who", "tokens": "what"},
+    "a missing column": {"user": "who", "text": "kanarienvoge"},
+    "a missing user": {"user": "zaunkoeni", "text": "what"},
+    "csv of another kind": {"user": "who", "text": "what", "csv": vp.CSV(encoding="utf-32")},
+    "a session": {"user": "who", "sequence": "what", "order": "at", "session": "30min"},
+    "no types": {"user": "who", "text": "what", "types": [WORD]},
+    "a tokenizer that fails": {"user": "who", "text": "what", "tokenizer": lambda texts: {}[texts[0]]},
+    "a tokenizer that returns texts": {"user": "who", "text": "what", "tokenizer": lambda texts: texts[0]},
+}
+SHAPES = {
+    "a text": f"{WORD} is {USER}",
+    "a word": WORD,
+    "a list of texts": [f"{WORD} {NUMBER}", USER],
+    "a tuple of texts": (WORD, USER),
+    "a dictionary of users": {USER: [WORD], f"{USER}2": [str(NUMBER)]},
+    "a dictionary of texts": {USER: WORD},
+    "rows of users": [{USER: WORD}, {f"{USER}2": str(NUMBER)}],
+    "lists of lists": [[USER, WORD]],
+    "pairs": iter([(USER, WORD)]),
+    "a set": {WORD, USER},
+    "bytes": WORD.encode(),
+    "nothing": None,
+    "rows that hold objects": [{"who": USER, "what": {WORD: NUMBER}}],
+    "users that are lists": [{"who": [USER], "what": WORD}],
+    "half of a pair": [{"who": USER, "what": f"{WORD}\ud800"}],
+    "an address": f"https://localhost/{WORD}",
+    "SQL": f"select {WORD} from {USER}",
+    "a long text": f"{WORD} " * 2000,
+}
+
+
+def said_by(error: BaseException, log: str, output: str) -> bytes:
+    """Return everything that an exception shows, also those that it came from, and what was printed meanwhile."""
+    said, waiting = [log, output, *traceback.format_exception(error)], [error]
+    while waiting:
+        each = waiting.pop()
+        said += [str(each), repr(each), repr(each.args), repr(vars(each)), repr(getattr(each, "object", b""))]
+        said += [repr(getattr(each, "doc", ""))]
+        waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
+    # Lines of this file in a traceback are code, not data.
+    return "\n".join(line for line in "\n".join(said).splitlines() if not line.startswith("    ")).encode()
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("name", UNDECLARED)
+def test_no_source_quotes_what_it_holds(tmp_path, caplog, capfd, name, wrong):
+    """Every source of the registry with every wrong call."""
+    caplog.set_level(0)
+    source = UNDECLARED[name].make(PRIVATE, tmp_path)
+    try:
+        vp.read(source, options=vp.ReadOptions(progress=True), **WRONG[wrong])
+    except VoxpopError as error:
+        logging.getLogger("test").error("failed", exc_info=error)
+        output = "".join(capfd.readouterr())
+        assert_unmarked(said_by(error, caplog.text, output).replace(b'kanarienvoge"', b"").replace(b'zaunkoeni"', b""))
+    else:
+        assert_unmarked((caplog.text + "".join(capfd.readouterr())).encode())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_wrong_source_is_quoted(caplog, capfd, shape):
+    """Texts, users and lists of them in place of a table."""
+    caplog.set_level(0)
+    with pytest.raises(VoxpopError) as caught:
+        vp.read(SHAPES[shape], user="who", text="what")
+    logging.getLogger("test").error("failed", exc_info=caught.value)
+    assert_unmarked(said_by(caught.value, caplog.text, "".join(capfd.readouterr())))
+
+
+def test_counts_of_rows_are_rounded(capsys):
+    """Saved notebooks keep what is printed; `exact=True` is for those who may know."""
+    rows = [{"who": number, "what": None if number % 3 else "tea"} for number in range(1234)]
+    for exact in (False, True):
+        options = vp.ReadOptions(progress=True, exact=exact)
+        vp.read(rows, user="who", items="what", options=options)
+        said = capsys.readouterr().err
+        assert ("1,234" in said) is exact
+        assert ("about 1,200 rows" in said) is not exact
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -148,19 +240,19 @@ def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
         except KeyError as error:
             raise ValueError(f"{WORD} is not in {NUMBER}") from error
 
-    monkeypatch.setattr("voxpop.union.releasing.release_union", fail)
-    monkeypatch.setattr("voxpop.corpus.reading.layout.merge_words", fail)
+    monkeypatch.setattr("voxpop.mechanisms.set_union.releasing.release_adaptive", fail)
+    monkeypatch.setattr("voxpop.engine.local.read.merge_words", fail)
     rows().write_parquet(tmp_path / "a.parquet")
     options = ["--user", "who", "--text", "text", "--epsilon", 1, "--delta", 1e-7]
     code, out, err = voxpop("items", tmp_path / "a.parquet", *options, "-o", tmp_path / "out")
     assert (code, out) == (1, "")
-    assert "ValueError: (left out" in err
+    assert "ValueError: (omitted" in err
     assert_unmarked(err.encode())
 
 
 def test_work_files_are_private_while_they_are_used(tmp_path):
     """No name in the folder, and rights of the owner alone on what is open."""
-    from voxpop.corpus.limited.work_file import WorkFile
+    from voxpop.reading.limited.work_file import WorkFile
 
     file = WorkFile(tmp_path)
     file.append(pl.Series([1, 2, 3]).to_numpy())

@@ -9,19 +9,23 @@ import pytest
 
 import voxpop as vp
 from faults import crashes
-from voxpop.corpus.limited import memory
+from support.look import load_engine, read_engine
 from voxpop.errors import InputError, SourceError
+from voxpop.reading.limited import memory
 
 SPILL = """
 import resource, sys
 from pathlib import Path
 import voxpop as vp
-from voxpop.corpus.limited import memory
+from voxpop.reading.limited import memory
 limit = memory.MemoryLimit(memory.FIXED + (1 << 16), 1 << 16, Path(sys.argv[2]))
 memory.MemoryLimit.of = staticmethod(lambda *_: limit)
+def read():
+    vp.read(sys.argv[1], user="who", text="text", options=vp.ReadOptions(memory="any"))
+read()  # compiled kernels are kept in files, which the limit below would refuse
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
 try:
-    vp.read(sys.argv[1], user="who", text="text", memory="any")
+    read()
 except vp.errors.SourceError as error:
     print("refused:", error)
 """
@@ -73,7 +77,7 @@ def test_a_full_disk_while_saving(tmp_path):
     done = run(SAVE, tmp_path / "out")
     assert done.stdout.count("refused:") == 2
     assert vp.load(tmp_path / "out" / "r") == crashes.release_of("old")
-    assert vp.load_corpus(tmp_path / "out" / "c").vocabulary.equals(crashes.corpus_of("old").vocabulary)
+    assert load_engine(tmp_path / "out" / "c").vocabulary.equals(crashes.corpus_of("old").vocabulary)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["c", "r"]
 
 
@@ -98,7 +102,7 @@ def test_files_cut_off_anywhere(tmp_path, ending):
     for place in range(0, len(data), max(1, len(data) // 40)):
         path.write_bytes(data[:place])
         try:
-            vp.read(path, user="who", text="text")
+            read_engine(path, user="who", text="text")
         except SourceError:
             continue
         assert ending != "parquet"
@@ -121,8 +125,8 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, ending, change):
             (tmp_path / "next").rename(path)
         return [text.split() for text in texts]
 
-    with pytest.raises(SourceError, match="was changed while it was read"):
-        vp.read([path], user="who", text="text", tokenizer=cut)
+    with pytest.raises(SourceError, match="changed while it was read"):
+        read_engine([path], user="who", text="text", tokenizer=cut)
 
 
 @pytest.mark.slow

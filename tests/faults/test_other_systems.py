@@ -17,9 +17,10 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.corpus.limited import memory, pages
-from voxpop.files import exchange, folder
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.reading import folder
+from voxpop.reading.limited import memory
+from voxpop.reading.limited import memory as pages
+from voxpop.release.result import StoredPlan
 
 
 class Elsewhere:
@@ -46,14 +47,14 @@ def renames_onto_nothing(source, target):
 
 def macos(monkeypatch):
     """No exchange, no advice to the allocator."""
-    monkeypatch.setattr(exchange, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr(folder, "sys", SimpleNamespace(platform="darwin"))
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SimpleNamespace())
 
 
 def windows(monkeypatch):
     """None of what only POSIX has."""
     there = Elsewhere(os, name="nt", open=opens_no_folder, rename=renames_onto_nothing)
-    monkeypatch.setattr(exchange, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(folder, "sys", SimpleNamespace(platform="win32"))
     monkeypatch.setattr(folder, "os", there)
     monkeypatch.setattr(pages, "os", there)
     monkeypatch.setattr(memory, "os", there)
@@ -84,7 +85,7 @@ def test_pretending_takes_away_what_it_says(system, tmp_path):
     """The pretence is one: folders do not change places there."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    assert not exchange.exchange(tmp_path / "one", tmp_path / "two")
+    assert not folder.exchange(tmp_path / "one", tmp_path / "two")
 
 
 def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
@@ -121,7 +122,7 @@ def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
     )
     settings = vp.SetUnion(limit=10)
     whole = settings.release(vp.read(table, user="who", text="what"), vp.Budget(4, 1e-7), seed=1)
-    part = vp.read(table, user="who", text="what", memory="1GiB", work_folder=tmp_path)
+    part = vp.read(table, user="who", text="what", options=vp.ReadOptions(memory="1GiB", work_folder=tmp_path))
     assert settings.release(part, vp.Budget(4, 1e-7), seed=1) == whole
     part.save(tmp_path / "kept")
     assert settings.release(vp.load_corpus(tmp_path / "kept"), vp.Budget(4, 1e-7), seed=1) == whole
@@ -130,7 +131,7 @@ def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
 def test_a_ledger_is_charged(system, tmp_path):
     """Locked by filelock, replaced by a rename that every system has."""
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
-    account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6))
+    account = vp.Ledger(tmp_path / "team.json").open("drinks", vp.Budget(8, 1e-6), create=True)
     for _ in range(2):
         vp.SetUnion().release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert [entry.finished for entry in account.entries] == [True, True]

@@ -4,7 +4,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import voxpop as vp
+from support.look import read_engine
 from voxpop.errors import ColumnError, SourceError
 
 
@@ -13,7 +13,7 @@ def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
     pl.DataFrame({"who": [7], "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": ["7"], "text": ["a"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match='"who" holds numbers and strings'):
-        vp.read(tmp_path, user="who", text="text")
+        read_engine(tmp_path, user="who", text="text")
 
 
 def test_a_number_of_64_bits_is_not_a_negative_one(tmp_path):
@@ -21,9 +21,9 @@ def test_a_number_of_64_bits_is_not_a_negative_one(tmp_path):
     pl.DataFrame({"who": pl.Series([2**64 - 1], dtype=pl.UInt64), "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": [-1], "text": ["b"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match="from 2\\^63 on"):
-        vp.read(tmp_path, user="who", text="text")
+        read_engine(tmp_path, user="who", text="text")
     one = pl.DataFrame({"who": pl.Series([2**64 - 1, 3], dtype=pl.UInt64), "text": ["a", "b"]})
-    assert vp.read(one, user="who", text="text").user_key.tolist() == [2**64 - 1, 3]
+    assert read_engine(one, user="who", text="text").user_key.tolist() == [2**64 - 1, 3]
 
 
 @pytest.mark.parametrize("content", ["tokens", "items", "sequence"])
@@ -31,14 +31,14 @@ def test_lists_of_lists_are_refused(content):
     """Was an error of pyarrow about kernels."""
     table = pa.table({"who": [1], "text": pa.array([[["a"]]], pa.list_(pa.list_(pa.binary())))})
     with pytest.raises(ColumnError, match=r"got list|holds list"):
-        vp.read(table, user="who", **{content: "text"})
+        read_engine(table, user="who", **{content: "text"})
 
 
 def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
     """UnicodeDecodeError carries all that was decoded, and came along as the context of ours."""
     (tmp_path / "t.csv").write_bytes(b"who,text\nann,secret \xe9\n")
     with pytest.raises(SourceError) as caught:
-        vp.read(tmp_path / "t.csv", user="who", text="text")
+        read_engine(tmp_path / "t.csv", user="who", text="text")
     error: BaseException | None = caught.value
     while error is not None:
         assert "secret" not in repr(error)
@@ -52,4 +52,4 @@ def test_names_of_columns_that_are_not_utf8(tmp_path):
     for path in (tmp_path / "t.parquet", tmp_path / "t.jsonl"):
         path.write_bytes(path.read_bytes().replace(b"text", b"te\xe9t"))
         with pytest.raises(SourceError):
-            vp.read(path, user="who", text="text")
+            read_engine(path, user="who", text="text")

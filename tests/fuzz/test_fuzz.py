@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive.corpus import words as naive_words
+from support.look import read_engine
 from voxpop.cli import main
+from voxpop.cli.app import app
 from voxpop.errors import VoxpopError
 
 EXAMPLES = int(os.environ.get("VOXPOP_FUZZ", "60"))
@@ -84,7 +86,7 @@ def edited(data: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
 def read_or_refuse(source: object, content: str, **options: object) -> None:
     """Read, and check what came; or get an error of ours."""
     try:
-        corpus = vp.read(source, user="who", **{content: "text"}, **options)
+        corpus = read_engine(source, user="who", **{content: "text"}, **options)
     except VoxpopError:
         return
     words = corpus.vocabulary.to_pylist()
@@ -165,7 +167,9 @@ def tables(draw: st.DrawFn) -> pa.Table:
 @fuzzed
 def test_tables_of_any_types(table, content, tokenizer, sentences):
     """Every type that Arrow has for a user and for a content."""
-    read_or_refuse(table, content, tokenizer=tokenizer, sentences=sentences)
+    read_or_refuse(
+        table, content, tokenizer=vp.Tokenizer(tokenizer, sentences=sentences) if content == "text" else tokenizer
+    )
 
 
 @given(st.lists(st.text(max_size=40) | st.text("aA'ßΣσİ\u0301\u1160 .\nhttps:/w", max_size=30), max_size=5))
@@ -173,7 +177,7 @@ def test_tables_of_any_types(table, content, tokenizer, sentences):
 def test_texts_are_cut_like_the_naive_way(texts):
     """Any Unicode text gives the words that the plain rules give."""
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
-    corpus = vp.read(pl.DataFrame({"who": range(len(texts) + 1), "text": [*texts, "a"]}), user="who", text="text")
+    corpus = read_engine(pl.DataFrame({"who": range(len(texts) + 1), "text": [*texts, "a"]}), user="who", text="text")
     words = corpus.vocabulary.to_pylist()
     for number, text in enumerate(texts):
         own = corpus.tokens[corpus.user_start[number] : corpus.user_start[number + 1]]
@@ -183,12 +187,16 @@ def test_texts_are_cut_like_the_naive_way(texts):
 junk = st.text(max_size=8) | st.sampled_from(
     ["", "-1", "0", "nan", "inf", "1e999", "1e-400", "7", "a,b", "regex:(", "∞"]
 )
-LINE = """--user --text --tokens --items --sequence --epsilon --delta --limit --weighting --noise --alpha --rounds --eta
---max-length --thresholds --budgets --pruning --measurement --tokenizer --seed --json --memory --work-folder --unit
---values --pool --cap
---words --sampling --accounting --alphabet --max-gram --combine --consistency --synthesize --tree --no-guide
---symbols --length --within --level --first -o"""
-flags = st.sampled_from(LINE.split())
+
+
+def options() -> list[str]:
+    """Return the names of the options of all commands."""
+    each_command = [app[name] for name in app if not name.startswith("-") and app[name].default_command]
+    arguments = [each for command in each_command for each in command.assemble_argument_collection()]
+    return sorted({name for each in arguments for name in each.names if name.startswith("-")})
+
+
+flags = st.sampled_from(options())
 commands = st.sampled_from(
     ["items", "ngrams", "hitters", "sequences", "ask", "plan", "show", "complete", "demo", "", "--help"]
 )
@@ -222,7 +230,7 @@ def test_command_lines(folder, command, options):
 @fuzzed
 def test_damaged_releases(name, changes):
     """A release that was changed loads as it was or is refused."""
-    from voxpop.release.stored_plan import StoredPlan
+    from voxpop.release.result import StoredPlan
 
     release = vp.Release.from_items(pa.array(["tea", "toast"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))
     with tempfile.TemporaryDirectory() as here:

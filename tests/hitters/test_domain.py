@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import InputError
-from voxpop.hitters.domain import Domain, public_symbols
-from voxpop.hitters.limits import MOST_PARTS, MOST_SUMS
-from voxpop.hitters.prefix import Prefix
-from voxpop.hitters.rules import Rules
-from voxpop.hitters.server import is_valid
-from voxpop.hitters.trie import Trie
+from voxpop.mechanisms.heavy_hitters.constants import MOST_PARTS, MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.federation import Domain, public_symbols
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, is_valid
 
 SYMBOLS = ("a", "b", "c")
 
@@ -60,8 +57,8 @@ def test_parts_put_together_are_the_whole(most, count, data):
     places = data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=count))
     votes = Counter(whole.prefix_at(place) for place in places)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("voxpop.hitters.domain.MOST_SUMS", most)
-        patch.setattr("voxpop.hitters.domain.MOST_PARTS", 99)
+        patch.setattr("voxpop.mechanisms.heavy_hitters.federation.MOST_SUMS", most)
+        patch.setattr("voxpop.mechanisms.heavy_hitters.federation.MOST_PARTS", 99)
         cut = Domain(trie, rules, SYMBOLS)
         parts = [cut.vector(votes, part) for part in range(cut.parts)]
         assert [len(part) for part in parts[:-1]] == [most] * (cut.parts - 1)
@@ -120,5 +117,5 @@ def test_public_symbols(alphabet, declared, count):
     assert list(symbols) == sorted(symbols)
     with pytest.raises(InputError, match="public list"):
         public_symbols("tokens", None)
-    with pytest.raises(InputError, match="not repeat"):
+    with pytest.raises(InputError, match="twice"):
         public_symbols("characters", "aa")

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
@@ -23,15 +24,12 @@ from benchmarks.support.forks import PLANNED, WAITS
 from flwr.app import Context, RecordDict
 
 from voxpop.errors import InputError
-from voxpop.hitters.domain import Domain, public_symbols
-from voxpop.hitters.flower import client_app
-from voxpop.hitters.flower.memory import begin, keep_votes, kept_votes
-from voxpop.hitters.flower.settings import settings_of
-from voxpop.hitters.node import node_votes
-from voxpop.hitters.prefix import Prefix
-from voxpop.hitters.server import grow
-from voxpop.hitters.trie import Trie
-from voxpop.hitters.wire import write_trie
+from voxpop.mechanisms.heavy_hitters.federation import Domain, node_votes, public_symbols, write_trie
+from voxpop.mechanisms.heavy_hitters.flower import client_app
+from voxpop.mechanisms.heavy_hitters.flower.client_app import begin, keep_votes, kept_votes
+from voxpop.mechanisms.heavy_hitters.flower.settings import settings_of
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Trie, grow
+from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 
 NODES = 4
@@ -55,9 +53,9 @@ from pathlib import Path
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from voxpop.hitters import domain
-from voxpop.hitters.flower import client_app
-from voxpop.hitters.prefix import Prefix
+from voxpop.mechanisms.heavy_hitters import federation
+from voxpop.mechanisms.heavy_hitters.flower import client_app
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix
 
 app = ClientApp()
 honest = client_app.node_votes
@@ -66,7 +64,7 @@ honest = client_app.node_votes
 @app.query()
 def vote(message, context):
     told, config = message.content["round"], context.run_config
-    domain.MOST_SUMS = int(config["most-sums"])
+    federation.MOST_SUMS = int(config["most-sums"])
     part = f".{int(told['part']) + 1}" if told.get("part") else ""
     now = f"{context.node_config['place']}:{int(told.get('number', 0)) + 1}.{told['stage']}{part}"
     deed = dict(each.split("=") for each in config["deeds"].split()).get(now)
@@ -102,9 +100,9 @@ from pathlib import Path
 from flwr.app import Message
 from flwr.serverapp import ServerApp
 
-from voxpop.hitters import domain
-from voxpop.hitters.flower import server_app
-from voxpop.hitters.masking.collector import Collector
+from voxpop.mechanisms.heavy_hitters import federation
+from voxpop.mechanisms.heavy_hitters.flower import server_app
+from voxpop.mechanisms.heavy_hitters.masking import Collector
 
 BLOCK = 1 << 22
 app = ServerApp()
@@ -151,7 +149,7 @@ class Changed:
 @app.main()
 def main(grid, context):
     config = context.run_config
-    folder, domain.MOST_SUMS = Path(config["folder"]), int(config["most-sums"])
+    folder, federation.MOST_SUMS = Path(config["folder"]), int(config["most-sums"])
     server_app.main(Changed(grid, config["server"], folder), context)
     if config["server"] == "watched":
         patterns = [bytes.fromhex(line) for line in (folder / "patterns").read_text().split()]
@@ -181,7 +179,7 @@ LOSSES = "3:1.keys=lost 2:2.shares=lost 1:3.masked=lost 0:4.unmasking=lost"
 
 
 def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
-    return node_votes(vp.read(path, user="who", items="what"), "characters", trie, plan.rules, SECRET)
+    return node_votes(read_engine(path, user="who", items="what"), "characters", trie, plan.rules, SECRET)
 
 
 def first_holder(path: Path) -> int:
@@ -393,7 +391,7 @@ def test_votes_are_drawn_once_for_all_parts_of_a_round(tmp_path, monkeypatch):
     The broken twin forgets its votes between two parts. That it draws the same 240 coins again by chance is less
     likely than 2^-150.
     """
-    monkeypatch.setattr("voxpop.hitters.domain.MOST_SUMS", 3000)
+    monkeypatch.setattr("voxpop.mechanisms.heavy_hitters.federation.MOST_SUMS", 3000)
     settings = settings_of({"epsilon": 1.0, "delta": 1e-6, "max-length": 4})
     plan, domain = settings.plan, Domain(Trie(), settings.plan.rules, settings.symbols)
     told = {"trie": write_trie(Trie()), "ballot": numbers_of(plan.rules.ballot), "number": 0}
@@ -454,7 +452,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert not any(memory_holds(runs.federation.link.pid, pattern) for pattern in runs.patterns[:NODES])
     logs = [log.read_text() for log in runs.folder.glob("*.log")]
     assert not any(pattern.hex() in log for log in logs for pattern in runs.patterns[:NODES])
-    whole = WHOLE.release(vp.read(runs.paths, user="who", items="what"), seed=11)
+    whole = WHOLE.release(read_engine(runs.paths, user="who", items="what"), seed=11)
     found = runs.expected(WHOLE)
     assert set(release) == found >= {"awx", "bwx", "cwx", "dwx", "sua", "sub", "suc", "sud", "two"}
     assert "zoo" not in found
@@ -463,7 +461,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert "of no node its own sums" in release.guarantee.seen
     assert "not against the server" in release.plan.to_dict()["trust"]
     # The server reads no table, so it cannot say how it was read.
-    plan = WHOLE.noting(aggregation="secure")
+    plan = with_record(WHOLE, aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
     assert (release.guarantee, release.reading) == (plan.guaranteed(private=False), "")
 
@@ -551,7 +549,7 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
     release, found = runs.release("open"), runs.expected(WHOLE, {(0, 1), (1, 1)})
     assert set(release) == found
     assert "two" in found
-    assert "two" not in set(WHOLE.release(vp.read(runs.paths[2:], user="who", items="what"), seed=11))
+    assert "two" not in set(WHOLE.release(read_engine(runs.paths[2:], user="who", items="what"), seed=11))
     assert runs.says("open", "round 1 of at most 1 done").count("sent what is no vote") == 2
     assert "sums of votes of every node" in release.guarantee.seen
     assert set(runs.release("open-malformed")) == runs.expected(WHOLE, {(0, 1)})

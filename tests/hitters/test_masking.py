@@ -9,9 +9,17 @@ from voxpop.errors import InputError
 
 pytest.importorskip("flwr", reason="flwr is not installed: pip install voxpop[flower]")
 
-from voxpop.hitters.masking.collector import Collector
-from voxpop.hitters.masking.keys import committed, mask, opened, public_of, sealed
-from voxpop.hitters.masking.member import Member, least_of, pair_mask
+from voxpop.mechanisms.heavy_hitters.masking import (
+    Collector,
+    Member,
+    committed,
+    least_of,
+    mask,
+    opened,
+    pair_mask,
+    public_of,
+    sealed,
+)
 
 STAGES = ("keys", "shares", "masked", "unmasking")
 LENGTH = 50

@@ -10,15 +10,11 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive.hitters import by_share, found_words, grow_trie, most_frequent
-from voxpop.hitters.alphabet import grams_of, spell
-from voxpop.hitters.client import cast_vote, client_of
-from voxpop.hitters.electorate import Electorate, twins_of
-from voxpop.hitters.prefix import ROOT, Prefix, prefix_after
-from voxpop.hitters.protocol import round_votes, run_protocol
-from voxpop.hitters.rules import Rules
-from voxpop.hitters.server import count_votes, grow, is_over, is_valid, votes_cast
-from voxpop.hitters.simulation import simulate, simulated_rounds
-from voxpop.hitters.trie import Trie
+from naive.protocol import cast_vote, client_of, count_votes, round_votes, run_protocol, votes_cast
+from support.look import read_engine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.heavy_hitters.protocol import ROOT, Prefix, Rules, Trie, grow, is_over, is_valid, prefix_after
+from voxpop.mechanisms.heavy_hitters.simulation import Electorate, grams_of, simulate, simulated_rounds, spell, twins_of
 from voxpop.privacy.secret import Secret
 
 LETTERS = "abé€𝄞"
@@ -33,13 +29,13 @@ def rules_of(
     return Rules(rate, theta, rounds, unit, max_length, words=words, again=again, further=again, first=first)
 
 
-def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> vp.Corpus:
+def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> LocalCorpus:
     """Return a corpus with one row per user, and keys of our choice."""
     table = pl.DataFrame({"who": list(range(len(users))), "what": users}, schema_overrides={"what": pl.List(pl.String)})
-    corpus = vp.read(table, user="who", items="what")
+    corpus = read_engine(table, user="who", items="what")
     if keys is None:
         return corpus
-    return vp.Corpus(corpus.tokens, corpus.user_start, np.array(keys, np.uint64), corpus.vocabulary, corpus.kind)
+    return LocalCorpus(corpus.tokens, corpus.user_start, np.array(keys, np.uint64), corpus.vocabulary, corpus.kind)
 
 
 def symbols(word: str, alphabet: str) -> tuple[object, ...]:
@@ -116,7 +112,7 @@ def test_phrases_of_tokens(tmp_path):
     """With the alphabet of tokens a word is a document: common phrases are found, in canonical order."""
     rows = [["good", "morning"], ["good"], ["how", "are", "you"], ["how", "are", "they", "and", "you"]]
     table = pl.DataFrame({"who": range(800), "what": [rows[i % 4] for i in range(800)]})
-    corpus = vp.read(table, user="who", tokens="what")
+    corpus = read_engine(table, user="who", tokens="what")
     found = vp.HeavyHitters(max_length=4, alphabet="tokens").release(corpus, vp.Budget(2, 1e-6), seed=1)
     assert list(found) == [("good",), ("good", "morning"), ("how", "are", "you")]
 
@@ -132,7 +128,7 @@ def test_phrases_agree_with_clients(users):
         },
         schema_overrides={"what": pl.List(pl.String)},
     )
-    corpus = vp.read(table, user="who", sequence="what")
+    corpus = read_engine(table, user="who", sequence="what")
     held: dict[int, list[tuple[str, ...]]] = {}
     for who, document in zip(table["who"], table["what"].to_list(), strict=True):
         held.setdefault(who, []).append(tuple(document))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import weighing as naive
-from voxpop.kernels.bound import gather_distinct, keep_smallest, pairs_over_limit
+from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
 
 VOCABULARY = 12
 USERS = st.lists(st.lists(st.integers(-1, VOCABULARY - 1), max_size=20), max_size=8)

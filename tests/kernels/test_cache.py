@@ -13,13 +13,14 @@ import voxpop
 SOURCE = Path(voxpop.__file__).parent
 CALLER = """
 import numpy as np
-from voxpop.kernels.chains import draw_chains
+from voxpop.kernels.sequences import draw_contexts
 symbols, sizes = np.zeros(5, np.int32), np.zeros(1, np.int64)
-draw_chains(np.ones(1, np.uint64), 5, 3, 3, np.array([0.5, 1.0, 1.0] * 3), symbols, sizes)
-stats = getattr(draw_chains, "stats", None)
+tree = np.full(3, -1, np.int32), np.full(1, -1, np.int32)
+draw_contexts(np.ones(1, np.uint64), 5, 3, np.array([0.5, 1.0, 1.0]), tree, symbols, sizes)
+stats = getattr(draw_contexts, "stats", None)
 print(symbols.tolist(), sum(stats.cache_hits.values()) if stats else 0)
 """
-"""Draws five symbols, each 0 or 1: `chains.py` calls `uniform.py`. Prints them, and what came out of the cache."""
+"""Draws five symbols, each 0 or 1: `contexts.py` calls `uniform.py`. Prints them, and what came out of the cache."""
 
 
 @pytest.fixture
@@ -27,7 +28,6 @@ def kernels(tmp_path):
     """A copy of the kernels in a package of their own."""
     package = tmp_path / "voxpop"
     shutil.copytree(SOURCE / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(SOURCE / "arrays.py", package)
     (package / "__init__.py").touch()
     return package / "kernels"
 

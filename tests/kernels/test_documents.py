@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from voxpop.kernels.documents import comes_before, most_of_one_user, sort_documents
+from voxpop.kernels.group import comes_before, most_of_one_user, sort_documents
 
 
 def laid_out(users):

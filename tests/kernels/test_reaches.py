@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from searches.reach_search import search_reaches
 from support.strategies import as_arrays, bounded_users
 from voxpop.errors import InternalError
-from voxpop.kernels.runs import candidate_runs
-from voxpop.kernels.weigh import ONE_REACH
-from voxpop.testing.reach_search import search_reaches
-from voxpop.weighting.additive import Count, Weighted
-from voxpop.weighting.descent import L1Descent, L2Descent
-from voxpop.weighting.rule import RuleSetting
+from voxpop.kernels.weigh import ONE_REACH, candidate_runs
+from voxpop.mechanisms.weightings.builtin import Count, PolicyGaussian, PolicyLaplace, Weighted
+from voxpop.mechanisms.weightings.rule import RuleSetting
 
 LIMIT = 6
 REACHES = st.one_of(st.integers(0, 4 * ONE_REACH), st.sampled_from([0, 1, ONE_REACH, 4 * ONE_REACH]))
@@ -30,8 +28,8 @@ def weights_of(rule, users, setting, reaches):
 def test_descent_equals_loops(users, cutoff, data):
     """Algorithm 7 of DPSU, with a ball of the user's own radius."""
     reaches = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
-    bits = L2Descent().bits(cutoff)
-    found = weights_of(L2Descent(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), reaches)
+    bits = PolicyGaussian().bits(cutoff)
+    found = weights_of(PolicyGaussian(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), reaches)
     weights = dict.fromkeys(range(8), 0.0)
     for items, steps in zip(users, reaches, strict=True):
         gaps = {item: cutoff - weights[item] for item in items}
@@ -59,14 +57,14 @@ def test_even_shares_equal_whole_numbers(users, data):
 @given(bounded_users(), st.floats(1.0, 6.0))
 def test_a_reach_of_1_is_the_published_step(users, cutoff):
     """Bit for bit."""
-    bits = L2Descent().bits(cutoff)
+    bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
-    L2Descent().add(plain, *as_arrays(users), setting)
-    assert plain.tolist() == weights_of(L2Descent(), users, setting, [ONE_REACH] * len(users)).tolist()
+    PolicyGaussian().add(plain, *as_arrays(users), setting)
+    assert plain.tolist() == weights_of(PolicyGaussian(), users, setting, [ONE_REACH] * len(users)).tolist()
 
 
-@pytest.mark.parametrize("rule", [Count(), L1Descent()])
+@pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_reach(rule):
     """No proof, so they are refused."""
     with pytest.raises(InternalError, match="unequal reach"):
@@ -87,7 +85,7 @@ def test_runs_equal_loops(users, wanted):
     assert candidate_runs(ids, starts, mask, False).tolist() == [min(each, 1) for each in counts]
 
 
-@pytest.mark.parametrize("weighting", ["l2-descent", "weighted"])
+@pytest.mark.parametrize("weighting", ["policy-gaussian", "weighted"])
 @pytest.mark.parametrize("limit", [3, 6, 20])
 def test_no_neighbours_lie_further_apart_than_the_reach_of_one(weighting, limit):
     """Whatever the reaches of the others, on thousands of pairs; the closest come to it."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mpmath import MPContext
 
-from voxpop.weighting.descent import L1Descent, L2Descent
-from voxpop.weighting.rule import RuleSetting, bits_below
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, PolicyLaplace
+from voxpop.mechanisms.weightings.rule import RuleSetting, bits_below
 
 fifty = MPContext()
 fifty.dps = 50
@@ -42,12 +42,12 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
         setting = RuleSetting(size, 2, bits_below(top), round(top * 2 ** bits_below(top)))
         weights = some_weights(rng, size, setting.cutoff).clip(0, setting.cutoff)
         histogram = weights.copy()
-        L2Descent().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
+        PolicyGaussian().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
         exact = exact_l2_step(setting.cutoff - weights, setting.unit)
         apart = fifty.sqrt(
             fifty.fsum((int(new - old) - step) ** 2 for new, old, step in zip(histogram, weights, exact, strict=True))
         )
-        charged = L2Descent().step_error(setting) * setting.unit
+        charged = PolicyGaussian().step_error(setting) * setting.unit
         worst = max(worst, float(apart / charged))
         assert (histogram <= setting.cutoff).all()
     assert worst <= 1.0
@@ -63,7 +63,7 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
         setting = RuleSetting(size, 1, bits_below(top), round(top * 2 ** bits_below(top)))
         weights = some_weights(rng, size, setting.cutoff).clip(0, setting.cutoff)
         histogram = weights.copy()
-        L1Descent().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
+        PolicyLaplace().add(histogram, np.arange(size, dtype=np.int32), np.array([0, size]), setting)
         steps, gaps = histogram - weights, setting.cutoff - weights
         level = int(steps.max())
         assert (steps == np.minimum(gaps, level)).all()
@@ -74,5 +74,5 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
 def test_what_is_charged_is_small_and_grows_as_said():
     """At usual parameters less than 2e-5 over 2^33 users."""
     setting = RuleSetting(100, 2, bits_below(10.0))
-    assert L2Descent().sensitivity(setting) - 1 < 2e-5
-    assert L2Descent().step_error(setting) == 8 * 2.0**-53 + sqrt(100) / setting.unit
+    assert PolicyGaussian().sensitivity(setting) - 1 < 2e-5
+    assert PolicyGaussian().step_error(setting) == 8 * 2.0**-53 + sqrt(100) / setting.unit

@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 
 from naive import weighing as naive
 from support.strategies import as_arrays, bounded_users
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.testing import neighbour_distance
-from voxpop.weighting.rule import RuleSetting
-from voxpop.weighting.soundness import WEIGHTING_RULES
 
 LIMIT = 6
 CUTOFFS = st.floats(1.0, 6.0)
-SOUND = [("count", 1), ("count", 2), ("weighted", 1), ("weighted", 2), ("l1-descent", 1), ("l2-descent", 2)]
+SOUND = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 
 
 def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
     """Weigh with the real kernel; weights as floats, items without weight left out."""
-    weighting_rule = WEIGHTING_RULES[name]
+    weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(cutoff)
     setting = RuleSetting(LIMIT, norm, bits, round(cutoff * 2**bits))
     histogram = np.zeros(8, np.int64)
@@ -28,11 +28,13 @@ def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) 
 
 def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
     """Weigh with the paper's loops."""
-    if name == "count":
-        return naive.weigh_count(users, LIMIT, norm)
-    if name == "weighted":
-        return naive.weigh_weighted(users, norm)
-    return {"l1-descent": naive.weigh_l1_descent, "l2-descent": naive.weigh_l2_descent}[name](users, cutoff)
+    loops = {
+        "count": lambda: naive.weigh_count(users, LIMIT, norm),
+        "weighted": lambda: naive.weigh_weighted(users, norm),
+        "policy-laplace": lambda: naive.weigh_l1_descent(users, cutoff),
+        "policy-gaussian": lambda: naive.weigh_l2_descent(users, cutoff),
+    }
+    return loops[WEIGHTINGS[name].name]()
 
 
 @pytest.mark.parametrize(("name", "norm"), SOUND)
@@ -41,7 +43,7 @@ def test_kernel_equals_the_papers_loops(name, norm, users, cutoff):
     """Every cell's kernel gives the naive twin's weights, rounded to its grid, and the same support."""
     ours, theirs = kernel_weights(name, norm, users, cutoff), naive_weights(name, norm, users, cutoff)
     assert ours.keys() == theirs.keys()
-    tolerance = 2e-9 if WEIGHTING_RULES[name].sequential is False else 1e-12
+    tolerance = 2e-9 if WEIGHTINGS[name].sequential is False else 1e-12
     for item, weight in theirs.items():
         assert ours[item] == pytest.approx(weight, abs=tolerance)
 
@@ -52,7 +54,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, 
     """Removing any user changes the real kernel's histogram by at most 1 in the norm of the noise, plus rounding."""
     extra = data.draw(st.integers(0, len(users) - 1))
     arrays = [np.array(user, np.int32) for user in users]
-    distance = neighbour_distance(WEIGHTING_RULES[name], arrays, extra, cutoff, norm, LIMIT)
+    distance = neighbour_distance(WEIGHTINGS[name], arrays, extra, cutoff, norm, LIMIT)
     assert distance <= 1.0 + 1e-13
 
 
@@ -60,8 +62,8 @@ def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, 
 def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
     """In whole units, every item weighs at least as much with a user as without: the invariant of the l1 proof."""
     extra = data.draw(st.integers(0, len(users) - 1))
-    more = kernel_weights("l1-descent", 1, users, cutoff)
-    less = kernel_weights("l1-descent", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
+    more = kernel_weights("policy-laplace", 1, users, cutoff)
+    less = kernel_weights("policy-laplace", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
     assert all(more[item] >= weight for item, weight in less.items())
 
 
@@ -76,7 +78,7 @@ def test_additive_weights_do_not_depend_on_the_order_of_users(users):
 @pytest.mark.parametrize("held", [1, 2, 5, 6])
 def test_novel_items_weigh_within_the_declared_bounds(name, norm, held):
     """Items that one user alone holds weigh at least `least` and, squared or plain, at most 1 together."""
-    weighting_rule = WEIGHTING_RULES[name]
+    weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(3.0)
     novelty = weighting_rule.novelty(RuleSetting(LIMIT, norm, bits))
     weights = np.array(list(kernel_weights(name, norm, [list(range(held))], 3.0).values()))

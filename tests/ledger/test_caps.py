@@ -8,8 +8,7 @@ import voxpop as vp
 from voxpop.ledger import caps as caps_module
 from voxpop.ledger.caps import accounts_of, may_run
 from voxpop.privacy.composition import composed_delta
-from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.spend import Spend
+from voxpop.privacy.guarantee import Guarantee, Spend
 
 BUDGET = vp.Budget(4, 1e-6)
 NOTHING_PROMISED = (50.0, 0.9)

@@ -11,7 +11,11 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from privacy.test_planned import PLANS
+from support.plans import planned
 from voxpop.errors import BudgetError, InputError, LedgerError
+from voxpop.ledger import storage
+from voxpop.privacy.guarantee import Spend
 
 BUDGET = vp.Budget(3, 1e-6)
 ONCE = vp.Guarantee(1, 1e-8)
@@ -26,7 +30,7 @@ def path(tmp_path):
 @pytest.fixture
 def account(path):
     """An account with nothing spent."""
-    return vp.Ledger(path).open("posts", BUDGET)
+    return vp.Ledger(path).open("posts", BUDGET, create=True)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,10 @@ def corpus():
 
 def python(program, *arguments, **options):
     call = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(call, capture_output=True, text=True, check=False, **options)
+    found = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.run(
+        call, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": found}, **options
+    )
 
 
 def test_releases_are_charged(account, corpus):
@@ -65,23 +72,17 @@ def test_phrases_and_sequences_are_charged(account):
 def test_too_much_is_refused_before_anything_runs(account):
     """No plan runs, nothing is charged, and the message says what is left."""
 
-    class Plan:
-        guarantee = vp.Guarantee(4, 1e-8)
+    def fail(data):
+        raise AssertionError("ran")
 
-        def to_dict(self):
-            return {}
-
-        def release(self, corpus):
-            raise AssertionError("ran")
-
-    with pytest.raises(BudgetError, match=r"budget is \(3, 1e-06\).*Nothing ran"):
-        account.release(Plan(), None)
+    with pytest.raises(BudgetError, match=r"epsilon: 0 of 3 spent, 3 left, 4 requested\. Nothing ran"):
+        planned(vp.Guarantee(4, 1e-8), fail).release(None, ledger=account)
     assert account.entries == []
     for _ in range(3):
         account.charge(ONCE, "by hand")
-    with pytest.raises(BudgetError, match="too much, however it is added up"):
+    with pytest.raises(BudgetError, match=r"Gaussian|epsilon: 3 of 3 spent, 0 left, 1 requested"):
         account.charge(ONCE, "once more")
-    with pytest.raises(BudgetError, match="too much, however it is added up"):
+    with pytest.raises(BudgetError, match=r"Gaussian|epsilon: 3 of 3 spent, 0 left, 1 requested"):
         account.check(ONCE)
     assert len(account.entries) == 3
     assert not account.fits(ONCE)
@@ -90,36 +91,28 @@ def test_too_much_is_refused_before_anything_runs(account):
 def test_a_release_that_fails_stays_charged(account):
     """It may have been seen."""
 
-    class Plan:
-        guarantee = ONCE
-
-        def to_dict(self):
-            return {"mechanism": "failing"}
-
-        def release(self, corpus):
-            raise KeyboardInterrupt
+    def fail(data):
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        account.release(Plan(), None)
+        planned(ONCE, fail).release(None, ledger=account)
     (entry,) = account.entries
-    assert (entry.label, entry.finished) == ("failing", False)
+    assert (entry.label, entry.finished) == ("test", False)
 
 
 KILLED = """
 import os, signal, sys
 import voxpop as vp
-class Plan:
-    guarantee = vp.Guarantee(1, 1e-8)
-    def to_dict(self): return {"mechanism": "killed"}
-    def release(self, corpus): os.kill(os.getpid(), signal.SIGKILL)
-vp.Ledger(sys.argv[1]).account("posts").release(Plan(), None)
+from support.plans import planned
+plan = planned(vp.Guarantee(1, 1e-8), lambda data: os.kill(os.getpid(), signal.SIGKILL))
+plan.release(None, ledger=vp.Ledger(sys.argv[1]).account("posts"))
 """
 
 
 def test_a_killed_process_stays_charged(account, path):
     """Kill -9 in the middle of a release: the charge is there, and the lock is free."""
     assert python(KILLED, path).returncode == -signal.SIGKILL
-    assert [entry.label for entry in account.entries] == ["killed"]
+    assert [entry.label for entry in account.entries] == ["test"]
     account.charge(ONCE, "next")
     assert len(account.entries) == 2
 
@@ -127,14 +120,14 @@ def test_a_killed_process_stays_charged(account, path):
 KILLED_WRITING = """
 import os, signal, sys
 import voxpop as vp
-from voxpop.ledger import keeping
+from voxpop.ledger import storage
 step = sys.argv[2]
 real = getattr(os, step)
 def stop(*arguments, **options):
     if step == "replace" and sys.argv[3] == "after":
         real(*arguments, **options)
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(keeping.os, step, stop)
+setattr(storage.os, step, stop)
 vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
 """
 
@@ -149,7 +142,7 @@ def test_killed_while_writing(account, path, step, when, charged):
     assert len(account.entries) == charged
     account.charge(ONCE, "next")
     assert len(account.entries) == charged + 1
-    assert sorted(each.name for each in path.parent.iterdir()) == [".team.json.lock", "team.json"]
+    assert sorted(each.name for each in path.parent.iterdir()) == [".team.json.exists", ".team.json.lock", "team.json"]
 
 
 CHARGING = """
@@ -169,7 +162,7 @@ print(done)
 
 def test_two_processes_never_spend_the_same(path):
     """Two processes ask 30 times each for a tenth of 4: exactly 40 charges get in, each with a number of its own."""
-    account = vp.Ledger(path).open("busy", vp.Budget(4, 0))
+    account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
     call = [sys.executable, "-c", CHARGING, str(path), "30"]
     both = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     done = [int(each.communicate(timeout=120)[0]) for each in both]
@@ -181,10 +174,10 @@ def test_the_test_of_two_processes_finds_a_ledger_without_a_lock(path, monkeypat
     """A twin without the lock, with another charge in between: one of the two is lost."""
     from contextlib import nullcontext
 
-    from voxpop.ledger import account as account_module
+    from voxpop.ledger import ledger as ledger_module
 
-    account = vp.Ledger(path).open("busy", vp.Budget(4, 0))
-    real, busy = account_module.read_ledger, []
+    account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
+    real, busy = ledger_module.read_ledger, []
 
     def interrupted(where):
         content = real(where)
@@ -193,8 +186,8 @@ def test_the_test_of_two_processes_finds_a_ledger_without_a_lock(path, monkeypat
             account.charge(ONCE_PURE, "in between")
         return content
 
-    monkeypatch.setattr(account_module, "held", lambda _: nullcontext())
-    monkeypatch.setattr(account_module, "read_ledger", interrupted)
+    monkeypatch.setattr(ledger_module, "held", lambda _: nullcontext())
+    monkeypatch.setattr(ledger_module, "read_ledger", interrupted)
     account.charge(ONCE_PURE, "slow")
     monkeypatch.undo()
     assert [entry.label for entry in account.entries] == ["slow"]
@@ -230,15 +223,60 @@ def test_a_damaged_file_is_found(account, path, damage):
 
 
 def test_a_lost_file_is_not_made_anew(account, path):
-    """Deleting a ledger does not give its budget back."""
+    """Deleting a ledger does not give its budget back: not by a charge, not by opening, not by creating."""
+    account.charge(ONCE, "all of it")
     path.unlink()
-    with pytest.raises(LedgerError, match=r"does not exist.*restore it"):
-        account.charge(ONCE, "y")
+    ledger = vp.Ledger(path)
+    for call in (
+        lambda: account.charge(ONCE, "y"),
+        lambda: account.fits(ONCE),
+        lambda: ledger.names,
+        lambda: ledger.account("posts"),
+        lambda: ledger.open("posts", BUDGET),
+        lambda: ledger.open("posts", BUDGET, create=True),
+        lambda: ledger.open("others", BUDGET, create=True),
+    ):
+        with pytest.raises(LedgerError, match=r"is missing, but it existed.*Restore the newest copy") as found:
+            call()
+        assert str(path.resolve()) in str(found.value)
     assert not path.exists()
 
 
+@pytest.mark.parametrize("left", [".team.json.lock", ".team.json.exists"])
+def test_one_trace_of_a_lost_file_is_enough(account, path, left):
+    """The marker, or the lock of a ledger that an earlier version wrote."""
+    path.unlink()
+    for each in path.parent.iterdir():
+        if each.name != left:
+            each.unlink()
+    with pytest.raises(LedgerError, match="it existed"):
+        vp.Ledger(path).open("posts", BUDGET, create=True)
+    for each in path.parent.iterdir():
+        each.unlink()
+    assert vp.Ledger(path).open("posts", BUDGET, create=True).entries == []
+
+
+def test_a_ledger_of_an_earlier_version_is_marked_at_its_next_charge(account, path):
+    """It has no marker yet."""
+    marker = path.with_name(".team.json.exists")
+    marker.unlink()
+    account.charge(ONCE, "x")
+    assert marker.exists()
+
+
+def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, monkeypatch):
+    """A relative path names another file there, so it must be created on purpose."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for call in (vp.Ledger("team.json").open, lambda name, _: vp.Ledger("team.json").account(name)):
+        with pytest.raises(LedgerError, match=r"does not exist\. Check the path and the working directory") as found:
+            call("posts", BUDGET)
+        assert str(tmp_path / "elsewhere" / "team.json") in str(found.value)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_opening_again_keeps_the_budget(account, path):
-    """The same budget is fine; another one is refused, so is an unknown data set."""
+    """The same budget is fine; another one is refused, so are an unknown data set and a second creation."""
     account.charge(ONCE, "x")
     ledger = vp.Ledger(path)
     assert len(ledger.open("posts", BUDGET).entries) == 1
@@ -246,9 +284,62 @@ def test_opening_again_keeps_the_budget(account, path):
         ledger.open("posts", vp.Budget(9, 1e-6))
     with pytest.raises(LedgerError, match='no data set "post"; it has posts'):
         ledger.account("post")
-    ledger.open("clicks", vp.Budget(1, 0))
+    with pytest.raises(LedgerError, match='no data set "clicks"'):
+        ledger.open("clicks", vp.Budget(1, 0))
+    with pytest.raises(LedgerError, match='has a data set "posts" already'):
+        ledger.open("posts", BUDGET, create=True)
+    ledger.open("clicks", vp.Budget(1, 0), create=True)
     assert ledger.names == ["posts", "clicks"]
     assert len(ledger.account("posts").entries) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("drinks", "drinks "),
+        ("drinks", "Drinks"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("a b", " a\t \u00a0b"),
+        ("Stra\u00dfe", "STRASSE"),
+    ],
+)
+def test_names_that_look_alike_are_one_account(path, name, other):
+    """White space, case and the Unicode normal form start no second budget."""
+    ledger = vp.Ledger(path)
+    ledger.open(name, BUDGET, create=True).charge(ONCE, "x")
+    with pytest.raises(LedgerError, match="already"):
+        ledger.open(other, BUDGET, create=True)
+    assert len(ledger.open(other, BUDGET).entries) == len(ledger.account(other).entries) == 1
+    assert len(ledger.names) == 1
+
+
+def test_names_of_an_earlier_version_that_look_alike_are_told_apart_exactly(account, path):
+    """Both accounts stay as they are; a name that fits several is refused."""
+    with storage.held(path):
+        datasets = storage.read_ledger(path)
+        storage.write_ledger(path, {**datasets, "posts ": datasets["posts"]})
+    ledger = vp.Ledger(path)
+    assert [ledger.account(name).name for name in ("posts", "posts ")] == ["posts", "posts "]
+    with pytest.raises(LedgerError, match="several data sets of that name"):
+        ledger.account("Posts")
+
+
+def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
+    """Otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
+    for spend in (Spend(0.0, 0.0), Spend(1e-9, 0.1), Spend(1e-9, 0.0, apart=True)):
+        forged = vp.Guarantee(2.9, 9e-7, spend=spend)
+        for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
+            with pytest.raises(InputError, match="does not fit"):
+                call()
+    assert account.entries == []
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_spend_of_every_plan_fits(account, name):
+    """What real plans state is charged with its spend, as it stands."""
+    guarantee = PLANS[name].guarantee
+    if guarantee.private and not guarantee.unproved:
+        assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-2), create=True).fits(guarantee)
 
 
 @pytest.mark.parametrize(
@@ -281,9 +372,9 @@ def test_names_and_budgets_are_checked(path):
     """Before a file is made."""
     for name, budget in (("", BUDGET), (3, BUDGET), ("x", 3.0)):
         with pytest.raises(InputError):
-            vp.Ledger(path).open(name, budget)
+            vp.Ledger(path).open(name, budget, create=True)
     with pytest.raises(LedgerError, match="not a folder"):
-        vp.Ledger(path / "deeper" / "team.json").open("x", BUDGET)
+        vp.Ledger(path / "deeper" / "team.json").open("x", BUDGET, create=True)
     assert not path.exists()
 
 

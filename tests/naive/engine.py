@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from naive.ngrams import Documents
 from support.corpora import corpus_of
-from voxpop.corpus.engine import no_order
-from voxpop.keys import WORDS, Keys
+from voxpop.engine.contract import no_order
+from voxpop.reading.keys import WORDS, Keys
 
 Name = str | int
 
@@ -35,11 +35,9 @@ class NaiveEngine:
     def length_walk(self):
         return NaiveLengths(self)
 
-    def tree_walk(self, alphabet, max_length, combine, secret):
-        cut = (
-            one_sequence(key, documents, alphabet, max_length, combine, secret) for key, documents in self.users.items()
-        )
-        return NaiveTree([symbols for symbols in cut if symbols], len(alphabet))
+    def tree_walk(self, alphabet, max_length, secret):
+        cut = (one_sequence(key, documents, alphabet, max_length, secret) for key, documents in self.users.items())
+        return NaiveTree([symbols for symbols in cut if symbols], len(alphabet), max_length)
 
     def gathered(self):
         return corpus_of(list(self.users.values()), list(self.users))
@@ -297,37 +295,23 @@ def runs_in(named):
         yield run
 
 
-def one_sequence(key, documents, alphabet, max_length, combine, secret):
+def one_sequence(key, documents, alphabet, max_length, secret):
     """Return the symbols of a user's one sequence."""
     number = {symbol: place for place, symbol in enumerate(alphabet)}
     cut = [[number[token] for token in document if token in number] for document in documents]
     cut = [symbols for symbols in cut if symbols]
-    if not cut or combine == "concatenate":
-        return [symbol for symbols in cut for symbol in symbols][:max_length]
+    if not cut:
+        return []
     drawn = draw(secret, "sequences/sample", key, 0) >> 32 if len(cut) > 1 else 0
     return cut[drawn * len(cut) >> 32][:max_length]
 
 
 class NaiveTree:
-    """Sequences with an end mark; the number of each node by its gram, or of each step by where it stands."""
+    """Sequences with an end mark; the number of each step's context by the place of the step."""
 
-    def __init__(self, sequences, end):
-        self.sequences, self.end, self.nodes = sequences, end, {(): 0}
-
-    def released(self, depth, noise):
-        counts: dict[int, int] = {}
-        for gram, symbol in self._steps(depth):
-            key = self.nodes[gram] * (self.end + 1) + symbol
-            counts[key] = counts.get(key, 0) + 1
-        return noise(np.array(list(counts), np.int64), np.array(list(counts.values()), np.int64))
-
-    def enter(self, depth, wanted):
-        place = {key: number for number, key in enumerate(wanted.tolist())}
-        found = {(*gram, symbol): self.nodes[gram] * (self.end + 1) + symbol for gram, symbol in self._steps(depth)}
-        self.nodes = {gram: place[key] for gram, key in found.items() if key in place}
-
-    def open_steps(self, max_length):
-        steps = (range(min(len(symbols) + 1, max_length)) for symbols in self.sequences)
+    def __init__(self, sequences, end, max_length):
+        self.sequences, self.end = sequences, end
+        steps = (range(min(len(symbols) + 1, max_length)) for symbols in sequences)
         self.under = {(which, place): 0 for which, places in enumerate(steps) for place in places}
 
     def released_following(self, noise):
@@ -344,12 +328,3 @@ class NaiveTree:
             before = self.sequences[which][place - 1 - depth] if place > depth else self.end
             moved[which, place] = leads.get(node * (self.end + 1) + before, int(others[node]))
         self.under = {step: node for step, node in moved.items() if node >= 0}
-
-    def _steps(self, depth):
-        """Yield each occurrence of a node's gram, and what follows it."""
-        for symbols in self.sequences:
-            ended = [*symbols, self.end]
-            for start in range(len(symbols)):
-                gram = tuple(ended[start : start + depth])
-                if len(gram) == depth and gram in self.nodes and start + depth < len(ended):
-                    yield gram, ended[start + depth]

@@ -6,11 +6,8 @@ from functools import cache
 from itertools import pairwise, product
 from math import prod
 
-from voxpop.hitters.client import Client, cast_vote
-from voxpop.hitters.prefix import Prefix
-from voxpop.hitters.rules import Rules
-from voxpop.hitters.server import count_votes, grow, is_over
-from voxpop.hitters.trie import Trie
+from naive.protocol import Client, cast_vote, count_votes
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, grow, is_over
 from voxpop.privacy.trie.ballot import Ballot
 
 Law = dict[Trie, float]

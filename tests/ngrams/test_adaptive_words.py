@@ -7,13 +7,10 @@ import pytest
 
 import voxpop as vp
 from support.corpora import corpus_of
-from voxpop.errors import InputError
-from voxpop.ngrams.slack import ngrams_slack
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, total_delta
+from voxpop.mechanisms.rounds.running import released_in_rounds
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.secret import Secret
-from voxpop.rounds.adaptive.numbers import AdaptiveRounds
-from voxpop.rounds.adaptive.planning import total_delta
-from voxpop.rounds.adaptive.running import released_in_rounds
 
 BUDGETS = [vp.Budget(4, 1e-7), vp.Budget(0.5, 1e-5), vp.Budget(20, 1e-9)]
 pytestmark = pytest.mark.jit
@@ -22,7 +19,7 @@ pytestmark = pytest.mark.jit
 def spent(plan, first, rest):
     """Return what rounds and what follows spend, by the numbers given, slack counted."""
     delta = total_delta(first.opening, first.rounds, first.evidence, plan.budget, first.pool, rest=rest)
-    return delta + ngrams_slack(plan.mechanism, plan.budget.epsilon)
+    return delta + plan.slack
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -51,29 +48,6 @@ def test_words_are_those_of_the_planned_rounds():
     words = released_in_rounds(plan.first, plan.budget, corpus, Secret.of(3)).to_pylist()
     assert [gram[0] for gram in release.each_gram() if len(gram) == 1] == words == ["barn", "old", "red"]
     assert ("old", "red", "barn") in {tuple(gram) for gram in release.each_gram()}
-
-
-def test_what_follows_has_more_than_behind_one_vote():
-    """Rounds get by with a tenth of mu^2 instead of a sixth."""
-    rounds, vote = (vp.NGrams(words=words).plan(vp.Budget(4, 1e-7)) for words in ("adaptive", "once"))
-    assert rounds.later > 1.05 * vote.later
-
-
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({"weighting": "weighted"}, "weighting='l2-descent'"),
-        ({"accounting": "published"}, "accounting='joint'"),
-        ({"spending": "shared"}, "spending='individual'"),
-        ({"thresholds": "published"}, "spending='individual'"),
-    ],
-    ids=str,
-)
-def test_rounds_are_refused_where_they_have_no_proof(fields, named):
-    """The message names what they ask for; left out, words come by one vote."""
-    with pytest.raises(InputError, match=named):
-        vp.NGrams(words="adaptive", **fields)
-    assert vp.NGrams(**fields).words == "once"
 
 
 def test_the_plan_says_how_words_come_out():

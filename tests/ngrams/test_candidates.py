@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import ngrams as naive_ngrams
-from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.forecast import FINE, Estimates, Forecast
-from voxpop.ngrams.grams import Grams
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.mechanisms.ngrams.forecast import FINE, Estimates, Forecast
 
 WORDS = "abcd"
 

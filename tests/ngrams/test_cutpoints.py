@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import cutpoints as naive
-from voxpop.ngrams import thresholds
-from voxpop.ngrams.thresholds import Votes
+from voxpop.mechanisms.ngrams import votes as thresholds
+from voxpop.mechanisms.ngrams.votes import Votes
 
 CHANCES = (0.75, 0.5, 0.125)
 """One less these, prices and shares are powers of two or sums of few, so sums of doubles are exact in any order."""

@@ -7,24 +7,20 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.errors import InputError, InternalError
-from voxpop.ngrams import releasing
-from voxpop.ngrams.bands import Bands
-from voxpop.ngrams.budgets import worths_of
-from voxpop.ngrams.candidates import Candidates, Pairs
-from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.prevote import Joined, JoinedBands
-from voxpop.ngrams.schedule import FEWEST_IN_PIECE, LEAST_SHARE, PREVOTE_PRICES
-from voxpop.ngrams.spending import IndividualSpending, prices
-from voxpop.ngrams.sweep import Listed, Missed, near_misses
-from voxpop.ngrams.threshold_vote import ThresholdVote
-from voxpop.privacy.decide import ThresholdRule
+from searches.walk_search import Watched
+from support.look import read_engine
+from voxpop.errors import InternalError
+from voxpop.mechanisms.ngrams import passes
+from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Grams, Joined, Pairs
+from voxpop.mechanisms.ngrams.charges import Charges, usual_charges, worths_of
+from voxpop.mechanisms.ngrams.constants import FEWEST_IN_PIECE, LEAST_SHARE, SCREENING_CHARGES
+from voxpop.mechanisms.ngrams.votes import ThresholdVote, deferred_by
+from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.individual import WHOLE, IndividualFilter
 from voxpop.privacy.slack import MOST_PASSES
-from voxpop.testing.walk_search import Watched
 
 BUDGET = vp.Budget(8, 1e-4)
-INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1, spending="individual", words="once")
+INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1)
 SENTENCES = ["thank you very much indeed", "see you soon my friend", "good night and sleep well", "how are you"]
 
 
@@ -42,7 +38,7 @@ def crowd(users=1500):
 
 
 def read(table):
-    return vp.read(table, user="who", text="what", progress=False)
+    return read_engine(table, user="who", text="what")
 
 
 def public_numbers(users):
@@ -52,7 +48,7 @@ def public_numbers(users):
     watched = Watched(read(table))
     first = INDIVIDUAL.release(watched, BUDGET, seed=1)
     second = INDIVIDUAL.release(Watched(read(more), tuple(watched.passes)), BUDGET, seed=1)
-    assert first.plan.swept is not None
+    assert first.plan.second_chance is not None
     return first.plan.to_dict(), second.plan.to_dict()
 
 
@@ -62,35 +58,35 @@ def test_nothing_public_depends_on_what_users_spent():
     assert one == other
 
 
-def swept_with(monkeypatch, twin):
-    """Let something that is known of payments into the sweep."""
-    real = releasing._Walk._sweep
+def with_leak(monkeypatch, leak):
+    """Let something that is known of payments into the second-chance pass."""
+    real = passes.Runner.execute
 
-    def sweep(self, of):
-        left = self._walk._engine._budgets._left
-        twin(self, of, left)
-        real(self, of)
-        if twin is publishing_payers:
-            self.swept = replace(self.swept, candidates=int((left > 0).sum()))
+    def execute(self, step):
+        if step.kind == "second chance":
+            step = leak(step, self._walk._engine._budgets._left)
+        return real(self, step)
 
-    monkeypatch.setattr(releasing._Walk, "_sweep", sweep)
+    monkeypatch.setattr(passes.Runner, "execute", execute)
 
 
-def priced_by_leftovers(walk, of, left):
-    """The sweep's noise by what users have left on average."""
-    share = float(left.mean()) / WHOLE
-    of.sweep = lambda: share * of._cap
+def priced_by_leftovers(step, left):
+    """Set the noise of the pass by what users have left on average."""
+    sigma = step.sigma * (float(left.mean()) / WHOLE) ** -0.5
+    rules = tuple(replace(rule, scale=sigma) for rule in step.vote.rules)
+    return replace(step, sigma=sigma, vote=replace(step.vote, rules=rules))
 
 
-def publishing_payers(walk, of, left):
-    """How many users can still pay."""
+def published_payers(step, left):
+    """Drop the lowest cutpoints, as many as the number of users who can still pay says."""
+    return replace(step, vote=replace(step.vote, rules=step.vote.rules[int((left > 0).sum()) % 7 :]))
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("twin", [priced_by_leftovers, publishing_payers])
-def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, twin):
-    """Twins that publish a function of payments are caught by the comparison above."""
-    swept_with(monkeypatch, twin)
+@pytest.mark.parametrize("leak", [priced_by_leftovers, published_payers])
+def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, leak):
+    """Broken variants in which a public number depends on payments are caught by the comparison above."""
+    with_leak(monkeypatch, leak)
     one, other = public_numbers(180)
     assert one != other
 
@@ -98,16 +94,16 @@ def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, twin):
 def test_a_release_says_what_ran():
     """Wide votes, votes and the sweep, with their noise and what is expected to be spurious."""
     release = INDIVIDUAL.release(read(crowd()), BUDGET, seed=2)
-    ran, swept = release.plan.ran, release.plan.swept
+    ran, second = release.plan.ran, release.plan.second_chance
     assert all(run.measurement_sigma is not None for run in ran[1:])
-    assert any(run.prevote_sigma is not None for run in ran)
-    assert len(swept.released) == len(swept.spurious) == len(ran) - 1
+    assert any(run.screening_sigma is not None for run in ran)
+    assert len(second.released) == len(second.spurious) == len(ran) - 1
     counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
     votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
-    assert [a + b for a, b in zip(votes, swept.released, strict=True)] == counted[1 : len(ran)].tolist()
+    assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
     # eta is 0.1; a charge may be above what is left where one more candidate would move the price.
-    assert 0 < sum(run.spurious for run in ran[1:]) + sum(swept.spurious) <= 1.1 * 0.1 * len(release)
-    assert set(release.plan.to_dict()["swept"]) == {"sigma", "candidates", "released", "spurious"}
+    assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
+    assert set(release.plan.to_dict()["second_chance"]) == {"sigma", "candidates", "released", "spurious"}
 
 
 def test_every_part_of_a_phrase_is_released_after_the_sweep():
@@ -119,27 +115,15 @@ def test_every_part_of_a_phrase_is_released_after_the_sweep():
 
 def test_one_length_has_nothing_to_pay_for():
     """Then length 1 has everything."""
-    release = vp.NGrams(1, limit=3, spending="individual").release(read(crowd()), BUDGET, seed=1)
+    release = vp.NGrams(1, limit=3).release(read(crowd()), BUDGET, seed=1)
     assert len(release) > 0
-    assert release.plan.swept is None
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("guide", False), ("pruning", "single"), ("budgets", "equal"), ("thresholds", "published")],
-)
-def test_what_is_not_proved_with_it_is_refused(field, value):
-    """The error says which field, and what to do; by default it is shared spending then."""
-    with pytest.raises(InputError, match=f"asks for {field}="):
-        vp.NGrams(2, spending="individual", **{field: value})
-    assert vp.NGrams(2, **{field: value}).spending == "shared"
-    assert vp.NGrams(2).spending == "individual"
+    assert release.plan.second_chance is None
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
 def test_prices_leave_something_or_use_all(length):
     """From length 5 on they add up to all that follows length 1; short walks leave the rest to the sweep."""
-    found = prices(length)
+    found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
 
@@ -147,19 +131,18 @@ def test_prices_leave_something_or_use_all(length):
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
 def test_equal_values_change_no_price(length):
     """To the last bit, whatever the value."""
-    assert prices(length, worths_of([3.0] * length)) == prices(length)
+    assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
 def test_values_move_prices_and_starve_no_length(values):
     """What counts alone gets most; each length keeps a third of its usual price, and users pay from the same cap."""
-    usual, valued = prices(len(values)), prices(len(values), worths_of(values))
+    usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
     assert sum(valued) <= 1 + LEAST_SHARE
     budget = vp.Budget(4, 1e-7)
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"values": values}))
-    assert plan.mechanism.spending == "individual"
     square = [each.first.square + each.later for each in (plain, plan)]
     assert square[1] == pytest.approx(square[0], rel=1e-3)  # the whole is spent either way, but for a threshold
     assert plan.delta <= budget.delta
@@ -167,25 +150,23 @@ def test_values_move_prices_and_starve_no_length(values):
 
 def test_longest_grams_that_count_alone_are_paid_for_in_every_vote():
     """Nothing is left to the sweep by price, and no length before the last is a bottleneck, as length 4 usually is."""
-    alone = prices(5, worths_of([0, 0, 0, 0, 1]))
+    alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
-    assert alone[2] > 2 * prices(5)[2]
-    short = prices(3, worths_of([0, 1, 0.1]))
-    assert short[0] > prices(3)[0]
+    assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
+    short = usual_charges(worths_of([0, 1, 0.1]))
+    assert short[0] > usual_charges((1.0,) * 3)[0]
     assert sum(short) < 0.6  # much is left to the sweep, as usual
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
     """Paces keep the prices of the lengths that its run may still reach."""
-    walk = IndividualSpending(0.5, vp.NGrams(9).shares, 9)
-    walk.dense, left = dense, np.array([WHOLE])
+    charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
-        charges = [walk.measurement(length, 0.02)]
-        asked = walk.vote(length, None)
-        charges.append(walk.pay(asked, 1.0))
-        for charge in charges:
-            costs = charge.price.costs(left, np.array([True]), np.array([10 - length]))
+        measurement, charges = charges.measurement(length)
+        square, rates, charges = charges.vote(length, None)
+        for price in (measurement, charges.price(square, 1.0, rates)):
+            costs = price.costs(left, np.array([True]), np.array([10 - length]))
             assert costs[0] > 0
             left = left - costs
     assert left[0] >= 0
@@ -216,7 +197,7 @@ def test_near_misses_are_what_was_not_selected_and_may_be_real():
     names, band = np.arange(levels.size), OneBand(2500)
     result = vote.select(band, np.zeros(levels.size, np.int64), levels, 0.0, 0.5)
     held = np.zeros(levels.size, np.int64)
-    places, piece = near_misses(vote, held, levels, vote.votes(band, held, levels), result)
+    places, piece = deferred_by(vote, held, levels, vote.votes(band, held, levels), result)
     assert not result.selected[places].any()
     assert (np.diff(places) > 0).all()
     assert set(piece.tolist()) == set(range(piece.max() + 1))
@@ -224,7 +205,7 @@ def test_near_misses_are_what_was_not_selected_and_may_be_real():
     for number in range(piece.max()):
         assert levels[places[piece == number]].max() <= levels[places[piece == number + 1]].min()
     nothing = vote.select(OneBand(10**6), held, levels, 0.0, 0.0)
-    few, _ = near_misses(vote, held, levels, vote.votes(OneBand(10**6), held, levels), nothing)
+    few, _ = deferred_by(vote, held, levels, vote.votes(OneBand(10**6), held, levels), nothing)
     assert few.size < names.size
 
 
@@ -232,17 +213,18 @@ def test_a_list_of_near_misses_numbers_all_lengths():
     """Numbers are names; lengths and pieces come back; what is selected joins its length in order."""
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
-        Missed(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),
-        Missed(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 3), np.int32)),
-        Missed(np.array([4]), np.array([0]), np.hstack([rows[1], rows[1][:, -1:]])),
+        Deferred(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),
+        Deferred(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 3), np.int32)),
+        Deferred(np.array([4]), np.array([0]), np.hstack([rows[1], rows[1][:, -1:]])),
     )
-    listed = Listed(missed)
+    listed = DeferredList(missed)
     assert listed.count == 4
     assert listed.sizes.tolist() == [1, 2, 1]
     assert listed.of_names(np.arange(4)).tolist() == [1, 0, 1, 2]
     assert listed.lengths_of([1.0, 2.0, 4.0]) == (3.0, 0.0, 4.0)
     grams = [Grams.of_tokens(3), grams_of([[0, 0], [2, 1]]), grams_of([[0, 0, 0]]), grams_of([[0, 0, 0, 0]])]
-    assert listed.joined(grams, np.array([0, 2, 3])) == [2, 0, 1]
+    grams, added = listed.joined(grams, np.array([0, 2, 3]))
+    assert added == (2, 0, 1)
     assert grams[1].tokens.tolist() == [[0, 0], [0, 2], [2, 0], [2, 1]]
     assert grams[3].tokens.tolist() == [[0, 0, 0, 0], [0, 1, 1, 1]]
 
@@ -264,7 +246,7 @@ def test_joined_candidates_have_one_number_each_and_bands_of_their_own():
     assert np.unique(names).size == joined.count
     every = np.sort(valid.names(np.arange(valid.count)))
     assert every[joined.subset.holds(every)].tolist() == sorted(names.tolist())
-    bands = JoinedBands(Bands((likely,)), joined)
+    bands = Bands((likely,), joined, 4)
     assert bands.sizes.tolist() == [likely.count, 1, 0, 1, 0]
     assert bands.of_names(np.sort(names)).tolist() == [
         3 if n == further[0] else 1 if n == further[1] else 0 for n in np.sort(names)
@@ -283,14 +265,14 @@ def test_the_slack_counts_every_pass():
     rounds = vp.NGrams(2).plan(BUDGET).first.rounds
     assert vp.NGrams(32).passes + 1 + len(rounds) == MOST_PASSES
     assert vp.NGrams(9).passes == 9 + 5
-    assert vp.NGrams(9, spending="shared").passes == 9
-    assert len(PREVOTE_PRICES) + 1 == 5
+    assert len(SCREENING_CHARGES) + 1 == 5
 
 
 def test_a_sweep_pays_with_all_that_is_left():
     """Its price is public, and so is its noise."""
-    walk = IndividualSpending(0.5, vp.NGrams(9).shares, 9)
-    charge = walk.pay(walk.sweep(), 1.0)
+    charges = Charges(0.5, (1.0,) * 9)
+    square, rates = charges.second_chance()
+    price = charges.price(square, 1.0, rates)
     left = np.array([WHOLE, WHOLE // 3, 0])
-    assert charge.price.costs(left, np.ones(3, bool)).tolist() == left.tolist()
-    assert charge.sigma == IndividualFilter(0.5).price(int(0.75 * WHOLE), 1.0).sigma
+    assert price.costs(left, np.ones(3, bool)).tolist() == left.tolist()
+    assert price.sigma == IndividualFilter(0.5).price(int(0.75 * WHOLE), 1.0).sigma

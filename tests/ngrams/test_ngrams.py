@@ -1,6 +1,5 @@
 """N-gram extraction end to end: what is released, what is refused, what never changes."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,28 +12,24 @@ import voxpop as vp
 from naive import ngrams as naive_ngrams
 from support.corpora import corpus_of
 from support.strategies import written_users
-from voxpop import threads
-from voxpop.corpus import bound
-from voxpop.corpus import length_walk as levels
-from voxpop.errors import BudgetError, InputError, UnsoundError
+from voxpop.engine.local import length_walk as levels
+from voxpop.engine.local import weigh as bound
+from voxpop.errors import BudgetError, InputError
+from voxpop.kernels import threads
 
 CELLS = [
-    {"guide": guide, "pruning": pruning, "weighting": weighting, "budgets": budgets}
-    for guide, pruning, weighting, budgets in [
-        (True, "both", "l2-descent", "auto"),
-        (True, "both", "weighted", 1.2),
-        (True, "single", "l2-descent", "equal"),
-        (False, "both", "weighted", "equal"),
-        (False, "single", "weighted", "auto"),
-        (False, "both", "l2-descent", [3, 2, 1, 1]),
-    ]
-] + [{"values": [0, 1, 0, 20]}]
+    vp.NGrams(max_length=4, limit=20),
+    vp.NGrams(max_length=4, limit=20, values=[0, 1, 0, 20]),
+    vp.papers.DPNE(max_length=4, limit=20),
+    vp.papers.DPNE(max_length=4, limit=20, pruning="single"),
+    vp.papers.DPNE(max_length=4, limit=[20, 20, 10, 10], weighting="policy-gaussian", ratio=1.2),
+]
 
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell):
     """Every phrase of 1,000 users, with all its parts, and not one word that a single user wrote."""
-    release = vp.NGrams(max_length=4, limit=20, **cell).release(letters, budget, seed=3)
+    release = cell.release(letters, budget, seed=3)
     grams = set(release)
     assert {("thank", "you", "very", "much"), ("see", "you", "soon"), ("how", "are", "you")} <= grams
     assert naive_ngrams.is_downward_closed(grams)
@@ -47,8 +42,8 @@ def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell
 @settings(max_examples=60)
 def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, seed):
     """At an epsilon so large that a few users' words come out, and with many spurious grams."""
-    ngrams = vp.NGrams(max_length=4, limit=6, eta=0.4, **cell)
-    release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed)
+    ngrams = replace(cell, limit=6, eta=0.4)
+    release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed=seed)
     grams = set(release)
     assert naive_ngrams.is_downward_closed(grams)
     assert {word for gram in grams for word in gram} <= set("abcd")
@@ -77,12 +72,11 @@ def test_no_two_releases_without_a_seed_share_their_noise(letters):
 
 
 def test_what_ran_keeps_to_what_was_planned(letters, budget):
-    """All mu^2 after length 1, votes and measurements together, stay within the plan's; none is wasted at the end."""
-    ngrams = vp.NGrams(max_length=4, limit=20, spending="shared")
-    plan = ngrams.plan(budget)
-    ran = ngrams.release(letters, budget).plan.ran
-    spent = sum(each.sigma**-2 + (each.measurement_sigma or math.inf) ** -2 for each in ran[1:])
-    assert spent <= plan.later
+    """All mu^2 of DPNE after length 1 stays within the plan's; none is wasted at the end."""
+    plan = vp.papers.DPNE(max_length=4, limit=20).plan(budget)
+    ran = plan.release(letters).plan.ran
+    spent = sum(each.sigma**-2 for each in ran[1:])
+    assert 0.999 * plan.later < spent <= plan.later
     assert [each.length for each in ran] == list(range(1, len(ran) + 1))
     assert ran[0].sigma == plan.first.scale
     assert ran[0].threshold == plan.first.threshold
@@ -90,54 +84,38 @@ def test_what_ran_keeps_to_what_was_planned(letters, budget):
 
 @pytest.mark.jit
 def test_the_plan_spends_its_budget_and_never_more(budget):
-    """Within a thousandth of delta, for both accountings and every rule of budgets."""
+    """Within a thousandth of delta by exact accounting; half of it and less by that of the paper."""
     for cell in CELLS:
-        for accounting in ("joint", "published"):
-            plan = vp.NGrams(max_length=4, accounting=accounting, **cell).plan(budget)
-            assert plan.delta <= budget.delta
-            # Thresholds of adaptive rounds come within 0.4 percent of what novel words may spend.
-            enough = 0.999 if plan.mechanism.words == "adaptive" else 0.9999
-            assert accounting == "published" or plan.delta > enough * budget.delta
+        plan = cell.plan(budget)
+        assert plan.delta <= budget.delta
+        # Thresholds of adaptive rounds come within 0.4 percent of what novel words may spend.
+        assert isinstance(cell, vp.papers.DPNE) or plan.delta > 0.999 * budget.delta
 
 
 def test_published_numbers_of_the_paper(budget):
-    """DPNE's T 9, limit 100 at epsilon 4, delta 1e-7, and the same by exact accounting."""
-    fields = {"max_length": 9, "limit": 100, "budgets": "equal", "weighting": "weighted", "guide": False}
-    published = vp.NGrams(accounting="published", **fields).plan(budget)
+    """DPNE's T 9, limit 100 at epsilon 4, delta 1e-7: its defaults."""
+    published = vp.papers.DPNE().plan(budget)
     assert published.sigma == pytest.approx([3.98371] * 9, abs=2e-5)
     assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
-    joint = vp.NGrams(**fields).plan(budget)
-    assert joint.sigma == pytest.approx([3.89353] * 9, abs=2e-5)
-    assert joint.first.threshold == pytest.approx(23.5613, abs=1e-3)
 
 
 def test_a_ratio_sets_sigma_from_length_to_length(budget):
     """DPNE: sigma_k = c sigma_(k-1)."""
-    sigma = np.array(vp.NGrams(max_length=6, budgets=1.25, guide=False, weighting="weighted").plan(budget).sigma)
+    sigma = np.array(vp.papers.DPNE(max_length=6, ratio=1.25).plan(budget).sigma)
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
 
 
-def test_values_move_the_budget_to_the_lengths_that_count(budget):
-    """The whole is spent either way; equal values change nothing; a valued length has less noise than it had."""
-    plain = vp.NGrams(max_length=4, spending="shared").plan(budget)
-    assert vp.NGrams(max_length=4, values=[2, 2, 2, 2], spending="shared").plan(budget).sigma == plain.sigma
-    for length in range(4):
-        values = [1.0] * 4
-        values[length] = 9.0
-        valued = vp.NGrams(max_length=4, values=values, spending="shared").plan(budget)
-        assert valued.sigma[length] < plain.sigma[length]
-        assert max(np.divide(valued.sigma, plain.sigma)) > 1.1
-
-
-def test_limits_may_differ_by_length(letters, budget):
+def test_limits_of_the_paper_may_differ_by_length(letters, budget):
     """A list, one for each length."""
-    ngrams = vp.NGrams(max_length=3, limit=[10, 5, 2])
-    assert ngrams.limits == (10, 5, 2)
-    assert hash(ngrams) == hash(vp.NGrams(max_length=3, limit=(10, 5, 2)))
-    assert ("see", "you", "soon") in ngrams.release(letters, budget, seed=1)
+    dpne = vp.papers.DPNE(max_length=3, limit=[10, 5, 2])
+    assert dpne.limits == (10, 5, 2)
+    assert hash(dpne) == hash(vp.papers.DPNE(max_length=3, limit=(10, 5, 2)))
+    assert ("see", "you", "soon") in dpne.release(letters, budget, seed=1)
 
 
-PLAIN = {"guide": False, "thresholds": "published", "weighting": "weighted"}
+def test_the_default_limit_is_a_constant(budget):
+    """None is 3,000, in plans and in what is saved."""
+    assert vp.NGrams(2).plan(budget).to_dict() == vp.NGrams(2, limit=3000).plan(budget).to_dict()
 
 
 @pytest.mark.jit
@@ -145,10 +123,10 @@ def test_unsupported_grams_come_out_as_often_as_eta_allows():
     """One user's worth of data that noise may lift: the number of spurious bigrams is binomial. False alarm 1e-9."""
     users = [[[word] for word in "abcdefgh"]] * 400  # all words common, no bigrams at all
     corpus, eta, runs = corpus_of(users), 0.25, 120
-    plan = vp.NGrams(max_length=2, limit=8, eta=eta, **PLAIN).plan(vp.Budget(20, 1e-6))
+    plan = vp.papers.DPNE(max_length=2, limit=8, eta=eta).plan(vp.Budget(20, 1e-6))
     found = 0
     for seed in range(runs):
-        release = plan.release(corpus, seed)
+        release = plan.release(corpus, seed=seed)
         ran = release.plan.ran[1]
         assert ran.candidates == 64
         found += sum(len(gram) == 2 for gram in release)
@@ -183,11 +161,6 @@ def test_one_length_is_a_set_union(letters, budget):
     squares = [row["scale"] ** -2 for row in union.to_dict()["round_plans"]]
     assert one.first.square == pytest.approx(sum(squares), rel=1e-3)
     assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1).each_gram())
-    one = vp.NGrams(max_length=1, limit=20, words="once").plan(budget)
-    union = vp.SetUnion(limit=20, weighting="l2-descent").plan(budget)
-    assert one.first.scale == pytest.approx(union.sigma, rel=1e-6)
-    assert one.first.threshold == pytest.approx(union.threshold, rel=1e-4)
-    assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1).each_gram())
 
 
 def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
@@ -202,16 +175,15 @@ def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
 
 def test_users_needed_grow_with_length_and_probability(budget):
     """Where lengths share half by half, longer phrases need more users."""
-    plan = vp.NGrams(max_length=5, spending="shared").plan(budget)
-    halves = [plan.holders(length, 0.5) for length in range(2, 6)]
+    plan = vp.papers.DPNE(max_length=5, ratio=1.3).plan(budget)
+    halves = [plan.users_needed(0.5, length=length) for length in range(2, 6)]
     assert halves == sorted(halves)
-    assert all(plan.holders(length, 0.9) >= plan.holders(length, 0.5) for length in range(1, 6))
-    assert plan.holders(3, 0.5, candidates_each=1000) > plan.holders(3, 0.5, candidates_each=1)
+    assert all(plan.users_needed(0.9, length=length) >= plan.users_needed(0.5, length=length) for length in range(1, 6))
     for bad in ({"length": 6, "probability": 0.5}, {"length": 2, "probability": 1.0}):
         with pytest.raises(InputError):
-            plan.holders(**bad)
-    with pytest.raises(InputError, match="grams"):
-        plan.holders(2, 0.5, grams=0)
+            plan.users_needed(**bad)
+    with pytest.raises(InputError, match="per_user"):
+        plan.users_needed(0.5, length=2, per_user=0)
 
 
 @pytest.mark.parametrize(
@@ -220,26 +192,13 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"max_length": 0}, "`max_length`"),
         ({"max_length": 33}, "`max_length`"),
         ({"limit": 0}, "`limit`"),
-        ({"limit": [10, 10], "max_length": 3}, "one for each length"),
+        ({"limit": [10, 10]}, "`limit`"),
         ({"eta": 0}, "`eta`"),
         ({"eta": 1}, "`eta`"),
-        ({"weighting": "l3"}, "l2-descent"),
-        ({"guide": "yes"}, "`guide`"),
-        ({"pruning": "none"}, "single"),
-        ({"budgets": "fair"}, "auto"),
-        ({"budgets": [1, 2], "max_length": 3}, "3 positive shares"),
-        ({"budgets": 0}, "`budgets`"),
         ({"values": [1, 2], "max_length": 3}, "`values` must be 3 numbers"),
         ({"values": [1, -1, 1], "max_length": 3}, "`values` must be 3 numbers from 0"),
         ({"values": 4.0, "max_length": 3}, "`values` must be 3 numbers"),
         ({"values": [1, 1, 0], "max_length": 3}, "last of `values` must be above 0"),
-        ({"values": [1, 1], "max_length": 2, "budgets": "equal"}, 'only with budgets="auto"'),
-        ({"accounting": "exact"}, "published"),
-        ({"alpha": -1}, "`alpha`"),
-        ({"thresholds": "low"}, "`thresholds`"),
-        ({"measurement": 0.9}, "`measurement`"),
-        ({"spending": "own"}, "individual"),
-        ({"prevote": 1}, "`prevote`"),
     ],
 )
 def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
@@ -248,11 +207,22 @@ def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
         vp.NGrams(**fields)
 
 
-@pytest.mark.parametrize("weighting", ["count", "l1-descent"])
-def test_weightings_without_a_place_are_refused_by_name(weighting):
-    """With the reason, and with what to use."""
-    with pytest.raises(UnsoundError, match=f"{weighting} weighting is refused"):
-        vp.NGrams(weighting=weighting)
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"limit": [10, 10], "max_length": 3}, "one for each length"),
+        ({"limit": 0}, "`limit`"),
+        ({"weighting": "count"}, "policy-gaussian"),
+        ({"pruning": "none"}, "single"),
+        ({"ratio": 0}, "`ratio`"),
+        ({"alpha": -1}, "`alpha`"),
+        ({"eta": 1}, "`eta`"),
+    ],
+)
+def test_fields_of_the_paper_out_of_range_are_refused(fields, words):
+    """As above."""
+    with pytest.raises(InputError, match=words):
+        vp.papers.DPNE(**fields)
 
 
 def test_a_delta_of_zero_is_refused_with_advice():

@@ -15,16 +15,16 @@ from scipy.stats import gamma
 
 import voxpop as vp
 from support.corpora import corpus_of
-from voxpop.ngrams import threshold_vote as selecting
-from voxpop.ngrams import thresholds
-from voxpop.ngrams.schedule import LIKELIEST
-from voxpop.ngrams.sweep import Listed
-from voxpop.privacy.decide import FixedRule
+from voxpop.mechanisms.ngrams import votes as selecting
+from voxpop.mechanisms.ngrams import votes as thresholds
+from voxpop.mechanisms.ngrams.candidates import DeferredList
+from voxpop.mechanisms.ngrams.constants import LIKELIEST
+from voxpop.privacy.decisions import FixedRule
 
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
 pytestmark = pytest.mark.jit
 MOST_BANDS = 24
-"""Bands of a length and its pieces in the sweep, in the collection below; asserted."""
+"""Bands of a length and its pieces in the second-chance pass, in the collection below; asserted."""
 SLACK, SHORT = 0.25, 0.9
 """a, and the least that charges of all runs may be over what they stand for."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
@@ -39,16 +39,16 @@ def mostly_empty():
     return corpus_of(users + [[sentence] for sentence in SAID for _ in range(30)])
 
 
-def numbers_by_length(corpus, monkeypatch, **fields):
+def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
     """Return what was spurious and what was estimated, of all runs, and the most bands, by length from 2 on."""
-    plan, found = vp.NGrams(**PLAN, **fields).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
-    real, pieces, bands = Listed.lengths_of, [], np.zeros(LONGEST - 1, int)
+    plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
+    real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
 
     def seen(self, by_piece):
-        pieces[:] = [each.pieces for each in self.missed]
+        pieces[:] = [each.pieces for each in self.lengths]
         return real(self, by_piece)
 
-    monkeypatch.setattr(Listed, "lengths_of", seen)
+    monkeypatch.setattr(DeferredList, "lengths_of", seen)
     for seed in range(RUNS):
         pieces.clear()
         release, more = plan.release(corpus, seed=seed), np.zeros(LONGEST - 1, int)
@@ -58,11 +58,11 @@ def numbers_by_length(corpus, monkeypatch, **fields):
         for run in release.plan.ran[1:]:
             found[1, run.length - 2] += run.spurious
             more[run.length - 2] = len(run.bands)
-        swept = release.plan.swept.spurious if release.plan.swept else ()
-        found[1, : len(swept)] += swept
+        second = release.plan.second_chance.spurious if release.plan.second_chance else ()
+        found[1, : len(second)] += second
         more[: len(pieces)] += np.array(pieces, int)
         bands = np.maximum(bands, more)
-    monkeypatch.setattr(Listed, "lengths_of", real)
+    monkeypatch.setattr(DeferredList, "lengths_of", real)
     assert bands.max() <= MOST_BANDS
     return *found, bands
 
@@ -74,13 +74,11 @@ def too_many(found, estimated, bands):
     return found > (1 + SLACK) * estimated / SHORT + excess
 
 
-@pytest.mark.parametrize(
-    "fields", [{}, {"spending": "shared"}, {"spending": "shared", "thresholds": "published"}], ids=str
-)
-def test_no_length_has_more_spurious_grams_than_are_stated(fields, mostly_empty, monkeypatch):
-    """By default with wide votes and the sweep, with one budget for all, and as published."""
-    found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, **fields)
-    print(fields, found / RUNS, estimated / RUNS, bands)
+@pytest.mark.parametrize("mechanism", [vp.NGrams, vp.papers.DPNE])
+def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_empty, monkeypatch):
+    """By default, with screening votes and the second-chance pass, and as published."""
+    found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, mechanism)
+    print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
     assert (estimated[:3] > 0).all()
 
@@ -99,7 +97,7 @@ def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
         choose, charge = thresholds.at_prices, thresholds.charges
         monkeypatch.setattr(thresholds, "at_prices", lambda reached, below, *more: choose(reached, below // 3, *more))
         monkeypatch.setattr(thresholds, "charges", lambda *all_of: charge(*all_of) / 3)
-    found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, spending="individual")
+    found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch)
     print(fault, found / RUNS, estimated / RUNS, bands)
     assert too_many(found, estimated, bands)[0]
 
@@ -107,9 +105,8 @@ def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
 def test_a_higher_eta_than_stated_is_caught_where_thresholds_are_published(mostly_empty, monkeypatch):
     """A threshold for three times eta, while the plan reports the chance of the right one."""
     real = selecting.spurious_hits
-    monkeypatch.setattr(selecting, "spurious_hits", lambda who, p, *rest: real(who, thrice(p), *rest))
-    fields = {"spending": "shared", "thresholds": "published"}
-    assert too_many(*numbers_by_length(mostly_empty, monkeypatch, **fields))[:2].all()
+    monkeypatch.setattr(selecting, "spurious_hits", lambda who, p, *rest: real(who, min(3 * p, 0.9), *rest))
+    assert too_many(*numbers_by_length(mostly_empty, monkeypatch, vp.papers.DPNE))[:2].all()
 
 
 @pytest.mark.parametrize("empty", [30, 1000])

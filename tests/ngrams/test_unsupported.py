@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from voxpop.corpus import Histogram
+from voxpop.engine.local.weigh import Histogram
 from voxpop.errors import BudgetError
-from voxpop.ngrams import unsupported
-from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.unsupported import hits_below, spurious_hits
+from voxpop.mechanisms.ngrams import votes as unsupported
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.mechanisms.ngrams.votes import hits_below, spurious_hits
 from voxpop.privacy import precise
-from voxpop.privacy.inversion import BAND
+from voxpop.privacy.sampling import BAND
 from voxpop.privacy.secret import Secret
 
 FALSE_ALARM = 1e-9
@@ -74,5 +73,5 @@ def test_too_many_candidates_are_refused_with_advice(monkeypatch):
     """Numbering them safely is part of the proof."""
     monkeypatch.setattr(unsupported, "MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
-    with pytest.raises(BudgetError, match="guide=True"):
+    with pytest.raises(BudgetError, match="lower limit"):
         spurious_hits(candidates, precise.number(0.1), Secret.from_seed(1), "x")

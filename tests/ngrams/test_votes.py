@@ -8,19 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from voxpop.corpus.histogram import Histogram
-from voxpop.ngrams import threshold_vote as selecting
-from voxpop.ngrams.bands import Bands
-from voxpop.ngrams.calibration import calibrated
-from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.forecast import Estimates, Forecast
-from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.guide import worthless
-from voxpop.ngrams.schedule import ALIKE, FINE_CUTPOINTS, MANY
-from voxpop.ngrams.threshold_vote import ThresholdVote
-from voxpop.ngrams.thresholds import Votes, cutpoints_above, cutpoints_below
-from voxpop.privacy.decide import FixedRule, ThresholdRule
-from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions
+from voxpop.engine.local.weigh import Histogram
+from voxpop.mechanisms.ngrams import votes as selecting
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.mechanisms.ngrams.constants import ALIKE, FINE_CUTPOINTS, MANY
+from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, bands_of, calibrated, worthless
+from voxpop.mechanisms.ngrams.votes import ThresholdVote, Votes, cutpoints_above, cutpoints_below
+from voxpop.privacy.decisions import FixedRule, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
 
 UNIT = 64
@@ -121,7 +115,7 @@ def forecast_of(words, seed):
 def test_bands_part_all_candidates(words, seed, least):
     """Each candidate is in one band, the one that its forecast says; sizes are exact."""
     forecast = forecast_of(words, seed)
-    bands = Bands.of(forecast.valid, forecast, least)
+    bands = bands_of(forecast.valid, forecast, least)
     names = forecast.valid.names(np.arange(forecast.valid.count))
     band = bands.of_names(names)
     assert np.bincount(band, minlength=bands.sizes.size).tolist() == bands.sizes.tolist()
@@ -131,7 +125,7 @@ def test_bands_part_all_candidates(words, seed, least):
 
 def test_without_a_forecast_there_is_one_band():
     """All candidates alike."""
-    bands = Bands.of(pairs_of(9), None, 1.0)
+    bands = bands_of(pairs_of(9), None, 1.0)
     assert bands.sizes.tolist() == [81]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import MPContext
 
-from voxpop.privacy.decide import BAND, SelectionRule, ThresholdRule, decide
+from voxpop.privacy.decisions import BAND, SelectionRule, ThresholdRule, decide
 
 fifty = MPContext()
 fifty.dps = 50

@@ -14,19 +14,18 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
-from support.corpora import corpus_of
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
-from voxpop.ngrams import later, releasing
-from voxpop.ngrams.grams import Grams
-from voxpop.ngrams.releasing import Prospect
+from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.ngrams.charges import Charges, Outlook
+from voxpop.mechanisms.ngrams.lengths import Voting
+from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, rounds_delta
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.papers.dpne import settled, squares
 from voxpop.privacy import precise
-from voxpop.privacy.evidence import novel_release
-from voxpop.privacy.secret import Secret
+from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.threshold import release_probability
-from voxpop.rounds.charge import MOST_UNITS, check_charged, rounds_delta
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
@@ -40,19 +39,26 @@ ALPHAS = st.one_of(st.sampled_from([1.0, 1000.0]), st.floats(0, math.log(1000)).
 MANY = st.floats(0, math.log(10**6)).map(lambda log: int(math.exp(log)))
 
 
-def walked(plan, sizes, densities):
-    """Settle every later length as a release does, given what is public before it; yield round, spent and left."""
-    walk = releasing._Walk(plan, corpus_of([[["a"]]]), Secret.from_seed(1))
-    walk._guided = False
-    for length in range(2, plan.mechanism.max_length + 1):
+def walked(plan, sizes, densities=(0.0,)):
+    """Settle every later length as a release does, given what is public before it; yield round and charge."""
+    ngrams, dpne = plan.mechanism, isinstance(plan.mechanism, vp.papers.DPNE)
+    shares = squares(ngrams, plan.later) if dpne else None
+    charges = None if dpne else Charges(plan.later, ngrams.worths).after_words(sizes[0])
+    for length in range(2, ngrams.max_length + 1):
         released = sizes[length % len(sizes)]
-        walk.released = [Grams.of_tokens(1)] * (length - 1)
-        walk._density = densities[length % len(densities)]
-        shared = plan.mechanism.spending == "shared"
-        before = walk._spending._filter._left if shared else None
-        valid = SimpleNamespace(count=released * sizes[(length + 1) % len(sizes)])
-        round_plan, _, price = walk._settle(Prospect(valid, None, None), length, released)
-        yield round_plan, before - walk._spending._filter._left if shared else price.square
+        valid = released * sizes[(length + 1) % len(sizes)]
+        if dpne:
+            square = shares[length - 2]
+            yield settled(ngrams, length, square, released, valid), square
+            continue
+        _, charges = charges.measurement(length)
+        expected = densities[length % len(densities)] * valid
+        square, rates, charges = charges.vote(length, Outlook(released, valid, expected))
+        voting = ngrams.voting(length)
+        setting = voting.setting(square, released, valid)
+        price = charges.price(square, voting.rule.sensitivity(setting), rates)
+        threshold = voting.threshold(price.sigma, released, valid)
+        yield voting.charged(setting, price.sigma, threshold, price.square), price.square
 
 
 def mu_squared(round_plan):
@@ -61,11 +67,11 @@ def mu_squared(round_plan):
     return (Fraction(shares.weighting_rule.sensitivity(shares.setting)) / Fraction(round_plan.scale)) ** 2
 
 
-def check_walk(plan, sizes, densities):
+def check_walk(plan, sizes):
     """No length costs more than was taken from the budget, and all lengths no more than the plan promised."""
     costs = []
     try:
-        for round_plan, taken in walked(plan, sizes, densities):
+        for round_plan, taken in walked(plan, sizes):
             costs.append(mu_squared(round_plan))
             assert costs[-1] <= taken
             assert round_plan.shares.setting.cutoff < 2**62
@@ -79,28 +85,30 @@ def check_walk(plan, sizes, densities):
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
 def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsilon, limit):
     """The four counterexamples of a review; eight lengths ran with up to 3.9 times the mu^2 that they were given."""
-    ngrams = vp.NGrams(9, limit=limit, accounting="published")
+    ngrams = vp.papers.DPNE(9, limit=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
     except BudgetError:
         assert epsilon < 0.03, "these two can be planned"
         return
     for sizes in ([1, 10**6], [1], [10**4]):
-        assert len(check_walk(plan, sizes, [0.0])) == 8
+        assert len(check_walk(plan, sizes)) == 8
     assert plan.delta <= 1e-8
 
 
 def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
     """The fault of that time, put back: the round takes the grid that its noise asks for, whatever was charged."""
-    plan = vp.NGrams(9, limit=10**7, accounting="published").plan(vp.Budget(0.03, 1e-8))
+    plan = vp.papers.DPNE(9, limit=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
+    real = Voting.round
 
-    def charged_on_a_finer_grid(ngrams, length, square, released, candidates, reach):
-        return RuleSetting(ngrams.limits[length - 1], 2, 50, reach=reach)
+    def coarser(self, setting, sigma, threshold):
+        bits = self.rule.bits(threshold + self.alpha * sigma + 1.0)
+        return real(self, RuleSetting(self.limit, 2, bits), sigma, threshold)
 
-    monkeypatch.setattr(releasing, "later_setting", charged_on_a_finer_grid)
-    monkeypatch.setattr(releasing, "later_round", lambda *given: later.finest_round(given[0], 9, *given[2:]))
+    monkeypatch.setattr(Voting, "setting", lambda self, *given: RuleSetting(self.limit, 2, 50))
+    monkeypatch.setattr(Voting, "round", coarser)
     with pytest.raises(InternalError, match="less noise than was charged"):
-        list(walked(plan, [1, 10**6], [0.0]))
+        list(walked(plan, [1, 10**6]))
 
 
 @pytest.mark.slow
@@ -110,24 +118,21 @@ def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
     DELTAS,
     LIMITS,
     st.integers(2, 32),
-    st.sampled_from(["weighted", "l2-descent"]),
-    st.sampled_from(["auto", "equal", 1.2, 0.2]),
+    st.sampled_from(["weighted", "policy-gaussian"]),
+    st.sampled_from([1.0, 1.5, 1.2, 0.2]),
     ALPHAS,
     st.lists(MANY, min_size=1, max_size=4),
-    st.lists(st.floats(0, 1), min_size=1, max_size=3),
 )
-def test_no_length_runs_above_what_it_was_charged(
-    epsilon, delta, limit, lengths, weighting, budgets, alpha, sizes, densities
-):
+def test_no_length_runs_above_what_it_was_charged(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
     """Whatever was released before, from nothing charged on a length to everything."""
-    ngrams = vp.NGrams(lengths, limit=limit, weighting=weighting, budgets=budgets, alpha=alpha, accounting="published")
+    ngrams = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     try:
         plan = ngrams.plan(vp.Budget(epsilon, delta))
     except BudgetError:
         return
     assert rounds_delta([plan.first], epsilon, plan.later) <= delta
     assert plan.first.shares.setting.cutoff < 2**62
-    check_walk(plan, sizes, densities)
+    check_walk(plan, sizes)
 
 
 @pytest.mark.parametrize("lengths", [33, 64])
@@ -165,12 +170,13 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
     """Counts: the shares of one user on their grid, against the noise, in eighty digits."""
-    from voxpop.counts.shares import UNIT, share_table
+    from voxpop.mechanisms.counts.constants import UNIT
+    from voxpop.mechanisms.counts.listed import share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
     delta = 1e-8 if epsilon < 50 else 1e-1
     try:
-        plan = vp.Counts(limit).plan(vp.Budget(epsilon, delta), words)
+        plan = Counts(limit).plan(vp.Budget(epsilon, delta), words)
     except BudgetError:
         assert epsilon == 50
         return
@@ -179,15 +185,6 @@ def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
         assert held * share**2 <= Fraction(plan.sensitivity) ** 2
     mu, exact, below = mp.mpf(plan.sensitivity) / mp.mpf(plan.sigma), mp.mpf(epsilon), precise.normal_below
     assert below(mu / 2 - exact / mu) - mp.exp(exact) * below(-mu / 2 - exact / mu) <= delta
-
-
-def test_a_table_is_certified_for_the_shares_that_run():
-    """Set-only: the least weight of the table is the share of a user who holds as much as it may, on its own grid."""
-    plan = vp.SetUnion(limit=30, weighting="weighted", accounting="set-only", rounds=2).plan(vp.Budget(1, 1e-6))
-    for one in plan.rounds:
-        shares = one.shares.weighting_rule.table(one.shares.setting)
-        assert one.set_only.table.least == min(shares[1:])
-        assert all(held * int(shares[held]) ** 2 <= one.shares.setting.unit**2 for held in range(1, 31))
 
 
 def test_check_charged_is_exact():
@@ -201,7 +198,10 @@ def test_check_charged_is_exact():
 
 def test_rounds_on_different_grids_are_not_added_up():
     """One novelty and one sensitivity would not hold for both."""
-    one, other = (vp.SetUnion(limit, "l2-descent").plan(vp.Budget(1, 1e-6)).rounds[0] for limit in (2, 100))
+    one, other = (
+        vp.SetUnion(limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-6)).round
+        for limit in (2, 100)
+    )
     with pytest.raises(InternalError, match="differ"):
         rounds_delta([one, other], 1.0)
 
@@ -213,13 +213,13 @@ def test_rounds_on_different_grids_are_not_added_up():
 def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
     """Before, the first had 2^63.8 units, so weights wrapped; the others more than 2^64, which no kernel takes."""
     with pytest.raises(BudgetError, match="too high for integer"):
-        vp.NGrams(lengths, limit=limit, alpha=alpha, words="once").plan(vp.Budget(epsilon, 1e-8))
+        vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 
 
 def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
     """By the same guard, should the grid that was charged for not hold them."""
-    ngrams = vp.NGrams(2, limit=10, alpha=1000.0)
+    voting = Voting(PolicyGaussian(), 10, 0.01, 1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
-        later.later_round(ngrams, RuleSetting(10, 2, 60), 5.0, 20.0)
-    fits = later.later_round(ngrams, RuleSetting(10, 2, 48), 5.0, 20.0)
+        voting.round(RuleSetting(10, 2, 60), 5.0, 20.0)
+    fits = voting.round(RuleSetting(10, 2, 48), 5.0, 20.0)
     assert 0 < fits.shares.setting.cutoff < MOST_UNITS

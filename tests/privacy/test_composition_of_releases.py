@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
+from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.privacy.composition import compose, composed_delta
 from voxpop.privacy.gaussian import delta as exact_delta
-from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.round_composition import gaussian_rounds, pure_delta
+from voxpop.privacy.guarantee import Guarantee, Spend
+from voxpop.privacy.joint import gaussian_rounds, pure_delta
 from voxpop.privacy.slack import MOST_PASSES, walk_slack
-from voxpop.privacy.spend import Spend
 
 INTERVAL = 1e-2
 
@@ -68,8 +68,8 @@ def test_events_agree_with_our_own_composition(epsilon):
     """Set union, n-grams and counts through dp-accounting: within the leak of events and its discretisation."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
-        vp.SetUnion(limit=10, weighting="l2-descent").plan(budget).guarantee,
-        vp.NGrams(max_length=3, limit=10, words="once").plan(budget).guarantee,
+        vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian()).plan(budget).guarantee,
+        vp.papers.DPNE(max_length=3, limit=10).plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
     found, ours = by_dp_accounting(epsilon, guarantees), composed_delta(epsilon, guarantees)
@@ -89,16 +89,16 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
 def test_together_never_exceeds_sums(count):
     """Epsilon at most the sum, delta the sum; one release is itself."""
-    whole = compose([vp.SetUnion(limit=10, weighting="l2-descent").plan(vp.Budget(1, 1e-9)).guarantee] * count)
+    whole = compose(
+        [vp.SetUnion(limit=10, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-9)).guarantee] * count
+    )
     assert whole.delta == pytest.approx(count * 1e-9)
     assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count
 
 
 def test_many_gaussian_releases_grow_with_the_root():
     """A hundred counts of epsilon 0.1 cost less than 2 together, not 10."""
-    once = (
-        vp.Counts(4).plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9))).guarantee
-    )
+    once = Counts(4).plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9))).guarantee
     assert compose([once] * 100).epsilon < 2
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from voxpop.privacy import Secret, SelectionRule, ThresholdRule, precise
-from voxpop.privacy.decide import BAND, decide
+from voxpop.privacy import precise
+from voxpop.privacy.decisions import BAND, SelectionRule, ThresholdRule, decide
+from voxpop.privacy.secret import Secret
 
 UNIT = 2.0**-32
 NOISES = ("gaussian", "laplace")

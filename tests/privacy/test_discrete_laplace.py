@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import MPContext
 
-from voxpop.errors import InternalError
-from voxpop.privacy.discrete_laplace import _skip_tail, exceeding_zeros, laplace_noise, laplace_tail
-from voxpop.privacy.inversion import LARGEST, Tail, invert
+from voxpop.privacy.sampling import LARGEST, Tail, invert, laplace_noise, laplace_tail
 from voxpop.privacy.secret import Secret
 
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
@@ -36,10 +34,10 @@ def rates():
 
 
 @settings(max_examples=60)
-@given(rates(), st.floats(0.0, 80.0), st.booleans(), st.integers(1, 500))
-def test_values_turn_where_the_exact_tail_does(rate, depth, skipping, least):
+@given(rates(), st.floats(0.0, 80.0))
+def test_values_turn_where_the_exact_tail_does(rate, depth):
     """From the middle down to tails of 2^-115, one unit of 2^-128 decides; on the unit itself, the next 128 bits do."""
-    tail = _skip_tail(rate, least) if skipping else laplace_tail(rate)
+    tail = laplace_tail(rate)
     m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST)))
     if m >= LARGEST >> 2:
         return
@@ -70,10 +68,10 @@ def test_the_last_number_asks_for_more_bits():
 
 
 @settings(max_examples=40)
-@given(rates(), st.integers(0, 10**6), st.booleans())
-def test_fast_and_exact_values_agree(rate, seed, skipping):
+@given(rates(), st.integers(0, 10**6))
+def test_fast_and_exact_values_agree(rate, seed):
     """Trusting doubles as far as they are trusted, or not at all, gives the same numbers."""
-    tail = _skip_tail(rate, 40) if skipping else laplace_tail(rate)
+    tail = laplace_tail(rate)
     draws = Secret.from_seed(seed).draws("x", np.arange(20, dtype=np.uint64), 0)
     never = lambda row, turn: 0  # noqa: E731
     assert invert(tail, draws, never).tolist() == invert(tail, draws, never, band=1e30).tolist()
@@ -103,58 +101,7 @@ def test_noise_depends_on_purpose_and_pair_alone():
         assert (laplace_noise(Fraction(1, 50), secret, *other) != noise).mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("rate", "least", "zeros"), [(Fraction(1, 3), 4, 30), (Fraction(1), 1, 5), (Fraction(2), 3, 7)]
-)
-def test_exceeding_zeros_are_what_drawing_all_would_leave(rate, least, zeros):
-    """Numbers per row, their places and their heights have the law of drawing every zero (false alarm below 1e-9)."""
-    rows = 60_000
-    names = np.arange(rows) + 7
-    row, rank, value = exceeding_zeros(rate, least, np.full(rows, zeros), Secret.fresh(), "z", names)
-    a = exp(-rate)
-    chance = a**least / (1 + a)
-    keys = row * zeros + rank
-    assert (np.diff(keys) > 0).all()
-    assert value.min(initial=least) >= least
-    assert rank.max(initial=0) < zeros
-    for place in range(zeros):
-        deviation = (rank == place).sum() - rows * chance
-        assert abs(deviation) < SIGMAS * (rows * chance) ** 0.5 + 1
-    some = np.bincount(row, minlength=rows)
-    none = (1 - chance) ** zeros
-    assert abs((some == 0).sum() - rows * none) < SIGMAS * (rows * none * (1 - none)) ** 0.5 + 1
-    two = zeros * (zeros - 1) / 2 * chance**2 * (1 - chance) ** (zeros - 2)
-    assert abs((some == 2).sum() - rows * two) < SIGMAS * (rows * two) ** 0.5 + 5
-    assert abs((value == least).sum() - value.size * (1 - a)) < SIGMAS * value.size**0.5
-
-
-def test_rows_are_drawn_by_their_names():
-    """A row's zeros depend on its name and number alone, not on which other rows are asked about."""
-    secret, zeros = Secret.from_seed(2), np.full(50, 300)
-    row, rank, value = exceeding_zeros(Fraction(1, 5), 10, zeros, secret, "z", np.arange(50))
-    mine = row == 31
-    _, again, values = exceeding_zeros(Fraction(1, 5), 10, zeros[:1], secret, "z", np.array([31]))
-    assert again.tolist() == rank[mine].tolist()
-    assert values.tolist() == value[mine].tolist()
-
-
-def test_a_threshold_below_one_is_refused():
-    """Zeros pass a threshold of 0 too often to be left out."""
-    with pytest.raises(InternalError):
-        exceeding_zeros(Fraction(1), 0, np.array([1]), Secret.fresh(), "z", np.array([0]))
-
-
 def test_far_values_are_cut():
     """Numbers that no count could hold are cut at 2^62."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
     assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST, LARGEST]
-
-
-def test_hopeless_zeros_are_settled_by_doubles(monkeypatch):
-    """Where a zero passes with probability 1e-20 or 1e-2000, no row of many needs exact arithmetic."""
-    from voxpop.privacy import inversion
-
-    monkeypatch.setattr(inversion, "_invert_exactly", lambda *_: pytest.fail("exact arithmetic for nothing"))
-    for rate in (Fraction(46), Fraction(4600)):
-        row, _, _ = exceeding_zeros(rate, 1, np.full(2000, 10**6), Secret.from_seed(4), "z", np.arange(2000))
-        assert row.size == 0

@@ -5,8 +5,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from voxpop.privacy.evidence import EvidenceRounds, novel_release
-from voxpop.privacy.survival import passing
+from voxpop.privacy.cumulative import EvidenceRounds, novel_release, passing
 
 FALSE_ALARM = 1e-9
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import InternalError
-from voxpop.privacy.filter import GaussianFilter
+from voxpop.privacy.individual import GaussianFilter
 
 
 @given(

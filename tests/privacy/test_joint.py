@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from voxpop.privacy import Budget, UniqueItems
+from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate, total_delta
 from voxpop.privacy.gaussian import delta
 from voxpop.privacy.joint import Cases, certified_cases, deltas, joint_delta, sampled_cases
 from voxpop.privacy.slack import numerical_slack
+from voxpop.privacy.threshold import UniqueItems
 
 TARGET = math.exp(-10)
 

@@ -13,10 +13,10 @@ from scipy.stats import binom, chi2
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.decisions import GumbelNoise
-from voxpop.privacy.gumbel_noise import CELLS, gumbel_cells, log_error
 from voxpop.privacy.peeling import behind, largest_rate, peeling_delta, spent, spread
+from voxpop.privacy.sampling import CELLS, gumbel_cells, log_error
 from voxpop.privacy.secret import Secret
-from voxpop.testing.audit.lower_bounds import Counts, epsilon_shown
+from voxpop.testing.auditing import Counts, epsilon_shown
 
 FALSE_ALARM = 1e-9
 UNIT = 1 << 24

@@ -1,7 +1,10 @@
 """A plan's numbers were held against its budget once, when it was made: one that was changed since has no guarantee."""
 
 import copy
+import inspect
 import pickle
+import sys
+from contextlib import suppress
 from dataclasses import fields, replace
 
 import pyarrow as pa
@@ -10,26 +13,29 @@ import pytest
 import voxpop as vp
 from support.corpora import corpus_of
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.planned import Planned
+from voxpop.mechanisms.counts.mechanism import Counts, Top
+from voxpop.privacy.planned import Planned, sealed, with_record
+from voxpop.release.registry import MECHANISMS, load
 
 BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
-WORDS = vp.SetUnion(weighting="weighted", limit=4).release(CORPUS, BUDGET, seed=1)
-BATCHES = vp.HeavyHitters(max_length=3, sampling="fixed", accounting="published")
+WORDS = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
+BATCHES = vp.papers.TrieHH(max_length=3, sampling="fixed")
 PLANS = {
     "items": vp.SetUnion(limit=4).plan(BUDGET),
-    "items, data sets": vp.SetUnion(limit=4).plan(BUDGET, ["one", "two"]),
-    "items, rounds": vp.SetUnion(limit=4, weighting="weighted", rounds=2).plan(BUDGET),
-    "items, one each": vp.SetUnion(limit=1, weighting="count").plan(BUDGET),
-    "items, set only": vp.SetUnion(limit=4, accounting="set-only", weighting="weighted").plan(BUDGET),
+    "items, data sets": vp.SetUnion(limit=4).plan_each(["one", "two"], BUDGET),
+    "items, weighted": vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
+    "items, as published": vp.papers.PolicyLaplace(delta_0=4).plan(BUDGET),
+    "items, one each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(BUDGET),
     "ngrams": vp.NGrams(max_length=2, limit=4).plan(BUDGET),
-    "ngrams, one vote": vp.NGrams(max_length=2, limit=4, words="once").plan(BUDGET),
+    "DPNE": vp.papers.DPNE(max_length=2, limit=4).plan(BUDGET),
     "hitters": vp.HeavyHitters(max_length=4).plan(BUDGET),
     "hitters, batches": BATCHES.plan(vp.Budget(4, 1e-3)),
     "sequences": vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(2)),
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
-    "count": vp.Counts(limit=2).plan(BUDGET, WORDS),
-    "top": vp.Top(1).plan(BUDGET, WORDS),
+    "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),
+    "count": Counts(limit=2).plan(BUDGET, WORDS),
+    "top": Top(1).plan(BUDGET, WORDS),
 }
 
 
@@ -50,14 +56,14 @@ def given_to(plan):
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
     """Whoever asks: the plan, a release with or without a seed, a ledger. Nobody draws for it."""
-    account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-2))
+    account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-2), create=True)
     for plan in changed(PLANS[name]):
         for call in (
             lambda plan=plan: plan.guarantee,
             lambda plan=plan: plan.guaranteed(private=True),
             lambda plan=plan: plan.release(given_to(plan)),
             lambda plan=plan: plan.release(given_to(plan), seed=1),
-            lambda plan=plan: account.release(plan, given_to(plan)),
+            lambda plan=plan: plan.release(given_to(plan), ledger=account),
         ):
             with pytest.raises(InputError, match="changed after it was made") as found:
                 call()
@@ -86,11 +92,111 @@ def test_the_plan_of_a_release_has_the_guarantee_that_it_was_released_with(name)
             replace(each.plan).release(given_to(PLANS[name]))
 
 
-class Spending(Planned[str]):
+def plan_classes(base=Planned):
+    """Return every concrete class of plans that voxpop defines, once all mechanisms are imported."""
+    for each in MECHANISMS:
+        load(each.config)
+    below = [each for child in base.__subclasses__() for each in plan_classes(child)]
+    # A dataclass with slots replaces the class that was written, which stays among the subclasses.
+    own = getattr(sys.modules[base.__module__], base.__name__, None) is base and base.__module__.startswith("voxpop.")
+    return {*below, *([base] if own and not inspect.isabstract(base) else [])}
+
+
+def test_every_class_of_plans_is_tried_here():
+    """A new mechanism or a new class of plans cannot be left out."""
+    assert {type(plan) for plan in PLANS.values()} == plan_classes()
+    published = {"variable-length n-grams (CAC12)"}
+    assert {plan.to_dict()["mechanism"] for plan in PLANS.values()} == {each.name for each in MECHANISMS} | published
+
+
+def attempts(plan):
+    """Return arguments with which somebody may call any public method of a plan."""
+    smaller = {"budget": vp.Budget(0.01, 0.0), "delta": 0.0}
+    for each in fields(plan):
+        value = getattr(plan, each.name)
+        smaller.setdefault(each.name, value / 2 if isinstance(value, float) else value)
+    known = [(), (0.0,), (0.5,), (1,), (1, 0.5), (given_to(plan),), (vp.Budget(0.01, 0.0),), (smaller,), (plan,)]
+    return [
+        *[(arguments, {}) for arguments in known],
+        ((), smaller),
+        *[((), {name: value}) for name, value in smaller.items()],
+        ((given_to(plan),), {"seed": 1}),
+        ((), {"private": True}),
+    ]
+
+
+def found_in(value):
+    """Yield the plans in what a call returned."""
+    if isinstance(value, Planned):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        yield from found_in(each)
+    if isinstance(ran := getattr(value, "plan", None), Planned):
+        yield ran
+
+
+def public_calls(plan):
+    """Read every public attribute of a plan, call every public method in every way, and yield what comes back."""
+    for name in dir(plan):
+        if name.startswith("_"):
+            continue
+        try:
+            value = getattr(plan, name)
+        except InputError:
+            continue  # a changed plan has no guarantee
+        yield value
+        if not callable(value) or isinstance(value, type):
+            continue
+        for arguments, named in attempts(plan):
+            with suppress(Exception):  # a wrong call may fail in any way
+                yield value(*arguments, **named)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_public_call_makes_a_plan_that_states_another_guarantee(name):
+    """Whatever is read, called or replaced: a plan states the planned guarantee or none, and is never changed."""
+    plan, before = PLANS[name], copy.deepcopy(PLANS[name])
+    seen = [plan, *changed(plan)]
+    for start in list(seen):
+        for value in public_calls(start):
+            seen += [each for each in found_in(value) if type(each) is type(plan)]
+    for each in list(seen):
+        seen += changed(each)
+    assert len(seen) > 10
+    for each in seen:
+        with suppress(InputError):
+            assert each.guarantee == plan.guarantee
+            assert each.guarantee.spend == plan.guarantee.spend
+    assert plan.to_dict() == before.to_dict()
+    assert plan.guarantee == before.guarantee
+    for attribute in [each for each in dir(plan) if not each.startswith("_")]:
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(plan, attribute, None)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_release_records_only_the_fields_that_its_plan_declares(name):
+    """The budget, the mechanism and every number that the guarantee depends on are refused."""
+    plan = PLANS[name]
+    for each in fields(plan):
+        if each.name in type(plan)._recorded:
+            assert with_record(plan, **{each.name: getattr(plan, each.name)}).guarantee == plan.guarantee
+        else:
+            with pytest.raises(InternalError, match="cannot record"):
+                with_record(plan, **{each.name: getattr(plan, each.name)})
+
+
+class Spending(Planned[str, object, object]):
     """A plan without numbers."""
 
     def _guaranteed(self):
         return vp.Guarantee(self.budget.epsilon, self.budget.delta)
+
+    def _run(self, data, seed):
+        return data
+
+    def to_dict(self):
+        return {"mechanism": self.mechanism}
 
     def __str__(self):
         return "a plan"
@@ -100,11 +206,11 @@ def test_planning_ends_with_a_check():
     """What spends more than the budget is no plan, and what cannot be compared is not, either."""
     for delta in (1.1e-6, 1.0, float("nan")):
         with pytest.raises(InternalError, match="exceed the budget"):
-            Spending("mechanism", BUDGET).checked(delta)
+            sealed(Spending("mechanism", BUDGET), delta)
     plan = Spending("mechanism", BUDGET)
     with pytest.raises(InputError, match="changed"):
         plan.guarantee  # noqa: B018
-    assert plan.checked(1e-6).guarantee == vp.Guarantee(2, 1e-6)
+    assert sealed(plan, 1e-6).guarantee == vp.Guarantee(2, 1e-6)
     assert Spending("mechanism", BUDGET) == plan, "two plans of the same numbers are equal, checked or not"
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxpop.privacy import precise
-from voxpop.privacy.round_composition import either, gaussian_rounds, laplace_rounds, pure_delta
+from voxpop.privacy.joint import either, gaussian_rounds, laplace_rounds, pure_delta
 
 
 @pytest.mark.parametrize(

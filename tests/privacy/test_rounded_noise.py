@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from voxpop.privacy import rounded_noise as measured
-from voxpop.privacy.rounded_noise import noisy_cells
+from voxpop.privacy import sampling
+from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Secret
 
 
@@ -37,7 +37,7 @@ def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
     draws = draws_of(40, seed=shift)
     weights = np.full(len(draws), weight, np.int64)
     quick = noisy_cells(weights, sigma, unit, cell, draws)
-    exact = [math.floor(measured._exact(weight, sigma, unit, cell, words)) for words in draws]
+    exact = [math.floor(sampling._exact(weight, sigma, unit, cell, words)) for words in draws]
     assert quick.tolist() == exact
 
 
@@ -50,12 +50,12 @@ def test_doubles_are_far_nearer_than_the_border():
     second = rng.choice(np.array([0, 2**64 - 1], np.uint64), len(first))
     draws = np.stack([first, second], axis=1)
     for weight, sigma, unit, cell in ((0, 3.0, 1 << 40, 1 << 30), (2**55 + 1, 0.01, 1 << 32, 1 << 20)):
-        values, size, ends = measured._in_doubles(np.full(len(draws), weight), sigma, unit, cell, draws)
-        exact = [measured._exact(weight, sigma, unit, cell, words) for words in draws]
+        values, size, ends = sampling._in_doubles(np.full(len(draws), weight), sigma, unit, cell, draws)
+        exact = [sampling._exact(weight, sigma, unit, cell, words) for words in draws]
         errors = [abs(float(true - float(value))) for true, value in zip(exact, values, strict=True)]
-        assert (ends >= measured.TAIL * 0.999).all()
+        assert (ends >= sampling.TAIL * 0.999).all()
         assert (errors <= 2.0**-42 * size).all()
-        assert measured.BORDER >= 64 * 2.0**-42
+        assert sampling.BORDER >= 64 * 2.0**-42
 
 
 def test_rounding_commutes_with_a_shift_by_whole_cells():
@@ -71,7 +71,7 @@ def test_tails_and_the_middle_are_finite(word):
     """The least likely draws, by the exact way."""
     draws = np.array([[word, 12345]], np.uint64)
     (cell,) = noisy_cells(np.zeros(1, np.int64), 1.0, 1 << 20, 1 << 16, draws)
-    exact = math.floor(measured._exact(0, 1.0, 1 << 20, 1 << 16, draws[0]))
+    exact = math.floor(sampling._exact(0, 1.0, 1 << 20, 1 << 16, draws[0]))
     assert cell == exact
     assert abs(cell) < 13 * 16
     assert math.copysign(1, cell) == (1 if word >= 2**63 or cell == 0 else -1)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy import Secret
-from voxpop.privacy.secret import TEXT
+from voxpop.privacy.secret import TEXT, Secret
 
 words = st.integers(0, 2**64 - 1)
 

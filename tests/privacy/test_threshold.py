@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import BudgetError
-from voxpop.privacy import UniqueItems, precise
-from voxpop.privacy.threshold import cells, exceeded_with, log_below, lowest_threshold, release_probability
+from voxpop.privacy import precise
+from voxpop.privacy.threshold import UniqueItems, cells, exceeded_with, log_below, lowest_threshold, release_probability
 
 SHAPES = ("fixed", "even", "symmetric", "any")
 

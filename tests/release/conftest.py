@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release import Release
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.release import Release
+from voxpop.release.result import StoredPlan
 
 NUMBERS = {
     "mechanism": "set union",

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive import corpus as naive_corpus
+from support.look import load_engine, read_engine
 from voxpop.errors import InputError
+from voxpop.release.cutting import cut_prompt
 from voxpop.release.grams import SCHEMA
-from voxpop.release.prompt import cut_prompt
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.result import StoredPlan
 
 PLAN, GUARANTEE = StoredPlan({}), vp.Guarantee(4, 1e-7)
 TOKENS = st.text("ab", min_size=1, max_size=2)
@@ -190,17 +191,17 @@ def test_mechanisms_record_how_texts_were_cut(tmp_path):
 
     table = pl.DataFrame({"who": range(600), "what": ["Thank YOU", "thank you"] * 300})
     budget = vp.Budget(4, 1e-6)
-    corpus = vp.read(table, user="who", text="what")
+    corpus = read_engine(table, user="who", text="what")
     corpus.save(tmp_path / "corpus")
-    for each in (corpus, vp.load_corpus(tmp_path / "corpus")):
+    for each in (corpus, load_engine(tmp_path / "corpus")):
         phrases = vp.NGrams(max_length=2, limit=5).release(each, budget, seed=1)
         assert (phrases.reading, [c.token for c in phrases.complete("THANK ")]) == ("words", ["you"])
     assert vp.SetUnion(limit=5).release(corpus, budget).reading == "words"
     assert vp.HeavyHitters(max_length=6).release(corpus, budget).reading == "words"
-    assert vp.read(table, user="who", items="what").reading == "items"
-    assert vp.read(table, user="who", text="what", tokenizer=re.compile("[a-z]+")).reading == "regex:[a-z]+"
-    assert vp.read(table, user="who", text="what", tokenizer=re.compile("[a-z]+", re.I)).reading == ""
-    assert vp.read(table, user="who", text="what", tokenizer=lambda texts: [[] for _ in texts]).reading == ""
+    assert read_engine(table, user="who", items="what").reading == "items"
+    assert read_engine(table, user="who", text="what", tokenizer=re.compile("[a-z]+")).reading == "regex:[a-z]+"
+    assert read_engine(table, user="who", text="what", tokenizer=re.compile("[a-z]+", re.I)).reading == ""
+    assert read_engine(table, user="who", text="what", tokenizer=lambda texts: [[] for _ in texts]).reading == ""
 
 
 def test_a_call_is_quick(capsys):

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import voxpop
 from voxpop.errors import ReleaseError
-from voxpop.load_saved import load
+from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release import Release
-from voxpop.release.stored_plan import StoredPlan
-from voxpop.union.set_union import SetUnion
+from voxpop.release.loading import load
+from voxpop.release.release import Release
+from voxpop.release.result import StoredPlan
 
 
 def contents(folder):
@@ -66,6 +66,7 @@ def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
     assert sorted(contents(saved)) == ["release.json", "release.parquet", "report.html"]
     record = json.loads((saved / "release.json").read_text(encoding="utf-8"))
     assert set(record) == {
+        "id",
         "format",
         "format_version",
         "voxpop_version",
@@ -209,7 +210,7 @@ def test_load_notices_one_changed_bit(saved):
 
 def test_load_notices_a_changed_table_with_a_matching_checksum(saved, tmp_path):
     """A table that is no release table is refused even where its checksum was changed along."""
-    from voxpop.release.record import checksum
+    from voxpop.release.saving import checksum
 
     (saved / "release.parquet").write_bytes(b"not parquet")
     change_record(saved, checksums={"release.parquet": checksum(b"not parquet")})
@@ -242,9 +243,9 @@ def test_load_refuses_an_incomplete_record(saved, changes):
 
 def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
     """Files of two releases are never mixed: when the folder is replaced between two reads, reading starts again."""
-    from voxpop.release import stored_release
+    from voxpop.release import release as stored
 
-    plain, reads = stored_release._read, []
+    plain, reads = stored._read, []
 
     def read_and_disturb(source, name, folder):
         content = plain(source, name, folder)
@@ -253,7 +254,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
             release_of("oat").save(saved, overwrite=True)
         return content
 
-    monkeypatch.setattr(stored_release, "_read", read_and_disturb)
+    monkeypatch.setattr(stored, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
     assert len(reads) == 6
 
@@ -262,9 +263,9 @@ def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
     """A folder that changes at every look is an error and not a loop."""
     from itertools import count
 
-    from voxpop.release import stored_release
+    from voxpop.release import release as stored
 
     numbers = count()
-    monkeypatch.setattr(stored_release, "_read", lambda *_: str(next(numbers)).encode())
-    with pytest.raises(ReleaseError, match="again and again"):
+    monkeypatch.setattr(stored, "_read", lambda *_: str(next(numbers)).encode())
+    with pytest.raises(ReleaseError, match="several times"):
         load(saved)

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from voxpop.release.stored_plan import StoredPlan
+from voxpop.release.result import StoredPlan
 
 NUMBERS = {"sigma": 1.23456789, "cutoff": None, "users_needed": [{"items": 1, "users": None}], "budgets": [0.5, 0.5]}
 
@@ -37,7 +37,7 @@ def test_text_has_a_line_per_number():
         "cutoff: -",
         "users needed:",
         "  items 1, users -",
-        "budgets: [0.5, 0.5]",
+        "budgets: 0.5, 0.5",
     ]
 
 

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
 
 PAGES = ["home", "news", "sport", "weather"]
 
@@ -22,17 +23,10 @@ def visits() -> vp.Corpus:
                 break
             page = page if rng.random() < 0.5 else int(rng.integers(4))
         sequences.append(pages)
-    return vp.read(pl.DataFrame({"who": range(6000), "pages": sequences}), user="who", sequence="pages")
-
-
-@pytest.fixture(scope="session", params=["balanced", "published"])
-def model(request, visits) -> vp.SequenceModel:
-    """Return a model of the visits, by each rule of consistency."""
-    sequences = vp.Sequences(max_length=8, max_gram=4, alphabet=PAGES, consistency=request.param, tree="grams")
-    return sequences.release(visits, vp.Budget(3), seed=1)
+    return read_engine(pl.DataFrame({"who": range(6000), "pages": sequences}), user="who", sequence="pages")
 
 
 @pytest.fixture(scope="session")
-def contexts(visits) -> vp.SequenceModel:
-    """Return a model of what follows contexts in the visits."""
+def model(visits) -> vp.SequenceModel:
+    """Return a model of the visits."""
     return vp.Sequences(max_length=8, max_gram=4, alphabet=PAGES).release(visits, vp.Budget(3), seed=1)

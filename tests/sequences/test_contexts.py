@@ -1,4 +1,4 @@
-"""The tree of contexts: counted like a naive twin, cut cut to max_length steps, settled, drawn."""
+"""The tree of contexts: counted like a naive twin, cut cut to max_length steps, smoothed, drawn."""
 
 from collections import Counter
 from fractions import Fraction
@@ -6,18 +6,17 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.evaluation import as_sequences, private_length_distance, private_sequences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import voxpop as vp
-from voxpop.corpus.tree_walk import MemoryTreeWalk
-from voxpop.evaluate import as_sequences, private_length_distance, private_sequences
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.shrinking import LEAST_WEIGHT, draw_counts, fit_ratios, mean_counts
+from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree
+from voxpop.mechanisms.sequences.path_budget import Limits
+from voxpop.mechanisms.sequences.releasing import split_contexts
+from voxpop.mechanisms.sequences.smoothing import smooth
 from voxpop.privacy.secret import Secret
-from voxpop.sequences.context_tree import OTHERS, ROOT, ContextTree
-from voxpop.sequences.limits import Limits
-from voxpop.sequences.settling import settle
-from voxpop.sequences.splitting import split_contexts
 
 PAGES = ["home", "news", "sport", "weather"]
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
@@ -26,8 +25,8 @@ SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_si
 
 def grown(users, max_length=5, max_gram=4, epsilon=5000, size=3):
     flat = [symbol for user in users for symbol in [*user, size]]
-    limits = Limits(Fraction(epsilon), size, max_length, max_gram, keep_all=False, contexts=True)
-    return split_contexts(limits, MemoryTreeWalk(np.array(flat, np.int32), size), Secret.from_seed(1))
+    limits = Limits(Fraction(epsilon), size, max_length, max_gram)
+    return split_contexts(limits, MemoryTreeWalk(np.array(flat, np.int32), size, max_length), Secret.from_seed(1))
 
 
 def path_of(tree, node):
@@ -60,7 +59,7 @@ def naive_counts(tree, users, max_length, size=3):
 
 @settings(max_examples=60)
 @given(SEQUENCES, st.integers(1, 4), st.integers(1, 40))
-def test_counts_are_those_of_a_naive_twin(users, max_gram, copies):
+def test_counts_are_those_of_the_reference_implementation(users, max_gram, copies):
     """With hardly any noise every node counts what follows its context, and "others" what is in no other child."""
     users = users * copies
     tree = grown(users, max_gram=max_gram)
@@ -86,13 +85,13 @@ def test_frequent_contexts_are_longer():
     assert not any(size in path[:-1] or OTHERS in path[:-1] for path in paths)
 
 
-def test_settled_chances_add_up(contexts):
+def test_smoothed_chances_add_up(model):
     """At every node, all at least 0, and no sequence is empty."""
-    settled = settle(contexts.tree)
-    assert settled.chances.min() >= 0
-    assert settled.chances.sum(axis=1) == pytest.approx(1)
-    assert contexts.next()["probability"].sum() == pytest.approx(1)
-    assert dict(contexts.next().iter_rows())[None] < 1e-9
+    smoothed = smooth(model.tree)
+    assert smoothed.chances.min() >= 0
+    assert smoothed.chances.sum(axis=1) == pytest.approx(1)
+    assert model.next()["probability"].sum() == pytest.approx(1)
+    assert dict(model.next().iter_rows())[None] < 1e-9
 
 
 def test_where_noise_drowns_counts_the_shorter_context_stays():
@@ -107,7 +106,7 @@ def test_where_noise_drowns_counts_the_shorter_context_stays():
         tree = ContextTree(
             4, 9, parents, before, np.array([0.5] + [scale] * 4), np.vstack([own[:4].sum(axis=0), noisy])
         )
-        gap = np.abs(settle(tree).chances[1:4] - root / root.sum()).max()
+        gap = np.abs(smooth(tree).chances[1:4] - root / root.sum()).max()
         assert (gap > 0.05) == far
 
 
@@ -156,7 +155,7 @@ def naive_fit(noisy, expected, scale, edges, weights, rounds, smoothings):
     st.integers(0, 4),
     st.integers(0, 3),
 )
-def test_fitted_ratios_are_those_of_a_naive_twin(bins, rounds, smoothings):
+def test_fitted_ratios_are_those_of_the_reference_implementation(bins, rounds, smoothings):
     """Few bins and many, with and without smoothing; the weights stay weights."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])
@@ -194,8 +193,8 @@ def test_what_symbols_have_in_common_takes_noise_away(name, scale):
     ours, cut = [], []
     for seed in range(20):
         exact, tree = one_level(SHAPES[name], scale, seed)
-        settled = settle(tree)
-        believed = settled.totals[0] * settled.chances[0]
+        smoothed = smooth(tree)
+        believed = smoothed.totals[0] * smoothed.chances[0]
         ours.append(np.abs(believed - exact)[:-1].sum())
         cut.append(np.abs(np.maximum(tree.counts[0], 0) - exact)[:-1].sum())
         assert abs(believed[:-1].sum() - 100_000) < SIGMAS * scale * (2 * exact.size) ** 0.5
@@ -213,58 +212,43 @@ def test_draws_of_the_root_spread_as_noise_does():
     """
     shape = np.arange(17, 34)
     _, tree = one_level(shape, 20.0, 1)
-    drawn = [settle(tree, Secret.from_seed(seed)) for seed in range(400)]
+    drawn = [smooth(tree, Secret.from_seed(seed)) for seed in range(400)]
     gaps = np.array([(each.totals[0] * each.chances[0] - tree.counts[0])[:-1] for each in drawn]) / 20.0
     assert abs((gaps**2).mean() - 2.0) < 0.4
     assert abs(gaps.mean()) < 0.2
 
 
 @pytest.mark.jit
-def test_draws_follow_the_model(contexts):
+def test_draws_follow_the_model(model):
     """Sequences of up to four symbols come as often as their probabilities say (false alarm below 1e-9)."""
     n = 200_000
-    symbols, sizes = contexts._sampler.draw(np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64))
+    symbols, sizes = model._sampler.draw(np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64))
     starts = np.concatenate([[0], np.cumsum(sizes)])
     short = np.flatnonzero(sizes <= 4)
     counts = Counter(tuple(symbols[starts[row] : starts[row + 1]].tolist()) for row in short)
     for sequence in (each for size in (1, 2, 3, 4) for each in product(range(4), repeat=size)):
-        chance = contexts.probability([PAGES[symbol] for symbol in sequence])
+        chance = model.probability([PAGES[symbol] for symbol in sequence])
         assert abs(counts[sequence] - n * chance) < SIGMAS * (n * chance) ** 0.5 + 3, sequence
     assert sizes.min() >= 1
     assert sizes.max() <= 8
 
 
 @pytest.mark.jit
-def test_the_model_resembles_the_data(visits, contexts):
+def test_the_model_resembles_the_data(visits, model):
     """Numbers of users, beginnings, lengths."""
-    assert contexts.sequences == pytest.approx(6000, rel=0.1)
-    assert dict(contexts.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
-    symbols, sizes = contexts._sampler.draw(np.arange(20_000, dtype=np.uint64))
+    assert model.sequences == pytest.approx(6000, rel=0.1)
+    assert dict(model.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
+    symbols, sizes = model._sampler.draw(np.arange(20_000, dtype=np.uint64))
     truth = private_sequences(visits, PAGES)
     assert private_length_distance(truth, as_sequences(symbols, sizes, 4), 8) < 0.1
 
 
-def test_the_table_says_what_was_released(contexts):
+def test_the_table_says_what_was_released(model):
     """One row for each node and symbol, with its integer count; estimates at least 0."""
-    frame = contexts.to_polars()
+    frame = model.to_polars()
     assert frame.columns == ["gram", "begins", "others", "ends", "count", "estimate", "scale"]
-    assert len(frame) == len(contexts) == contexts.tree.counts.size
+    assert len(frame) == len(model) == model.tree.counts.size
     assert frame["estimate"].min() >= 0
     first = frame.filter(frame["gram"].list.len() <= 1).head(5)
     assert first["gram"].to_list() == [[page] for page in PAGES] + [[]]
     assert first["ends"].to_list() == [False] * 4 + [True]
-
-
-def test_save_and_load(contexts, tmp_path):
-    """What is loaded is equal and draws the same."""
-    contexts.save(tmp_path / "model")
-    again = vp.SequenceModel.load(tmp_path / "model")
-    assert again == contexts
-    assert again.sample(20, seed=1).equals(contexts.sample(20, seed=1))
-    assert again.sequences == contexts.sequences
-
-
-def test_the_papers_data_needs_grams(contexts):
-    """Its synthesis is over grams; the refusal says what to do."""
-    with pytest.raises(vp.errors.InputError, match="grams"):
-        contexts.synthesize()

@@ -1,4 +1,4 @@
-"""What one user costs: an exact search, an audit of outputs, and broken twins that both must catch."""
+"""What one user costs: an exact search, an audit of outputs, and broken variants that both must catch."""
 
 import sys
 from fractions import Fraction
@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv
 
+from searches.sequence_loss import pair_loss, search_sequence_loss
 from support.lengths import at_length
-from voxpop.corpus import tree_walk as counting
-from voxpop.privacy.discrete_laplace import laplace_noise
+from voxpop.engine.local import tree_walk as counting
+from voxpop.mechanisms.sequences import path_budget, releasing
+from voxpop.mechanisms.sequences.path_budget import Limits
+from voxpop.mechanisms.sequences.releasing import split_contexts
+from voxpop.papers import ngram_model
+from voxpop.papers.ngram_model import explore
+from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
-from voxpop.sequences import children, exploring
-from voxpop.sequences.exploring import explore
-from voxpop.sequences.limits import Limits
-from voxpop.sequences.splitting import split_contexts
-from voxpop.testing import pair_loss, search_sequence_loss
 
 ALARM = 1e-10  # probability that one bound of the audit errs
 RUNS = 1500
@@ -29,12 +30,8 @@ def secrets():
 
 def count_the_end_at_the_root(monkeypatch):
     """The planted fault: the end mark becomes a child of the root."""
-
-    def open_everything(symbols, end, nodes):
-        nodes[:] = 0
-
-    monkeypatch.setattr(counting, "open_root", open_everything)
-    monkeypatch.setattr(children, "_bins", lambda limits, candidates, mine: limits.alphabet + 1)
+    monkeypatch.setattr(ngram_model, "_opened", lambda sequences, end: np.zeros(sequences.size, np.int32))
+    monkeypatch.setattr(ngram_model, "_bins", lambda width, at_root: width)
 
 
 @pytest.mark.jit
@@ -56,16 +53,16 @@ def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
     count_the_end_at_the_root(monkeypatch)
     worst = search_sequence_loss(pairs=300, seed=5)
     assert worst.loss > 1
-    limits = Limits(Fraction(1), alphabet=2, max_length=3, max_gram=4, keep_all=True)
-    assert pair_loss(limits, [[0, 0, 0], [1]], 0, Secret.from_seed(0)) >= Fraction(1, 4) * Fraction(4, 3)
+    limits = Limits(Fraction(1), alphabet=2, max_length=3, max_gram=4)
+    assert pair_loss(limits, [[0, 0, 0], [1]], 0, Secret.from_seed(0), grams=True) >= Fraction(1, 4) * Fraction(4, 3)
 
 
 def test_the_search_catches_a_sequence_cut_one_too_late():
     """A user of one symbol more than max_length costs more than epsilon: so the cut is what bounds it."""
-    limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1, keep_all=True)
-    assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0)) == 1
-    late = Limits(Fraction(1), alphabet=1, max_length=4, max_gram=1, keep_all=True)
-    assert pair_loss(late, [[0] * 4, [0]], 0, Secret.from_seed(0)) * Fraction(4, 3) > 1
+    limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1)
+    assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0), grams=True) == 1
+    late = Limits(Fraction(1), alphabet=1, max_length=4, max_gram=1)
+    assert pair_loss(late, [[0] * 4, [0]], 0, Secret.from_seed(0), grams=True) * Fraction(4, 3) > 1
 
 
 def epsilon_shown(event, epsilon, users, extra, limits):
@@ -83,7 +80,7 @@ def released(limits, users):
     return dict(zip(tree.symbols[: tree.starts[1]].tolist(), tree.counts[: tree.starts[1]].tolist(), strict=True))
 
 
-LIMITS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1, keep_all=True)
+LIMITS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1)
 
 
 def all_present(counts):
@@ -97,7 +94,7 @@ def test_the_audit_finds_no_violation():
 
 @pytest.mark.jit
 def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
-    """The broken twin shows more than its epsilon: 1.33 with a deviation of 0.04."""
+    """The broken variant shows more than its epsilon: 1.33 with a deviation of 0.04."""
     count_the_end_at_the_root(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
@@ -106,21 +103,22 @@ def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
 @pytest.mark.slow
 def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
     """So does one whose noise forgets half the sensitivity: 1.5 with a deviation of 0.1."""
-    monkeypatch.setattr(children, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
+    monkeypatch.setattr(ngram_model, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
+
+
+class Forgetful(path_budget.PathBudget):
+    """The planted fault: every node takes its part of the whole budget, whatever its path has spent."""
+
+    def spend(self, above, part):
+        self.shares.append(path_budget.Share(Fraction(0), part))
+        return len(self.shares) - 1
 
 
 @pytest.mark.jit
 def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
     """If every level took an even share of the whole budget again, long paths would pass epsilon."""
-    from voxpop.sequences import path_budget
-
-    class Forgetful(path_budget.PathBudget):
-        def open(self, above, height):
-            self.shares.append(path_budget.Share(Fraction(0), Fraction(1, height)))
-            return len(self.shares) - 1
-
-    monkeypatch.setattr(exploring, "PathBudget", Forgetful)
+    monkeypatch.setattr(ngram_model, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
@@ -133,12 +131,12 @@ def whole_sequences_have_an_end(monkeypatch):
     monkeypatch.setattr(counting, "open_steps", open_everything)
 
 
-CONTEXTS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1, keep_all=False, contexts=True)
+CONTEXTS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1)
 
 
 def test_the_search_reaches_epsilon_with_contexts():
     """A user of max_length equal symbols costs the whole budget in a tree of contexts, and no more."""
-    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
+    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
 
@@ -147,27 +145,21 @@ def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
     """A whole sequence then has max_length + 1 steps, and the loss passes 1."""
     whole_sequences_have_an_end(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
-    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
+    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1]], 0, Secret.from_seed(0)) == Fraction(4, 3)
 
 
 def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
     """If every context took its part of the whole budget again, long ones would pass epsilon."""
-    from voxpop.sequences import path_budget, splitting
-
-    class Forgetful(path_budget.PathBudget):
-        def spend(self, above, part):
-            self.shares.append(path_budget.Share(Fraction(0), part))
-            return len(self.shares) - 1
-
-    monkeypatch.setattr(splitting, "PathBudget", Forgetful)
-    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3, keep_all=False, contexts=True)
+    monkeypatch.setattr(releasing, "PathBudget", Forgetful)
+    limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 0, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
 
 
 def steps_of(limits, users):
     flat = [symbol for user in users for symbol in [*user, limits.alphabet]]
-    tree = split_contexts(limits, counting.MemoryTreeWalk(np.array(flat, np.int32), limits.alphabet), Secret.fresh())
+    walk = counting.MemoryTreeWalk(np.array(flat, np.int32), limits.alphabet, limits.max_length)
+    tree = split_contexts(limits, walk, Secret.fresh())
     return dict(enumerate(tree.counts[0].tolist()))
 
 
@@ -181,7 +173,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
 
 @pytest.mark.jit
 def test_the_audit_catches_an_end_behind_whole_sequences(monkeypatch):
-    """The broken twin shows both a symbol and an end: nearly twice its epsilon."""
+    """The broken variant shows both a symbol and an end: nearly twice its epsilon."""
     whole_sequences_have_an_end(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
     assert epsilon_shown(all_present, 1.0, [], [0], CONTEXTS) > 1.0

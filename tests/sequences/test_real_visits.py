@@ -3,9 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.evaluation import as_sequences, private_length_distance, private_sequences
 
 import voxpop as vp
-from voxpop.evaluate import as_sequences, private_length_distance, private_sequences
+from support.look import read_engine
 
 PAGES = [str(page) for page in range(1, 18)]
 
@@ -14,7 +15,7 @@ PAGES = [str(page) for page in range(1, 18)]
 @pytest.mark.jit
 def test_a_model_of_msnbc(data_dir):
     """Single pages come out within the noise, users and lengths come out at all (false alarm below 1e-12)."""
-    corpus = vp.read(data_dir / "msnbc.parquet", user="user", sequence="sequence")
+    corpus = read_engine(data_dir / "msnbc.parquet", user="user", sequence="sequence")
     model = vp.Sequences(max_length=20, max_gram=5, alphabet=PAGES).release(corpus, vp.Budget(1))
     truth = (
         pl.read_parquet(data_dir / "msnbc.parquet")["sequence"].list.head(20).explode().cast(pl.String).value_counts()

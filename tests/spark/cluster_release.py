@@ -20,8 +20,8 @@ warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession  # noqa: E402
 
 import voxpop as vp  # noqa: E402
-from voxpop.spark import length_walk as levels  # noqa: E402
-from voxpop.spark.histogram import SparkHistogram  # noqa: E402
+from voxpop.engine.spark import walks as levels  # noqa: E402
+from voxpop.engine.spark.histogram import SparkHistogram  # noqa: E402
 
 master, path, events, *workers = sys.argv[1:]
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -118,8 +118,8 @@ def released(harm):
         return noisy_levels(histogram, *arguments)
 
     levels.SparkHistogram.noisy_levels = grade
-    corpus = vp.read(spark.read.parquet(path), user="who", text="what", partitions=6)
-    ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
+    corpus = vp.read(spark.read.parquet(path), user="who", text="what", options=vp.ReadOptions(partitions=6))
+    ngrams = vp.papers.DPNE(max_length=4, limit=4, eta=0.4)
     release = ngrams.release(corpus, vp.Budget(4, 1e-8), seed=3)
     return {"running": ran[0], "grams": [list(gram) for gram in release.each_gram()]}
 

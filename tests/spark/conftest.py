@@ -9,9 +9,10 @@ import pytest
 from framed import framed
 
 import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.spark.session import QUICK_JAVA
+from voxpop.engine.spark.session import java as java_program
 from voxpop.errors import InputError
-from voxpop.spark.session import QUICK_JAVA
-from voxpop.spark.session import java as java_program
 
 ATTEMPTS = 4
 
@@ -42,7 +43,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(java, written):
-    """Return a session of two cores, with our daemon, where the cluster has Spark's.
+    """Return a session of two cores.
 
     Java plans for most of the time, so queries are interpreted and plans are not checked. Sessions in processes of
     their own (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's own settings.
@@ -57,7 +58,6 @@ def spark(java, written):
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")
         .config("spark.ui.enabled", "false")
-        .config("spark.python.daemon.module", "voxpop.spark.daemon")  # workers need not import all of it anew
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.codegen.wholeStage", "false")  # Java that is written and compiled for each of many queries
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
@@ -116,7 +116,7 @@ def collected(spark, monkeypatch):
 @pytest.fixture
 def elsewhere(monkeypatch):
     """Have the session taken for one of a cluster, which hands nothing over."""
-    monkeypatch.setattr("voxpop.spark.read.is_here", lambda session: False)
+    monkeypatch.setattr("voxpop.engine.spark.reading.is_here", lambda session: False)
 
 
 @pytest.fixture
@@ -128,6 +128,8 @@ def read_both(spark):
 
     def read(table, partitions=3, **columns):
         columns = {"user": "who", **(columns or {"text": "what"})}
-        return vp.read(table, **columns), vp.read(framed(spark, table), partitions=partitions, **columns)
+        return read_engine(table, **columns), read_engine(
+            framed(spark, table), options=vp.ReadOptions(partitions=partitions), **columns
+        )
 
     return read

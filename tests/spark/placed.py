@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from support.corpora import corpus_of
-from voxpop.spark import messages, pool_tasks, pools, tasks
-from voxpop.spark.frames import packed, pieces
-from voxpop.spark.length_walk import ALL_LENGTHS
-from voxpop.spark.round_walk import public_words
-from voxpop.spark.weighings import restricted_weighing
+from voxpop.engine.spark import frames as messages
+from voxpop.engine.spark import histogram, pools, tasks
+from voxpop.engine.spark import pools as pool_tasks
+from voxpop.engine.spark.frames import packed, pieces, word_arrays
+from voxpop.engine.spark.walks import ALL_LENGTHS, restricted_weighing
 
 
 def states_of(users, keys, places):
@@ -28,7 +28,9 @@ def beside(state, arrays):
     """Return a state with public arrays beside its first row, as a broadcast leaves them."""
     content = packed(arrays)
     return [
-        batch.append_column("public", pa.array([content if batch["piece"][0].as_py() == 0 else None], pa.binary()))
+        batch.append_column(
+            "public", pa.array([None if each else content for each in batch["piece"].to_pylist()], pa.binary())
+        )
         for batch in state
     ]
 
@@ -45,7 +47,7 @@ def summed(parts, words):
     names = list(high)
     columns = {"high": [high[name] for name in names], "low": [low[name] for name in names]}
     batch = pa.RecordBatch.from_pydict({key: pa.array(column, pa.int64()) for key, column in columns.items()})
-    return dict(zip(names, tasks._weights_of(batch).tolist(), strict=True)) if names else {}
+    return dict(zip(names, histogram._weights_of(batch).tolist(), strict=True)) if names else {}
 
 
 class PlacedLevels:
@@ -70,7 +72,7 @@ class PlacedLevels:
     def keep(self, released):
         """Keep words (a list of strings) or names (rising numbers)."""
         if self.candidates is None:
-            public = public_words(pa.array(released, pa.large_string()))
+            public = word_arrays(pa.array(released, pa.large_string()))
             self.states = [list(tasks.keep_words(beside(s, public), order=self.order)) for s in self.states]
         else:
             settings = {"since": tasks.Since(self.length - 1, self.candidates.single)}
@@ -97,11 +99,11 @@ class PlacedPools:
         """Give every user a pool of what is not among the released words."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
-        public = public_words(pa.array(released, pa.large_string()))
+        public = word_arrays(pa.array(released, pa.large_string()))
         drawn = []
         for number, state in enumerate(self.states):
             numbered = [
-                batch.append_column("sender", pa.array([number] * batch.num_rows, pa.int32())) for batch in state
+                batch.set_column(1, "sender", pa.array([number] * batch.num_rows, pa.int32())) for batch in state
             ]
             drawn += pool_tasks.draw_pools(beside(numbered, public), **settings)
         told = pa.Table.from_batches(drawn, messages.SCHEMA)
@@ -120,8 +122,9 @@ class PlacedPools:
 
     def released(self):
         """Return the words that rounds released, in order."""
-        sent = [batch for batch in pool_tasks.to_reducers(self.news.to_batches(), reducers=self.reducers)]
-        states = pa.Table.from_batches(sent, messages.SCHEMA)
+        mine = self.news.filter(pc.is_in(self.news["name"], pa.array(pools.OF_ITEMS)))
+        homes = messages.spread(self.reducers)[np.asarray(mine["sender"])]
+        states = mine.set_column(0, "place", pa.array(homes, pa.int32()))
         if not self.items:
             return []
         return sorted(name.decode() for name in met(self.items, states, pool_tasks.released_items)["name"].to_pylist())

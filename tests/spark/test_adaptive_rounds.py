@@ -14,17 +14,17 @@ from placed import PlacedPools, states_of
 import voxpop as vp
 from support.corpora import corpus_of
 from support.strategies import written_users
-from voxpop.corpus.holdings import item_names
-from voxpop.corpus.pools import Pools
+from voxpop.engine.local.pools import Pools
+from voxpop.engine.local.weigh import item_names
+from voxpop.engine.spark import frames
+from voxpop.engine.spark import pools as pool_tasks
+from voxpop.engine.spark.frames import spread
+from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
-from voxpop.privacy.evidence_step import EvidenceStep
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.cumulative import EvidenceStep
 from voxpop.privacy.secret import Secret
-from voxpop.spark import frames, pool_tasks
-from voxpop.spark.messages import spread
-from voxpop.spark.pools import SparkPools
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 BITS = 30
@@ -60,7 +60,7 @@ class Recording:
 @given(
     users=written_users("abcdefgh", users=9),
     data=st.data(),
-    weighting_rule=st.sampled_from([Weighted(), L2Descent()]),
+    weighting_rule=st.sampled_from([Weighted(), PolicyGaussian()]),
     limit=st.integers(1, 3),
     size=st.integers(3, 6),
     released=st.sets(st.sampled_from("abc")),
@@ -95,7 +95,7 @@ class Chosen:
 
     def __call__(self, weights, names, texts):
         data, starts = texts
-        words = frames.texts_of(np.asarray(data), np.asarray(starts)).to_pylist()
+        words = frames.texts_of({"word_data": np.asarray(data), "word_starts": np.asarray(starts)}).to_pylist()
         return np.array([word in self.words for word in words], bool)
 
 
@@ -150,7 +150,7 @@ def crowd():
     return pl.DataFrame([*rows, *own], schema={"who": pl.Int64, "what": pl.String}, orient="row")
 
 
-@pytest.mark.parametrize(("cell", "kind"), [({"limit": 1, "pool": 60}, "items"), ({"limit": 3}, "text")])
+@pytest.mark.parametrize(("cell", "kind"), [({"limit": 1}, "items"), ({"limit": 3}, "text")])
 def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, kind):
     """Number for number: items in any round, and words of texts."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
@@ -198,7 +198,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd):
         secret = Secret.from_seed(3)
         pools: SparkPools = spread_out.pools(secret)
         pools.draw(60, "pool")
-        shares = shares_of(L2Descent(), 3)
+        shares = shares_of(PolicyGaussian(), 3)
         pools.advance(shares, 3, DiesAtFirst(step_of(0, secret), dies), "round 0")
         pools.advance(shares, 3, DiesAtFirst(step_of(1, secret), False), "round 1")
         releases.append(pools.released().to_pylist())
@@ -211,4 +211,4 @@ def test_rounds_come_after_a_draw(read_both, crowd):
     _, spread_out = read_both(crowd, 2, items="what")
     secret = Secret.from_seed(3)
     with pytest.raises(InternalError, match="before pools were drawn"):
-        spread_out.pools(secret).advance(shares_of(L2Descent(), 3), 3, step_of(0, secret), "round 0")
+        spread_out.pools(secret).advance(shares_of(PolicyGaussian(), 3), 3, step_of(0, secret), "round 0")

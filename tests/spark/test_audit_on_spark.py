@@ -3,16 +3,21 @@
 False alarms: at most 2e-12 a case.
 """
 
+from dataclasses import replace
+
 import pytest
 from scipy.special import ndtr
 
 import voxpop as vp
-from voxpop.privacy.decide import ThresholdRule
-from voxpop.testing.audit import examine, surely_refuted
-from voxpop.testing.audit.engines import on_spark
-from voxpop.testing.audit.memory_cases import engine_cases
-from voxpop.testing.audit.union_cases import BUDGET, LIMIT, Event
-from voxpop.union import plan as plan_module
+from audits.engines import on_spark, watched_on_spark
+from audits.memory_cases import engine_cases
+from audits.union_cases import BUDGET, LIMIT, Event
+from audits.walk_cases import walk_cases
+from support.power import surely_refuted
+from voxpop.mechanisms.ngrams import votes
+from voxpop.mechanisms.set_union import plan as plan_module
+from voxpop.privacy.decisions import ThresholdRule
+from voxpop.testing.auditing import examine
 
 ERROR = 1e-12
 COPIES = 12_000
@@ -39,9 +44,40 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
 
 
 @pytest.mark.slow
+def test_every_pass_of_the_default_path_of_n_grams_on_spark(spark, record_property):
+    """Individual budgets, screening vote, votes and second-chance pass, on executors in two places.
+
+    One release of each side: hundreds or thousands of pairs of words are trials of known probability.
+    """
+    findings = [examine(case, case.copies, ERROR) for case in walk_cases(engine=watched_on_spark(spark))]
+    assert len(findings) == 2
+    for finding in findings:
+        print(finding)
+        assert finding.passed, finding
+    trials = sum(2 * finding.counts.trials for finding in findings)
+    most = max(finding.epsilon_shown for finding in findings)
+    record_property("figure", f"{len(findings)} cases, {trials:,} trials, at most {most:.2f} of the epsilon claimed")
+
+
+@pytest.mark.slow
+def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
+    """Of 4,608 sums 172 are expected to be high without the canary, and 7 with this noise; of 512 sums 57 and 11."""
+    real = votes.NoisyLevels
+
+    def quiet(rules, *others):
+        less = [replace(rule, scale=0.6 * rule.scale) if hasattr(rule, "scale") else rule for rule in rules]
+        return real(tuple(less), *others)
+
+    monkeypatch.setattr(votes, "NoisyLevels", quiet)
+    for case in walk_cases(engine=watched_on_spark(spark)):
+        finding = examine(case, case.copies, ERROR)
+        assert finding.off_plan, finding
+
+
+@pytest.mark.slow
 def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
     """Coins that travel to executors with half the noise that was charged: caught with probability above 0.999."""
-    plan = vp.SetUnion(limit=LIMIT, weighting="l2-descent").plan(BUDGET)
+    plan = vp.SetUnion(limit=LIMIT, weighting=vp.weightings.PolicyGaussian()).plan(BUDGET)
     others, trials = int(plan.threshold), 40_000
     event = Event(plan, 1, 1, on_spark(spark), 40_000)
     exact = tuple(float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others))

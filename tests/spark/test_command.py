@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 CANARY = "xylophonecanary"
-PHRASES = ["--epsilon", "4", "--delta", "1e-8", "--max-length", "2", "--weighting", "weighted", "--seed", "2"]
+PHRASES = ["--epsilon", "4", "--delta", "1e-8", "--max-length", "2", "--seed", "2"]
 CALLS = {
     "ngrams": ["--text", "what", *PHRASES],
     "items": ["--text", "what", "--epsilon", "4", "--delta", "1e-8", "--weighting", "weighted", "--seed", "2"],

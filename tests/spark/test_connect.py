@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
 
 pytest.importorskip("grpc", reason="no grpcio: pip install 'pyspark[connect]'")
 pytestmark = pytest.mark.slow
@@ -24,13 +25,14 @@ spark = (
     .getOrCreate()
 )
 import voxpop as vp
+from voxpop.engine.contract import check_engine
 frame = spark.read.parquet(sys.argv[1])
 assert type(frame).__module__.startswith("pyspark.sql.connect"), type(frame)
 corpus = vp.read(frame, user="who", text="what")
-assert corpus._places == 2, corpus._places
-phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
+assert check_engine(corpus)._places == 2
+phrases = vp.papers.DPNE(max_length=3, limit=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
 model = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"]).release(corpus, vp.Budget(4), seed=3)
-whole = vp.read(frame, user="who", text="what", partitions=1)
+whole = vp.read(frame, user="who", text="what", options=vp.ReadOptions(partitions=1))
 words = vp.SetUnion(limit=3).release(whole, vp.Budget(4, 1e-8), seed=3)
 told = {"counts": model.tree.counts.tolist(), "words": [word for (word,) in words.each_gram()]}
 print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
@@ -44,8 +46,8 @@ def test_a_connect_client_releases_the_same(java, talk, tmp_path):
     done = subprocess.run([sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.splitlines()[-1])
-    corpus = vp.read(talk.sort("who", "what"), user="who", text="what")  # documents come by content on Spark
-    phrases = vp.NGrams(max_length=3, limit=4, weighting="weighted").release(corpus, vp.Budget(4, 1e-8), seed=3)
+    corpus = read_engine(talk.sort("who", "what"), user="who", text="what")  # documents come by content on Spark
+    phrases = vp.papers.DPNE(max_length=3, limit=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"])
     assert told["grams"] == [list(gram) for gram in phrases]
     assert told["counts"] == sequences.release(corpus, vp.Budget(4), seed=3).tree.counts.tolist()

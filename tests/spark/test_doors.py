@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.spark.reading import open_frame
 from voxpop.errors import ColumnError, InputError
-from voxpop.spark.session import open_frame
+from voxpop.reading.wanted import Wanted
 
 START = dt.datetime(2026, 11, 22, 6, 0)
 BUDGET = vp.Budget(8, 1e-3)
@@ -34,14 +36,14 @@ KEYED = pl.DataFrame(
 def test_events_become_the_same_sequences(spark, partitions):
     """In order of time, cut into sessions: the same phrases for the same seed."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
-    ngrams = vp.NGrams(max_length=3, limit=10, weighting="weighted")
+    ngrams = vp.papers.DPNE(max_length=3, limit=10)
     how = {"user": "who", "sequence": "page", "order": "at", "session": "20min"}
-    corpora = vp.read(EVENTS, **how), vp.read(frame, partitions=partitions, **how)
+    corpora = read_engine(EVENTS, **how), read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert len(one) > 3
     assert one.grams.equals(other.grams)
     with pytest.raises(ColumnError, match='no column "when"'):
-        vp.read(frame, user="who", sequence="page", order="when")
+        read_engine(frame, user="who", sequence="page", order="when")
 
 
 @ROADS
@@ -51,17 +53,17 @@ def test_keys_keep_their_types(spark, items, partitions):
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
-    union = vp.SetUnion(limit=3, weighting="weighted")
+    union = vp.SetUnion(limit=3, weighting=vp.weightings.Weighted())
     how = {"user": ["tenant", "id"], "items": items}
-    corpora = vp.read(KEYED, **how), vp.read(frame, partitions=partitions, **how)
+    corpora = read_engine(KEYED, **how), read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how)
     one, other = (union.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert one == other
     assert len(one) > 0
-    assert one.filter(KEYED).height == other.filter(frame).count() > 0
-    swapped = other.with_other(frame, other=None)
+    assert vp.exports.filter(one, KEYED).height == vp.exports.filter(other, frame).count() > 0
+    swapped = vp.exports.with_other(other, frame, other=None)
     name = items if isinstance(items, str) else items[0]
     assert swapped.columns == frame.columns
-    assert swapped.filter(swapped[name].isNull()).count() == 600 - one.filter(KEYED).height
+    assert swapped.filter(swapped[name].isNull()).count() == 600 - vp.exports.filter(one, KEYED).height
 
 
 @ROADS
@@ -70,14 +72,15 @@ def test_files_are_read_as_they_are_written(spark, tmp_path, partitions):
     rows = [f"{number}|<p>caf\xe9</p><p>d{number % 2}</p>" for number in range(1200)]
     path = tmp_path / "posts.csv"
     path.write_bytes("\n".join(["who|what", *rows]).encode("cp1252"))
-    union = vp.SetUnion(limit=4, weighting="weighted")
-    how = {"user": "who", "text": "what", "html": True}
-    frame = open_frame(spark, [str(path)], "|", "ISO-8859-1")
-    one = union.release(vp.read(path, delimiter="|", encoding="cp1252", **how), BUDGET, seed=3)
-    other = union.release(vp.read(frame, partitions=partitions, **how), BUDGET, seed=3)
+    union = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted())
+    columns = {"user": "who", "text": "what"}
+    how = columns | {"tokenizer": vp.Tokenizer(html=True)}
+    frame = open_frame(spark, [str(path)], Wanted.of(**columns), "|", "ISO-8859-1")
+    one = union.release(read_engine(path, csv=vp.CSV(delimiter="|", encoding="cp1252"), **how), BUDGET, seed=3)
+    other = union.release(read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how), BUDGET, seed=3)
     assert one.to_list() == other.to_list() == ["café", "d0", "d1"]
-    with pytest.raises(InputError, match="leave them out"):
-        vp.read(frame, delimiter="|", **how)
+    with pytest.raises(InputError, match="Leave it out"):
+        read_engine(frame, csv=vp.CSV(delimiter="|"), **how)
     EVENTS.write_parquet(tmp_path / "events.parquet")
-    with pytest.raises(InputError, match="leave them out"):
-        open_frame(spark, [str(tmp_path / "events.parquet")], "|")
+    with pytest.raises(InputError, match="Leave it out"):
+        open_frame(spark, [str(tmp_path / "events.parquet")], Wanted.of(**columns), "|")

@@ -6,6 +6,7 @@ import pytest
 from framed import framed
 
 import voxpop as vp
+from support.look import read_engine
 from voxpop.errors import ColumnError, InputError, SourceError
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
@@ -31,7 +32,7 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
     users = [*([7] * 5), *range(100, 600)]
     texts = [*(long[part * len(long) // 5 :][: len(long) // 5] for part in range(5))]
     texts += ["everywhere at once"] * 500
-    ngrams, table = vp.NGrams(max_length=2, limit=50, weighting="weighted"), pl.DataFrame({"who": users, "what": texts})
+    ngrams, table = vp.papers.DPNE(max_length=2, limit=50), pl.DataFrame({"who": users, "what": texts})
     release = same(read_both, ngrams, table, partitions)
     assert ("everywhere", "at") in release
     assert len(release) == 5
@@ -40,22 +41,22 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
 def test_more_partitions_than_users_and_rows_without_anything(read_both):
     """Empty partitions, null and empty texts, users who hold nothing."""
     table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
-    assert len(same(read_both, vp.NGrams(max_length=2, limit=3, weighting="weighted"), table, 37)) == 3
+    assert len(same(read_both, vp.papers.DPNE(max_length=2, limit=3), table, 37)) == 3
 
 
 @ROADS
 def test_a_table_in_which_nobody_holds_anything(read_both, partitions):
     """Nothing is released, at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
-    assert len(same(read_both, vp.NGrams(max_length=3, weighting="weighted"), table, partitions)) == 0
-    assert len(same(read_both, vp.SetUnion(weighting="weighted"), table, partitions)) == 0
+    assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
+    assert len(same(read_both, vp.SetUnion(weighting=vp.weightings.Weighted()), table, partitions)) == 0
 
 
 @ROADS
 def test_a_table_without_rows_releases_nothing(read_both, partitions):
     """As on one machine: an error would tell it from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
-    assert len(same(read_both, vp.NGrams(max_length=2, weighting="weighted"), table, partitions)) == 0
+    assert len(same(read_both, vp.papers.DPNE(max_length=2), table, partitions)) == 0
     assert len(same(read_both, vp.SetUnion(), table, partitions)) == 0
 
 
@@ -65,9 +66,11 @@ def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
     huge = "h" * 2**20
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
     table = pl.DataFrame({"who": np.arange(300), "what": lists})
-    release = same(read_both, vp.SetUnion(limit=20, weighting="weighted"), table, partitions, items="what")
+    release = same(
+        read_both, vp.SetUnion(limit=20, weighting=vp.weightings.Weighted()), table, partitions, items="what"
+    )
     assert set(release) == {*ODD, huge, "short"}
-    phrases = same(read_both, vp.NGrams(max_length=2, limit=20, weighting="weighted"), table, partitions, tokens="what")
+    phrases = same(read_both, vp.papers.DPNE(max_length=2, limit=20), table, partitions, tokens="what")
     assert ("\0", "a\0") in phrases
 
 
@@ -76,7 +79,7 @@ def test_columns_with_dots_and_quotes_in_their_names(read_both, partitions):
     """Names are taken as they are."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
     local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
-    ngrams = vp.NGrams(max_length=2, limit=2, weighting="weighted")
+    ngrams = vp.papers.DPNE(max_length=2, limit=2)
     one, other = (ngrams.release(corpus, BUDGET, seed=1) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert ("x", "y") in other
@@ -87,8 +90,8 @@ def test_a_row_without_a_user_is_refused(spark, partitions):
     """As on this machine, by its column and without its content."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
-        vp.SetUnion(weighting="weighted").release(
-            vp.read(frame, user="who", text="what", partitions=partitions), BUDGET
+        vp.SetUnion(weighting=vp.weightings.Weighted()).release(
+            read_engine(frame, user="who", text="what", options=vp.ReadOptions(partitions=partitions)), BUDGET
         )
     assert "milk" not in str(caught.value)
 
@@ -97,21 +100,21 @@ def test_wrong_columns_are_refused_at_once(spark):
     """Before anything runs."""
     frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
     with pytest.raises(ColumnError, match=r'no column "whom"; .*Did you mean "who"'):
-        vp.read(frame, user="whom", text="what")
+        read_engine(frame, user="whom", text="what")
     with pytest.raises(ColumnError, match="others that have equality, got double"):
-        vp.read(frame, user="who", text="what")
+        read_engine(frame, user="who", text="what")
     with pytest.raises(InputError, match="exactly one"):
-        vp.read(frame, user="what")
+        read_engine(frame, user="what")
     with pytest.raises(InputError, match="tokenizer"):
-        vp.read(frame, user="who", text="what", tokenizer="wurds")
+        read_engine(frame, user="who", text="what", tokenizer="wurds")
     with pytest.raises(InputError, match="sentences"):
-        vp.read(frame, user="who", tokens="what", sentences=True)
+        read_engine(frame, user="who", tokens="what", tokenizer=vp.Tokenizer(sentences=True))
 
 
 def test_what_a_cluster_cannot_do_is_said(spark):
     """By name, with what to do instead."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
-    items = vp.read(table, user="who", items="what", partitions=2)
+    items = read_engine(table, user="who", items="what", options=vp.ReadOptions(partitions=2))
     assert repr(items) == "SparkCorpus(kind='items', private)"
     with pytest.raises(InputError, match="heavy hitters"):
         vp.HeavyHitters(max_length=3).release(items, vp.Budget(1, 1e-6))
@@ -123,7 +126,7 @@ def test_what_a_cluster_cannot_do_is_said(spark):
         items.nothing  # noqa: B018
 
 
-class Heavy(vp.Weighting):
+class Heavy(vp.weightings.Weighting):
     """Carries a megabyte."""
 
     norm = 2
@@ -142,7 +145,7 @@ class Heavy(vp.Weighting):
 def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
     """Spark would write it to disk, and the keys with it."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
-    corpus = vp.read(table, user="who", text="what", partitions=2)
+    corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="half a megabyte"):
         vp.SetUnion(weighting=Heavy()).release(corpus, BUDGET)
 
@@ -151,7 +154,7 @@ def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has
     """Both are set before numba and polars are imported; numba's own cache is not for writers that meet."""
 
     def look(batches):
-        from voxpop.spark.worker import task
+        from voxpop.engine.spark.worker import task
 
         @task
         def report(rows):
@@ -159,7 +162,7 @@ def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has
 
             import pyarrow as pa
 
-            from voxpop.corpus import bound
+            from voxpop.engine.local import weigh as bound
             from voxpop.kernels.group import rename
             from voxpop.kernels.pairs import number_pairs
 
@@ -181,7 +184,7 @@ def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
 
     _, spread = read_both(talk)
     state = spread._state
-    vp.NGrams(max_length=2, limit=3, weighting="weighted").release(spread, BUDGET, seed=1)
+    vp.papers.DPNE(max_length=2, limit=3).release(spread, BUDGET, seed=1)
     assert state.storageLevel.useMemory
     del spread
     gc.collect()

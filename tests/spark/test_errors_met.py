@@ -10,10 +10,11 @@ import pytest
 from framed import framed
 
 import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.spark import session as sessions
+from voxpop.engine.spark.reading import check_repeatable
+from voxpop.engine.spark.session import KNOWN, translated
 from voxpop.errors import InputError, MemoryLimitError, SourceError
-from voxpop.spark import session as sessions
-from voxpop.spark.failures import KNOWN, translated
-from voxpop.spark.sources import check_repeatable
 
 SOURCE = str(Path(vp.__file__).parents[1])
 DRIVER = """
@@ -42,17 +43,17 @@ class LittleMemory:
 def tell(table, **reading):
     try:
         read = vp.read(table, user="who", text="what", **reading)
-        print(len(vp.SetUnion(limit=2, weighting="weighted").release(read, vp.Budget(4, 1e-6), seed=1)))
+        print(len(vp.SetUnion(limit=2, weighting=vp.weightings.Weighted()).release(read, vp.Budget(4, 1e-6), seed=1)))
     except VoxpopError as error:
         print(type(error).__name__, error)
 
 if sys.argv[2] == "memory":
-    tell(frame, tokenizer=Dying(), partitions=1)
+    tell(frame, tokenizer=Dying(), options=vp.ReadOptions(partitions=1))
     long = spark.range(96).selectExpr("id AS who", "repeat('tea milk ', 25000) AS what")
-    tell(long, tokenizer=LittleMemory(), partitions=1)
-    tell(long, tokenizer=LittleMemory(), partitions=24)
+    tell(long, tokenizer=LittleMemory(), options=vp.ReadOptions(partitions=1))
+    tell(long, tokenizer=LittleMemory(), options=vp.ReadOptions(partitions=24))
 else:
-    tell(frame, partitions=1)
+    tell(frame, options=vp.ReadOptions(partitions=1))
 """
 
 
@@ -108,10 +109,15 @@ def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(jav
 
 def test_another_version_is_told(spark, monkeypatch):
     """A release is one plan, made by one version of its rules."""
-    monkeypatch.setattr("voxpop.spark.read.installed_version", lambda: "0.0.1")
-    corpus = vp.read(framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})), user="who", text="what", partitions=2)
+    monkeypatch.setattr("voxpop.engine.spark.reading.metadata.version", lambda name: "0.0.1")
+    corpus = read_engine(
+        framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]})),
+        user="who",
+        text="what",
+        options=vp.ReadOptions(partitions=2),
+    )
     with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*Install the same"):
-        vp.SetUnion(weighting="weighted").release(corpus, vp.Budget(1, 1e-6))
+        vp.SetUnion(weighting=vp.weightings.Weighted()).release(corpus, vp.Budget(1, 1e-6))
 
 
 def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
@@ -127,7 +133,7 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
         frame.withColumn("what", anything("what")),
     ):
         with pytest.raises(SourceError, match="Write it to a file first"):
-            vp.read(changing, user="who", text="what")
+            read_engine(changing, user="who", text="what")
     check_repeatable(frame.where("who > 1").groupBy("who").agg(sql.max("what").alias("what")))
 
 
@@ -136,7 +142,11 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
     [
         ("ModuleNotFoundError: No module named 'voxpop'", InputError, "has no voxpop"),
         ("No module named 'pyarrow.compute'", InputError, "has no pyarrow"),
-        ("AttributeError: Can't get attribute 'weigh' on <module 'voxpop.spark.tasks'", InputError, "another version"),
+        (
+            "AttributeError: Can't get attribute 'weigh' on <module 'voxpop.engine.spark.tasks'",
+            InputError,
+            "another version",
+        ),
         ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "version of Python"),
         ('java.io.IOException: Cannot run program "python9": error=2', InputError, "cannot start python9"),
         ("java.io.IOException: No space left on device", InputError, "spark.local.dir"),

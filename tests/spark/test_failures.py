@@ -2,9 +2,9 @@
 
 import pytest
 
+from voxpop.engine.spark.session import translated
+from voxpop.engine.spark.worker import task
 from voxpop.errors import ColumnError, InternalError, SourceError
-from voxpop.spark.failures import translated
-from voxpop.spark.worker import task
 
 PRIVATE = "the patient in room 7"
 

@@ -10,11 +10,11 @@ from test_tasks import BITS, shares_of
 import voxpop as vp
 from support.corpora import corpus_of
 from support.strategies import written_users
+from voxpop.engine.spark.corpus import GROUPS, gather, joined
+from voxpop.engine.spark.frames import laid_together
+from voxpop.engine.spark.tasks import corpus_of as corpus_at
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.privacy.secret import Secret
-from voxpop.spark.frames import laid_together
-from voxpop.spark.groups import GROUPS, gather, joined
-from voxpop.spark.tasks import corpus_of as corpus_at
-from voxpop.weighting.descent import L2Descent
 
 BUDGET = vp.Budget(4, 1e-8)
 
@@ -37,7 +37,7 @@ def test_a_group_holds_what_its_partitions_hold(users, count, data):
         return
     states = states_of(users, keys, places)
     rows = [
-        batch.append_column("sender", pa.array([number] * batch.num_rows, pa.int32()))
+        batch.set_column(1, "sender", pa.array([number] * batch.num_rows, pa.int32()))
         for number, state in enumerate(states)
         for batch in state
     ]
@@ -57,18 +57,18 @@ def test_no_partitions_are_no_group():
 def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_groups(read_both, talk):
     """A partition's number decides on its group, and 2 and 6 partitions agree on everybody's."""
     corpora = [read_both(talk, count)[1] for count in (GROUPS, 3 * GROUPS)]
-    ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4, weighting="l2-descent")
+    ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert len(one) > 20
     assert one.grams.equals(other.grams)
-    words = vp.SetUnion(limit=4, weighting="l2-descent")
+    words = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
     once, again = (words.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert once.grams.equals(again.grams)
 
 
 def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
     """In one group of seven partitions order-dependent weightings release what they release on this machine."""
-    monkeypatch.setattr("voxpop.spark.groups.GROUPS", 1)
+    monkeypatch.setattr("voxpop.engine.spark.corpus.GROUPS", 1)
     local, spread_out = read_both(talk, 7)
     ngrams = vp.NGrams(max_length=3, limit=4, eta=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in (local, spread_out))
@@ -84,13 +84,13 @@ def grouped_weights(users, keys, home_of):
     groups = []
     for home in sorted(set(homes.values())):
         rows = [
-            batch.append_column("sender", pa.array([place] * batch.num_rows, pa.int32()))
+            batch.set_column(1, "sender", pa.array([place] * batch.num_rows, pa.int32()))
             for place, state in states.items()
             if homes[place] == home
             for batch in state
         ]
         groups.append(list(gather(rows)))
-    return PlacedLevels(groups).weigh(shares_of(L2Descent(), 4), 4, Secret.from_seed(1), "x")
+    return PlacedLevels(groups).weigh(shares_of(PolicyGaussian(), 4), 4, Secret.from_seed(1), "x")
 
 
 def by_number(sizes):
@@ -133,7 +133,7 @@ def test_the_search_finds_groups_that_follow_the_data():
 def test_vocabularies_are_joined_by_bytes():
     """The end of a document stays one."""
     parts = [corpus_of([[["b", "a"], ["a"]]], [1]), corpus_of([[["a", "c"]]], [2])]
-    from voxpop.spark.tasks import _arrays_of
+    from voxpop.engine.spark.tasks import _arrays_of
 
     group = corpus_at(joined([_arrays_of(part) for part in parts]))
     assert told(group) == {1: ["b", "a", None, "a", None], 2: ["a", "c", None]}

@@ -11,13 +11,13 @@ from framed import framed
 from test_plain_session import counted
 
 import voxpop as vp
-from voxpop.corpus.limited.memory import LEAST
+from support.look import read_engine
+from voxpop.engine.spark import handover
+from voxpop.engine.spark.corpus import SparkCorpus
+from voxpop.engine.spark.handover import EXACTLY, HandedOver
+from voxpop.engine.spark.session import is_here
 from voxpop.errors import ColumnError, InputError, SourceError
-from voxpop.spark import handover, written_rows
-from voxpop.spark.corpus import SparkCorpus
-from voxpop.spark.handed_over import HandedOver
-from voxpop.spark.handover import is_here
-from voxpop.spark.written_rows import EXACTLY
+from voxpop.reading.limited.memory import LEAST
 
 BUDGET = vp.Budget(4, 1e-8)
 CANARY = "glockenspielcanary"
@@ -32,16 +32,18 @@ CANARY = "glockenspielcanary"
 )
 def test_the_choice_follows_from_the_master_alone(master, here):
     """Of one Java on this machine it is known that it is one; of a server of Connect it is not."""
-    assert is_here(SimpleNamespace(_sc=SimpleNamespace(master=master))) == here
+    assert is_here(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) == here
     assert not is_here(SimpleNamespace())
 
 
 def test_who_names_partitions_gets_them(spark, talk, elsewhere):
     """And so does every other session."""
-    assert isinstance(vp.read(framed(spark, talk), user="who", text="what"), SparkCorpus)
-    assert isinstance(vp.read(framed(spark, talk), user="who", text="what", partitions=2), SparkCorpus)
+    assert isinstance(read_engine(framed(spark, talk), user="who", text="what"), SparkCorpus)
+    assert isinstance(
+        read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=2)), SparkCorpus
+    )
     with pytest.raises(InputError, match="executors have their own"):
-        vp.read(framed(spark, talk), user="who", text="what", memory="2GiB")
+        read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(memory="2GiB"))
 
 
 def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, talk, monkeypatch):
@@ -49,7 +51,7 @@ def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, 
     frame, found = framed(spark, talk), []
     for factor, memory in ((handover.OF_ITS_BYTES, None), (1 << 60, None), (handover.OF_ITS_BYTES, "1GiB")):
         monkeypatch.setattr(handover, "OF_ITS_BYTES", factor)
-        corpus = vp.read(frame, user="who", text="what", memory=memory)
+        corpus = read_engine(frame, user="who", text="what", options=vp.ReadOptions(memory=memory))
         found.append((corpus.limit is None, vp.SetUnion().release(corpus, BUDGET, seed=4)))
     assert [free for free, _ in found] == [True, False, False]
     assert all(list(release) == list(found[0][1]) for _, release in found)
@@ -59,7 +61,9 @@ def test_nothing_runs_before_the_first_release_and_nothing_for_the_second(spark,
     """Not for its name, nor what a notebook tries out; and no file is left."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, limit=4)
-    jobs, _, corpus = counted(spark, lambda: vp.read(frame, user="who", text="what", work_folder=tmp_path))
+    jobs, _, corpus = counted(
+        spark, lambda: read_engine(frame, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path))
+    )
     assert isinstance(corpus, HandedOver)
     assert repr(corpus) == "HandedOver(kind='text', private)"
     assert not hasattr(corpus, "_repr_html_")
@@ -69,7 +73,7 @@ def test_nothing_runs_before_the_first_release_and_nothing_for_the_second(spark,
     jobs, _, second = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=1))
     assert jobs == 0
     assert list(tmp_path.iterdir()) == []
-    local = ngrams.release(vp.read(talk, user="who", text="what"), BUDGET, seed=1)
+    local = ngrams.release(read_engine(talk, user="who", text="what"), BUDGET, seed=1)
     assert first.grams.equals(second.grams)
     assert first.grams.equals(local.grams)
     assert first.plan.to_dict() == local.plan.to_dict()
@@ -88,24 +92,26 @@ def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_
 
     monkeypatch.setattr(handover, "file_batches", look)
     before = {name: spark.conf.get(name) for name in EXACTLY}
-    corpus = vp.read(framed(spark, talk).repartition(3), user="who", text="what", work_folder=tmp_path)
-    vp.SetUnion(limit=3, weighting="weighted").release(corpus, BUDGET, seed=1)
+    corpus = read_engine(
+        framed(spark, talk).repartition(3), user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path)
+    )
+    vp.SetUnion(limit=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=1)
     assert seen == [(0o700, left, ".parquet") for left in (3, 2, 1)]
     assert {name: spark.conf.get(name) for name in EXACTLY} == before
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, talk, seed):
-    """Order-dependent rounds, and sequences joined; as on executors in one partition."""
+    """Order-dependent rounds, and sequences drawn; as on executors in one partition."""
     rows = talk.with_columns(who=pl.format("user {}", "who"))
     mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
     corpora = [
-        vp.read(framed(spark, rows), user="who", text="what", partitions=1),
-        vp.read(framed(spark, rows), user="who", text="what"),
-        vp.read(mixed, user="who", text="what", memory=LEAST),
+        read_engine(framed(spark, rows), user="who", text="what", options=vp.ReadOptions(partitions=1)),
+        read_engine(framed(spark, rows), user="who", text="what"),
+        read_engine(mixed, user="who", text="what", options=vp.ReadOptions(memory=LEAST)),
     ]
-    union = vp.SetUnion(limit=3, weighting="l2-descent", rounds=2)
-    sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"], combine="concatenate")
+    union = vp.SetUnion(limit=3, weighting=vp.weightings.PolicyGaussian())
+    sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"])
     words = [union.release(corpus, BUDGET, seed=seed).to_list() for corpus in corpora]
     trees = [sequences.release(corpus, vp.Budget(4), seed=seed).tree.counts.tolist() for corpus in corpora]
     assert words[0] == words[1] == words[2]
@@ -116,7 +122,7 @@ def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, ta
 def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, tmp_path, capfd):
     """Spark's words quote rows; and what fails once may be asked again."""
     failing = framed(spark, talk).selectExpr("who", f"if(who >= 0, raise_error('{CANARY}'), what) AS what")
-    corpus = vp.read(failing, user="who", text="what", work_folder=tmp_path)
+    corpus = read_engine(failing, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path))
     for _ in range(2):
         with pytest.raises(SourceError, match="query that gives the table fails on Spark") as caught:
             vp.SetUnion().release(corpus, BUDGET)
@@ -124,7 +130,9 @@ def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, 
         assert CANARY not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
     full = framed(spark, talk).selectExpr("who", "if(who >= 0, raise_error('No space left on device'), what) AS what")
     with pytest.raises(InputError, match=r"a disk is full.*work_folder"):
-        vp.SetUnion().release(vp.read(full, user="who", text="what", work_folder=tmp_path), BUDGET)
+        vp.SetUnion().release(
+            read_engine(full, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path)), BUDGET
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,8 +140,8 @@ def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
     """With spaces in its name: Java has another idea of where here is."""
     (tmp_path / "my work").mkdir()
     monkeypatch.chdir(tmp_path)
-    corpus = vp.read(framed(spark, talk), user="who", text="what", work_folder="my work")
-    assert len(vp.SetUnion(limit=3, weighting="weighted").release(corpus, BUDGET, seed=1)) > 5
+    corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder="my work"))
+    assert len(vp.SetUnion(limit=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=1)) > 5
     assert list((tmp_path / "my work").iterdir()) == []
 
 
@@ -141,12 +149,12 @@ def test_a_folder_that_is_gone_by_then_is_told(spark, talk, tmp_path):
     """It was there when the table was named."""
     folder = tmp_path / "gone"
     folder.mkdir()
-    corpus = vp.read(framed(spark, talk), user="who", text="what", work_folder=folder)
+    corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
     folder.rmdir()
     with pytest.raises(SourceError, match="work_folder="):
         vp.SetUnion().release(corpus, BUDGET)
     with pytest.raises(InputError, match="exists and is yours"):
-        vp.read(framed(spark, talk), user="who", text="what", work_folder=folder)
+        read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
 
 def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
@@ -155,21 +163,26 @@ def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
     )  # fmt: skip
-    union = vp.SetUnion(limit=2, weighting="weighted")
+    union = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted())
     found = {}
     for items in ("late", "early", "day", "nothing"):
-        one, other = (union.release(vp.read(rows, user="who", items=items, partitions=p), BUDGET) for p in (1, None))
+        one, other = (
+            union.release(read_engine(rows, user="who", items=items, options=vp.ReadOptions(partitions=p)), BUDGET)
+            for p in (1, None)
+        )
         assert one == other
         found[items] = len(other)
     assert found == {"late": 1, "early": 1, "day": 1, "nothing": 0}
     with pytest.raises(ColumnError, match=r'column "gap".*interval day'):
-        vp.read(rows, user="who", items="gap")
+        read_engine(rows, user="who", items="gap")
 
 
 def test_values_that_are_null_are_told(spark, capfd):
     """To the operator, as of a table on this machine; executors keep it to themselves."""
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
-    vp.SetUnion(weighting="weighted").release(vp.read(rows, user="who", items="what", progress=True), BUDGET)
+    vp.SetUnion(weighting=vp.weightings.Weighted()).release(
+        read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True)), BUDGET
+    )
     assert 'values in "what" are null' in capfd.readouterr().err
 
 
@@ -182,13 +195,13 @@ def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, m
 
     real = shutil.rmtree
     tries = iter([None, None, real])
-    monkeypatch.setattr(written_rows.time, "sleep", written_again)
-    monkeypatch.setattr(written_rows, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
-    written_rows._remove(tmp_path)
+    monkeypatch.setattr(handover.time, "sleep", written_again)
+    monkeypatch.setattr(handover, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
+    handover._remove(tmp_path)
     assert not tmp_path.exists()
     assert len(late) == 1
     tmp_path.mkdir()
-    monkeypatch.setattr(written_rows.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(written_rows, "rmtree", lambda *_, **__: None)
-    written_rows._remove(tmp_path)
+    monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
+    handover._remove(tmp_path)
     assert f"{tmp_path} holds private rows" in capfd.readouterr().err

@@ -11,11 +11,10 @@ import pytest
 from framed import framed
 
 import voxpop as vp
-from voxpop.privacy.decide import ThresholdRule
-from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions
+from voxpop.engine.spark import frames as holder
+from voxpop.engine.spark.histogram import SparkHistogram
+from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
-from voxpop.spark import holder
-from voxpop.spark.histogram import SparkHistogram
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 ITEMS = 2000
@@ -118,11 +117,11 @@ spark = (
     SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
     .config("spark.local.dir", str(folder / "blocks")).config("spark.eventLog.enabled", "true")
     .config("spark.eventLog.compress", "false").config("spark.eventLog.dir", f"file://{folder / 'events'}")
-    .config("spark.python.daemon.module", "voxpop.spark.daemon").getOrCreate()
+    .getOrCreate()
 )
 table = spark.range(600).selectExpr("id AS who", "concat('green tea number ', id % 7) AS what")
-people = vp.read(table, user="who", text="what", partitions=3)
-ngrams, budget = vp.NGrams(max_length=2, limit=4, weighting="weighted"), vp.Budget(4, 1e-8)
+people = vp.read(table, user="who", text="what", options=vp.ReadOptions(partitions=3))
+ngrams, budget = vp.papers.DPNE(max_length=2, limit=4), vp.Budget(4, 1e-8)
 before = ngrams.release(people, budget, seed=5)
 for kept in spark.sparkContext._jsc.getPersistentRDDs().values():
     kept.unpersist(True)
@@ -148,7 +147,7 @@ def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
 def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeypatch):
     """Nothing is kept between lengths: each action goes back to the source."""
     local, spread = read_both(talk)
-    ngrams = vp.NGrams(max_length=3, limit=4, weighting="weighted")
+    ngrams = vp.papers.DPNE(max_length=3, limit=4)
     kept = ngrams.release(spread, BUDGET, seed=5)
     monkeypatch.setattr(holder.Holder, "hold", lambda self, state, theirs=False: state)
     forgotten = ngrams.release(read_both(talk)[1], BUDGET, seed=5)
@@ -156,7 +155,7 @@ def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeyp
     assert kept.grams.equals(ngrams.release(local, BUDGET, seed=5).grams)
 
 
-class DiesAtFirst(vp.Weighting):
+class DiesAtFirst(vp.weightings.Weighting):
     """Shares evenly, and takes its worker down on the first attempt of every task."""
 
     norm = 2
@@ -193,11 +192,14 @@ def dying_tokenizer(texts):
 def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, talk):
     """While reading and while weighing, each task's first worker is gone."""
     small = talk.filter(pl.col("who") < 200)
-    cells = {"limit": 4, "alpha": 3.0}
-    corpus = vp.read(framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, partitions=2)
-    died = vp.SetUnion(weighting=DiesAtFirst(), **cells).release(corpus, BUDGET, seed=1)
-    calm = vp.read(framed(spark, small), user="who", text="what", tokenizer="whitespace", partitions=2)
-    lived = vp.SetUnion(weighting=Even(), **cells).release(calm, BUDGET, seed=1)
+    corpus = vp.read(
+        framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, options=vp.ReadOptions(partitions=2)
+    )
+    died = vp.SetUnion(limit=4, weighting=DiesAtFirst()).release(corpus, BUDGET, seed=1)
+    calm = vp.read(
+        framed(spark, small), user="who", text="what", tokenizer="whitespace", options=vp.ReadOptions(partitions=2)
+    )
+    lived = vp.SetUnion(limit=4, weighting=Even()).release(calm, BUDGET, seed=1)
     assert died.grams.equals(lived.grams)
     assert len(died) > 5
 
@@ -205,7 +207,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
 @pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
 def test_how_spark_plans_changes_nothing(spark, read_both, talk, setting):
     """With and without plans that adapt to sizes."""
-    ngrams = vp.NGrams(max_length=2, limit=4, weighting="weighted")
+    ngrams = vp.papers.DPNE(max_length=2, limit=4)
     before = spark.conf.get(setting)
     releases = []
     for value in ("true", "false"):

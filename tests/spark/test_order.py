@@ -5,19 +5,20 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.corpus.limited import memory
-from voxpop.corpus.limited.memory import MemoryLimit
+from support.look import read_engine
+from voxpop.engine.spark.histogram import _summed
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
-from voxpop.spark.histogram import _summed
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
+from voxpop.reading.limited import memory
+from voxpop.reading.limited.memory import MemoryLimit
 
 BITS = 40
 PASS = "round 1/length 1"
 
 
 def l2_shares(limit, cutoff):
-    return CalibratedRule(L2Descent(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
+    return CalibratedRule(PolicyGaussian(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
 
 
 def collected(histogram):
@@ -45,7 +46,9 @@ def in_files(spark):
 
     def read(folder, partitions, **columns):
         spark.conf.set("spark.sql.files.openCostInBytes", 1 << 30)
-        return vp.read(spark.read.parquet(folder), user="who", partitions=partitions, **columns)
+        return read_engine(
+            spark.read.parquet(folder), user="who", options=vp.ReadOptions(partitions=partitions), **columns
+        )
 
     return read
 
@@ -68,37 +71,31 @@ def two_files():
     return visits(rng, 300, "a"), visits(rng, 300, "b").head(700), extra
 
 
-def tree_of(corpus, combine):
-    """Return the counts of releases of sequences without noise to speak of, of both trees."""
+def tree_of(corpus):
+    """Return the counts of a release of sequences with hardly any noise."""
     alphabet = [f"{prefix}{page}" for prefix in "ab" for page in range(9)]
-    found = []
-    for kind in ("grams", "contexts"):
-        sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=alphabet, combine=combine, tree=kind)
-        tree = sequences.release(corpus, vp.Budget(200), seed=3).tree
-        found.append((tree.counts.tolist(), tree.parents.tolist()))
-    return found
+    tree = vp.Sequences(max_length=6, max_gram=3, alphabet=alphabet).release(corpus, vp.Budget(200), seed=3).tree
+    return tree.counts.tolist(), tree.parents.tolist()
 
 
 @pytest.mark.parametrize("partitions", [2, None])
-@pytest.mark.parametrize("combine", ["sample", "concatenate"])
-def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, combine, partitions):
+def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, partitions):
     """By places of rows it did: a file that grew came first, and everybody's documents changed places."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
-    assert tree_of(fewer, combine) == tree_of(every, combine)
+    assert tree_of(fewer) == tree_of(every)
 
 
 @pytest.mark.parametrize("partitions", [3, None])
-@pytest.mark.parametrize("combine", ["sample", "concatenate"])
-def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, combine, partitions):
+def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, partitions):
     """What is drawn and joined is that of this machine for the rows sorted."""
     rows = pl.concat(two_files[:2])
     spread = in_files(
         written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), partitions, text="what"
     )
-    here = vp.read(rows.sort("who", "what"), user="who", text="what")
-    assert tree_of(spread, combine) == tree_of(here, combine)
+    here = read_engine(rows.sort("who", "what"), user="who", text="what")
+    assert tree_of(spread) == tree_of(here)
 
 
 def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files):
@@ -109,7 +106,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
     for number, parts in enumerate(([one, other], [other, one], [both.sample(fraction=1.0, shuffle=True, seed=5)])):
         corpus = in_files(written(tmp_path / str(number), parts), 2, text="what")
         weights = collected(corpus.round_walk().weigh(l2_shares(5, 50.0), 5, secret, PASS))
-        found.append((weights, tree_of(corpus, "sample")))
+        found.append((weights, tree_of(corpus)))
     assert found[0] == found[1] == found[2]
     assert len(found[0][0]) == 18
 
@@ -137,7 +134,7 @@ def test_weights_of_a_million_users_are_those_of_both_local_engines(in_files, tm
 def same_on_three_paths(in_files, tmp_path, rows):
     """Weigh in memory, within a limit and on Spark in one partition, items far from any cutoff."""
     secret, shares = Secret.from_seed(1), l2_shares(4, 2.0**17)
-    here = vp.read(rows, user="who", items="what")
+    here = read_engine(rows, user="who", items="what")
     expected = local(here.weigh(shares, 4, None, secret, PASS))
     room = 1 << 24
     bounded = here.within(MemoryLimit(memory.FIXED + room, room, tmp_path))

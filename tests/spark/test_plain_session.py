@@ -8,9 +8,9 @@ import pytest
 from framed import framed
 
 import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.spark.session import ADAPTIVE, _wait_for_executors, as_written, cores
 from voxpop.errors import InputError
-from voxpop.spark.cores import _wait_for_executors, cores
-from voxpop.spark.planning import ADAPTIVE, as_written
 
 BUDGET = vp.Budget(4, 1e-8)
 _NUMBERS = count()
@@ -25,18 +25,20 @@ def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_settin
     for frame in (framed(spark, one), framed(spark, many), framed(spark, many).repartition(30)):
         for setting in ("200", "7", "1"):
             spark.conf.set("spark.sql.shuffle.partitions", setting)
-            corpus = vp.read(frame, user="who", text="what")
+            corpus = read_engine(frame, user="who", text="what")
             places.add((corpus._places, corpus._state.rdd.getNumPartitions()))
     spark.conf.unset("spark.sql.shuffle.partitions")
     assert places == {(2, 2)}
-    assert vp.read(frame, user="who", text="what", partitions=5)._state.rdd.getNumPartitions() == 5
+    assert (
+        read_engine(frame, user="who", text="what", options=vp.ReadOptions(partitions=5))._state.rdd.getNumPartitions()
+        == 5
+    )
 
 
 class Growing:
     """A session whose executors come and go with the work."""
 
     conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
-    _sc = None
 
 
 def test_where_executors_follow_the_work_the_number_is_what_was_set():
@@ -49,9 +51,9 @@ def test_partitions_are_whole_numbers_of_a_frame_of_spark(spark, wrong):
     """And mean nothing for a table on this machine."""
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     with pytest.raises(InputError, match="whole number"):
-        vp.read(framed(spark, table), user="who", text="what", partitions=wrong)
-    with pytest.raises(InputError, match="read on this machine"):
-        vp.read(table, user="who", text="what", partitions=2)
+        read_engine(framed(spark, table), user="who", text="what", options=vp.ReadOptions(partitions=wrong))
+    with pytest.raises(InputError, match="option for Spark DataFrames"):
+        read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
 
 
 def counted(spark, work):
@@ -71,7 +73,7 @@ def counted(spark, work):
 def test_no_round_has_more_tasks_than_places(spark, partitions):
     """In one place too, where Spark would lay out anew what is not placed by a column."""
     table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
-    corpus = vp.read(framed(spark, table), user="who", items="what", partitions=partitions)
+    corpus = read_engine(framed(spark, table), user="who", items="what", options=vp.ReadOptions(partitions=partitions))
     _, ran, release = counted(spark, lambda: vp.SetUnion(limit=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
     assert len(release) == 7
     assert max(ran) <= max(partitions, 2)
@@ -79,8 +81,8 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 
 def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
     """Votes, and measurements in the same pass as what is kept; one job more reads, or weighs what was set aside."""
-    corpus = vp.read(framed(spark, talk), user="who", text="what", partitions=3)
-    ngrams = vp.NGrams(max_length=3, limit=4, weighting="weighted")
+    corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
+    ngrams = vp.papers.DPNE(max_length=3, limit=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
     assert max(len(gram) for gram in release.each_gram()) == 3
     assert jobs <= 2 * 3 + 1
@@ -112,7 +114,7 @@ def test_workers_leave_what_stays_out_of_collections(spark):
 
         import pyarrow as pa
 
-        from voxpop.spark.worker import safely
+        from voxpop.engine.spark.worker import safely
 
         for batch in batches:
             with safely("look"):
@@ -125,11 +127,11 @@ def test_workers_leave_what_stays_out_of_collections(spark):
 
 
 class Arriving:
-    """A context whose four executors come one after the other."""
+    """A context whose four executors register one after the other."""
 
-    def __init__(self, monkeypatch):
-        self.now, self.looks = 0.0, 0
-        monkeypatch.setattr("voxpop.spark.cores.time", self)
+    def __init__(self, monkeypatch, every=1.5):
+        self.now, self.every = 0.0, every
+        monkeypatch.setattr("voxpop.engine.spark.session.time", self)
 
     def monotonic(self):
         return self.now
@@ -137,24 +139,22 @@ class Arriving:
     def sleep(self, seconds):
         self.now += seconds
 
-    def getExecutorMemoryStatus(self):  # noqa: N802  # Spark's name
-        return self
-
-    def size(self):
-        return 1 + min(4, int(self.now / 1.5))
+    @property
+    def defaultParallelism(self):  # noqa: N802  # Spark's name
+        return 2 * min(4, 1 + int(self.now / self.every))
 
 
 def test_executors_are_waited_for_until_no_more_come(monkeypatch):
-    """The first of four is not all: fewer partitions would leave cores idle, and release something else."""
+    """With fewer partitions than cores, cores would be idle, and the release would be another one."""
     context = Arriving(monkeypatch)
     _wait_for_executors(context)
-    assert context.size() == 5
+    assert context.defaultParallelism == 8
     assert context.now < 9
 
 
-def test_a_cluster_where_none_comes_is_not_waited_for_for_ever(monkeypatch):
-    """Spark itself says then what it waits for."""
+def test_executors_that_come_and_go_are_not_waited_for_for_ever(monkeypatch):
+    """The wait ends after half a minute."""
     context = Arriving(monkeypatch)
-    monkeypatch.setattr(context, "size", lambda: 1)
+    monkeypatch.setattr(Arriving, "defaultParallelism", property(lambda self: int(self.now)))
     _wait_for_executors(context)
     assert 30 <= context.now < 31

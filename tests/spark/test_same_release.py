@@ -5,10 +5,11 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
+from voxpop.engine.spark.histogram import _summed
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
-from voxpop.spark.histogram import _summed
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
@@ -31,8 +32,8 @@ def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
 
 
 def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, talk):
-    """Guided, with phrases that nobody wrote among the released ones, on 1 and 9 partitions; users hold too much."""
-    ngrams = vp.NGrams(max_length=4, limit=4, eta=0.4, weighting="weighted")
+    """DPNE, with phrases that nobody wrote among the released ones, on 1 and 9 partitions; users hold too much."""
+    ngrams = vp.papers.DPNE(max_length=4, limit=4, eta=0.4)
     releases = [ngrams.release(read_both(talk, count)[1], BUDGET, seed=3) for count in (1, 9)]
     local = ngrams.release(read_both(talk)[0], BUDGET, seed=3)
     assert len(local) > 20
@@ -41,19 +42,19 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
     assert local.plan.to_dict() == releases[0].plan.to_dict() == releases[1].plan.to_dict()
 
 
-@pytest.mark.parametrize("cell", [{"guide": False, "budgets": "equal"}, {"pruning": "single"}])
+@pytest.mark.parametrize("cell", [{"ratio": 1.2}, {"pruning": "single"}])
 def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
     """The same candidates, budgets and unsupported phrases."""
     local, spread = read_both(talk)
-    ngrams = vp.NGrams(max_length=4, limit=3, eta=0.3, weighting="weighted", **cell)
+    ngrams = vp.papers.DPNE(max_length=4, limit=3, eta=0.3, **cell)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
 
 
-@pytest.mark.parametrize(("weighting", "noise"), [("weighted", "gaussian"), ("count", "laplace")])
-def test_set_union_in_rounds_is_the_same(read_both, talk, weighting, noise):
-    """What one round releases is left out of the next."""
+@pytest.mark.parametrize("weighting", [each for each in WEIGHTINGS.values() if not each.sequential])
+def test_set_union_is_the_same(read_both, talk, weighting):
+    """Weightings that ignore other users, in any partitions."""
     local, spread = read_both(talk)
-    union = vp.SetUnion(limit=3, weighting=weighting, noise=noise, rounds=2)
+    union = vp.SetUnion(limit=3, weighting=weighting)
     one, other = (union.release(corpus, BUDGET, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 5
@@ -64,7 +65,7 @@ def test_one_item_each_is_selected_alike(read_both):
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
-    plan = vp.SetUnion(limit=1, weighting="count").plan(vp.Budget(1, 1e-6))
+    plan = vp.SetUnion(limit=1, weighting=vp.weightings.Count()).plan(vp.Budget(1, 1e-6))
     one, other = (plan.release(corpus, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 10
@@ -75,25 +76,24 @@ def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
     local, spread = read_both(talk, 1)
     ngrams = vp.NGrams(max_length=3, limit=4)
     assert ngrams.release(local, BUDGET, seed=6).grams.equals(ngrams.release(spread, BUDGET, seed=6).grams)
-    union = vp.SetUnion(limit=4, weighting="l2-descent", rounds=2)
+    union = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
     assert union.release(local, BUDGET, seed=6).grams.equals(union.release(spread, BUDGET, seed=6).grams)
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
     """Each partition wastes some weight on items that others have won; what is released differs by a few items."""
     local, spread = read_both(talk, 6)
-    union = vp.SetUnion(limit=4, weighting="l2-descent")
+    union = vp.SetUnion(limit=4, weighting=vp.weightings.PolicyGaussian())
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
     assert len(one & other) >= 0.8 * len(one) > 5
 
 
-@pytest.mark.parametrize("combine", ["sample", "concatenate"])
-def test_contexts_are_the_same(read_both, talk, combine):
+def test_contexts_are_the_same(read_both, talk):
     """One sequence of each user, what follows which contexts: on this machine of the rows in the order of contents."""
     _, spread = read_both(talk)
-    local = vp.read(talk.sort("who", "what"), user="who", text="what")
+    local = read_engine(talk.sort("who", "what"), user="who", text="what")
     alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
-    sequences = vp.Sequences(max_length=6, max_gram=4, alphabet=alphabet, combine=combine)
+    sequences = vp.Sequences(max_length=6, max_gram=4, alphabet=alphabet)
     one, other = (sequences.release(corpus, vp.Budget(20), seed=3).tree for corpus in (local, spread))
     assert one.counts.tolist() == other.counts.tolist()
     assert one.before.tolist() == other.before.tolist()
@@ -101,32 +101,15 @@ def test_contexts_are_the_same(read_both, talk, combine):
     assert one.depths.max() > 1
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [{"combine": "sample", "tree": "grams"}, {"combine": "concatenate", "tree": "grams", "consistency": "published"}],
-)
-def test_sequences_are_the_same(read_both, talk, cell):
-    """One sequence of each user, noisy counts and all: on this machine of the rows in the order of their contents."""
-    _, spread = read_both(talk)
-    local = vp.read(talk.sort("who", "what"), user="who", text="what")
-    alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
-    sequences = vp.Sequences(max_length=6, max_gram=4, alphabet=alphabet, **cell)
-    one, other = (sequences.release(corpus, vp.Budget(4), seed=3).tree for corpus in (local, spread))
-    assert one.counts.tolist() == other.counts.tolist()
-    assert one.symbols.tolist() == other.symbols.tolist()
-    assert one.parents.tolist() == other.parents.tolist()
-    assert one.nodes > 3
-
-
-def test_a_large_alphabet_gets_the_same_sparse_noise(read_both, monkeypatch):
-    """Children without support are drawn by their gaps, block by block of nodes."""
-    monkeypatch.setattr("voxpop.spark.tree_walk.NODES_AT_ONCE", 3)
+def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
+    """Noise is drawn block by block of contexts."""
+    monkeypatch.setattr("voxpop.engine.spark.trees.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(1500)]
     table = pl.DataFrame({"who": range(1500), "what": pages})
     local, spread = read_both(table, sequence="what")
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=[str(number) for number in range(2000)])
-    one, other = (sequences.release(corpus, vp.Budget(8), seed=3).tree for corpus in (local, spread))
+    one, other = (sequences.release(corpus, vp.Budget(40), seed=3).tree for corpus in (local, spread))
     assert one.counts.tolist() == other.counts.tolist()
     assert one.nodes > 10
 
@@ -135,7 +118,7 @@ def test_users_named_by_strings_draw_alike(read_both, talk):
     """Their keys are the hashes of their bytes on both engines; also names that differ by a trailing zero."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)
-    union = vp.SetUnion(limit=2, weighting="weighted")
+    union = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted())
     one, other = (union.release(corpus, BUDGET, seed=4) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert one.reading == other.reading == "words"
@@ -145,10 +128,12 @@ def test_users_named_by_strings_draw_alike(read_both, talk):
 @pytest.mark.slow
 def test_real_visits_are_the_same(spark, data_dir):
     """MSNBC to length 6, weighted: the same set as on this machine."""
-    ngrams = vp.NGrams(max_length=6, limit=10, weighting="weighted")
+    ngrams = vp.papers.DPNE(max_length=6, limit=10)
     path = str(data_dir / "msnbc.parquet")
-    local = vp.read(path, user="user", sequence="sequence")
-    spread = vp.read(spark.read.parquet(path), user="user", sequence="sequence", partitions=2)
+    local = read_engine(path, user="user", sequence="sequence")
+    spread = read_engine(
+        spark.read.parquet(path), user="user", sequence="sequence", options=vp.ReadOptions(partitions=2)
+    )
     one, other = (ngrams.release(corpus, vp.Budget(1, 1e-7), seed=8) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 1000

@@ -4,8 +4,9 @@ import shutil
 
 import pytest
 
+from voxpop.engine.spark.reading import _kind_of
+from voxpop.engine.spark.session import java
 from voxpop.errors import InputError, SourceError
-from voxpop.spark.session import _kind_of, cores_of, java
 
 
 def test_java_is_found_by_java_home_then_by_the_path(monkeypatch, tmp_path):
@@ -21,12 +22,6 @@ def test_java_is_found_by_java_home_then_by_the_path(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(InputError, match=r"Java 17.*--engine local"):
         java()
-
-
-def test_cores_of_masters():
-    """Of those on this machine."""
-    assert [cores_of(m) for m in ("local", "local[3]", "local[2,4]", "yarn", "spark://a:7077")] == [1, 3, 2, None, None]
-    assert cores_of("local[*]") >= 1
 
 
 def test_files_must_be_of_one_kind(tmp_path):

@@ -1,6 +1,7 @@
 """The tasks of the Spark engine in this process: the same histograms wherever users are placed, and sensitivity 1."""
 
 from dataclasses import replace
+from importlib import metadata
 
 import numpy as np
 import pyarrow as pa
@@ -11,17 +12,14 @@ from placed import PlacedLevels, beside, states_of, summed
 
 from support.corpora import corpus_of
 from support.strategies import written_users
-from voxpop.ngrams.candidates import Candidates
-from voxpop.ngrams.grams import Grams
-from voxpop.privacy.decide import ThresholdRule
-from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions
+from voxpop.engine.spark import histogram, tasks
+from voxpop.engine.spark.frames import laid_together
+from voxpop.engine.spark.walks import restricted_weighing
+from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, ThresholdRule
 from voxpop.privacy.secret import Secret
-from voxpop.spark import tasks
-from voxpop.spark.weighings import restricted_weighing
-from voxpop.version import installed_version
-from voxpop.weighting.additive import Weighted
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
 
 BITS = 40
 
@@ -35,7 +33,7 @@ def shares_of(weighting_rule, limit, cutoff=2.0):
 @given(
     users=written_users(),
     data=st.data(),
-    weighting_rule=st.sampled_from([Weighted(), L2Descent()]),
+    weighting_rule=st.sampled_from([Weighted(), PolicyGaussian()]),
     limit=st.integers(1, 4),
     single=st.booleans(),
 )
@@ -117,7 +115,7 @@ def by_row(rng, key):
     return rng.integers(0, 3, 3).tolist()
 
 
-@pytest.mark.parametrize("weighting_rule", [Weighted(), L2Descent()])
+@pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule):
     """A random search over neighbours on the real tasks; its worst case comes close to 1."""
     rng = np.random.default_rng(3)
@@ -125,7 +123,7 @@ def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule)
     assert 0.99 < worst <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("weighting_rule", [Weighted(), L2Descent()])
+@pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_the_search_finds_users_split_over_partitions(weighting_rule):
     """Placing rows instead of users is what the proof forbids."""
     rng = np.random.default_rng(3)
@@ -154,7 +152,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
     whole = pa.RecordBatch.from_pydict({key: pa.array(column) for key, column in columns.items()})
     shuffled = whole.take(pa.array(rng.permutation(1000)))
     passed = [
-        {name for batch in tasks.decide(batches, coins=coins, words=False) for name in batch["name"].to_pylist()}
+        {name for batch in histogram.decide(batches, coins=coins, words=False) for name in batch["name"].to_pylist()}
         for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)], [whole, shuffled])
     ]
     assert passed[0] == passed[1] == passed[2]
@@ -163,7 +161,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
     noisy_levels = [
         {
             row["name"]: row["level"]
-            for batch in tasks.level(batches, levels=levels.restricted(), words=False)
+            for batch in histogram.level(batches, levels=levels.restricted(), words=False)
             for row in batch.to_pylist()
         }
         for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)])
@@ -175,7 +173,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
     }
     noise = CellNoise(1.0, 1 << 20, 1 << 15, Secret.from_seed(2), "noise/y").restricted()
     cells = [
-        {row["name"]: row["cells"] for batch in tasks.add_noise(batches, noise=noise) for row in batch.to_pylist()}
+        {row["name"]: row["cells"] for batch in histogram.add_noise(batches, noise=noise) for row in batch.to_pylist()}
         for batches in ([whole], [shuffled])
     ]
     assert cells[0] == cells[1]
@@ -187,7 +185,7 @@ def test_a_partition_without_users_answers_nothing():
     weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")
     settings_of = {"since": tasks.Since(1, False)}
     wanted = {"users": ["a"], "kind": "text", "columns": ["b"]}
-    assert not list(tasks.encode([], wanted=wanted, version=installed_version()))
+    assert not list(tasks.encode([], wanted=wanted, version=metadata.version("voxpop")))
     assert not list(tasks.weigh_remaining([], weighing=weighing))
     assert not list(tasks.weigh_words([], weighing=weighing))
     assert not list(tasks.keep_words([], order=None))
@@ -214,7 +212,8 @@ def test_what_is_left_gets_smaller():
 def test_public_arrays_come_beside_the_first_row():
     """They are unpacked once, and pieces may come in any order."""
     state = states_of([[["a"] * 600_000]], [1], [0])[0]
+    state = [state[0].slice(number, 1) for number in range(state[0].num_rows)]
     assert len(state) > 5
-    arrays, public = tasks.laid_together(beside(state[::-1], {"need": np.arange(3)}))
+    arrays, public = laid_together(beside(state[::-1], {"need": np.arange(3)}))
     assert arrays["tokens"].size == 600_001
     assert public["need"].tolist() == [0, 1, 2]

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 import voxpop as vp
 from naive.ngrams import Documents
+from voxpop.engine.local.corpus import LocalCorpus
 
 
 def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> vp.Corpus:
@@ -18,4 +19,4 @@ def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> 
     sizes = [sum(len(document) + 1 for document in user) for user in users]
     user_start = np.cumsum([0, *sizes]).astype(np.int64)
     user_key = np.array(range(len(users)) if keys is None else keys, np.uint64)
-    return vp.Corpus(tokens, user_start, user_key, pa.array(words, pa.large_string()), "tokens")
+    return LocalCorpus(tokens, user_start, user_key, pa.array(words, pa.large_string()), "tokens")

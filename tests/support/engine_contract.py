@@ -6,37 +6,31 @@ import polars as pl
 
 import voxpop as vp
 from naive.engine import NaiveEngine
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.release.grams import table_of_lists
-from voxpop.release.stored_plan import StoredPlan
-from voxpop.sequences.context_tree import ContextTree
+from voxpop.release.result import StoredPlan
 
 BUDGET = vp.Budget(4, 1e-6)
 PURE = vp.Budget(4)
 WORDS = ["thank", "you", "very", "much", "see", "soon", "good", "night", "naïve", "wordofmorethanfifteenbytes"]
 
 UNIONS = {
-    "count, laplace": vp.SetUnion(limit=3, weighting="count", noise="laplace"),
-    "weighted, two rounds": vp.SetUnion(limit=3, weighting="weighted", rounds=2),
-    "l1-descent": vp.SetUnion(limit=3, weighting="l1-descent", noise="laplace"),
+    **{name: vp.SetUnion(limit=3, weighting=each) for name, each in WEIGHTINGS.items()},
+    "policy-laplace": vp.SetUnion(limit=3, weighting=vp.weightings.PolicyLaplace()),
     "adaptive": vp.SetUnion(limit=3),
-    "adaptive, one of a pool": vp.SetUnion(limit=1, pool=4),
-    "l2-descent": vp.SetUnion(limit=3, weighting="l2-descent", rounds=2),
-    "set-only": vp.SetUnion(limit=3, weighting="weighted", accounting="set-only"),
-    "one item each": vp.SetUnion(limit=1, weighting="count"),
+    "adaptive, one of a pool": vp.SetUnion(limit=1),
+    "one item each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
 }
 PHRASES = {
-    "guided": vp.NGrams(max_length=4, limit=4),
-    "guided, weighted": vp.NGrams(max_length=4, limit=4, eta=0.3, weighting="weighted"),
-    "published": vp.NGrams(max_length=3, limit=4, guide=False, budgets="equal", thresholds="published"),
-    "shared, words once": vp.NGrams(max_length=4, limit=4, spending="shared", words="once"),
-    "individual, weighted": vp.NGrams(max_length=4, limit=3, eta=0.3, weighting="weighted", spending="individual"),
-    "single-side": vp.NGrams(max_length=4, limit=3, pruning="single"),
+    "default": vp.NGrams(max_length=4, limit=4),
+    "DPNE": vp.papers.DPNE(max_length=4, limit=4, eta=0.3),
+    "DPNE, policy-gaussian": vp.papers.DPNE(max_length=3, limit=4, weighting="policy-gaussian"),
+    "DPNE, single-side": vp.papers.DPNE(max_length=4, limit=3, pruning="single"),
 }
 SEQUENCES = {
-    "contexts, sampled": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5]),
-    "contexts, joined": vp.Sequences(max_length=3, max_gram=4, alphabet=WORDS[2:5], combine="concatenate"),
-    "grams, sampled": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS, tree="grams"),
-    "grams, joined": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5], combine="concatenate", tree="grams"),
+    "short contexts": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5]),
+    "long contexts": vp.Sequences(max_length=3, max_gram=4, alphabet=WORDS[2:5]),
 }
 HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitters(max_length=4, alphabet="tokens")}
 
@@ -60,7 +54,7 @@ def items_of(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("what").str.split(" ")).explode("what").filter(pl.col("what") != "")
 
 
-def naive_of(corpus: vp.Corpus) -> NaiveEngine:
+def naive_of(corpus: LocalCorpus) -> NaiveEngine:
     """Return what a corpus holds, in dicts."""
     words = corpus.vocabulary.to_pylist()
     users = {}
@@ -79,7 +73,7 @@ def shown(released) -> object:
     """Return all that two releases must agree in."""
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
-        read = tree.before if isinstance(tree, ContextTree) else tree.symbols
+        read = tree.before
         return [each.tolist() for each in (tree.parents, read, tree.counts)]
     return released.to_arrow(), released.plan.to_dict(), released.guarantee
 

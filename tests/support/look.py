@@ -1,11 +1,24 @@
-"""Looking into a corpus."""
+"""Reading a corpus as its engine, and looking into it."""
 
 from itertools import pairwise
+from typing import Any
 
 import voxpop as vp
+from voxpop.engine.contract import check_engine
+from voxpop.engine.local.corpus import LocalCorpus
 
 
-def corpus_documents(corpus: vp.Corpus) -> list[list[list[str]]]:
+def read_engine(source: Any, **arguments: Any) -> Any:
+    """Return the engine of the corpus that `voxpop.read` returns."""
+    return check_engine(vp.read(source, **arguments))
+
+
+def load_engine(folder: Any, **arguments: Any) -> Any:
+    """Return the engine of a saved corpus."""
+    return check_engine(vp.load_corpus(folder, **arguments))
+
+
+def corpus_documents(corpus: LocalCorpus) -> list[list[list[str]]]:
     """Return the tokens of each document of each user."""
     words = corpus.vocabulary.to_pylist()
     users = []
@@ -20,7 +33,7 @@ def corpus_documents(corpus: vp.Corpus) -> list[list[list[str]]]:
     return users
 
 
-def user_items(corpus: vp.Corpus) -> list[list[str]]:
+def user_items(corpus: LocalCorpus) -> list[list[str]]:
     """Return the items of each user."""
     words = corpus.vocabulary.to_pylist()
     return [

@@ -7,16 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from support.corpora import corpus_of
-from voxpop.corpus.draws import ALL_LENGTHS
-from voxpop.corpus.limited import memory
-from voxpop.corpus.limited.memory import MemoryLimit
-from voxpop.corpus.limited.ordering import in_weighing_order
-from voxpop.corpus.weighing_order import weighing_order
-from voxpop.spark import tasks
-from voxpop.spark.frames import packed, pieces
-from voxpop.spark.round_walk import public_words
-from voxpop.weighting.descent import L2Descent
-from voxpop.weighting.rule import CalibratedRule, RuleSetting
+from voxpop.engine.contract import ALL_LENGTHS
+from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
+from voxpop.engine.spark import tasks
+from voxpop.engine.spark.frames import laid_together, packed, pieces, word_arrays
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.reading.limited import memory
+from voxpop.reading.limited.memory import MemoryLimit
 
 BITS = 40
 
@@ -57,13 +55,13 @@ def within_limit(corpus, secret):
 def on_spark(corpus, secret):
     """Run the task that lays users out; it writes for every position the rank of its word."""
     state = pieces(tasks._arrays_of(corpus))
-    rows = [tasks.laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
+    rows = [laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
     kept = dict(chain.from_iterable(row.items() for row in rows))
     return places_of(kept["ids"], kept["user_start"], kept["user_key"], corpus)
 
 
 def sent(corpus):
-    return packed(public_words(corpus.vocabulary))
+    return packed(word_arrays(corpus.vocabulary))
 
 
 def places_of(tokens, user_start, user_key, corpus):
@@ -77,7 +75,7 @@ def places_of(tokens, user_start, user_key, corpus):
 
 
 def l2_shares(limit, cutoff):
-    return CalibratedRule(L2Descent(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
+    return CalibratedRule(PolicyGaussian(), RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS)))
 
 
 def weights_of(histogram):
@@ -99,7 +97,7 @@ def weigh_within_limit(corpus, shares, secret, pass_name, room=1 << 16):
 
 def weigh_on_spark(corpus, shares, secret, pass_name, released=()):
     weighing = tasks.Weighing(shares, shares.setting.limit, secret, pass_name)
-    public = packed(public_words(pa.array(released, pa.large_string()))) if released else None
+    public = packed(word_arrays(pa.array(released, pa.large_string()))) if released else None
     batches = list(tasks.weigh_remaining(pieces(tasks._arrays_of(corpus)), weighing=weighing, public=public))
     if not batches:
         return {}

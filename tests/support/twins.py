@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from voxpop.privacy.planned import sealed
+
 
 def passed_off(plan, **changes):
     """Return a plan with other numbers, as if they had been held against its budget."""
-    return replace(plan, **changes).checked(0.0)
+    return sealed(replace(plan, **changes), 0.0)

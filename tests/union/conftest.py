@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
+from support.look import read_engine
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +15,7 @@ def crowd() -> vp.Corpus:
     users = np.repeat(np.arange(3000), rng.integers(1, 31, 3000))
     items = (2000 * rng.random(users.size) ** 3).astype(int)
     table = pl.DataFrame({"who": users, "what": [f"item {i:04}" for i in items]})
-    return vp.read(table, user="who", items="what")
+    return read_engine(table, user="who", items="what")
 
 
 BUDGET = vp.Budget(epsilon=3, delta=np.exp(-10))

@@ -8,14 +8,15 @@ import pytest
 from scipy.stats import binom
 
 import voxpop as vp
+from support.look import read_engine
 from support.twins import passed_off
-from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
-from voxpop.privacy.evidence import novel_release
+from voxpop.errors import BudgetError, InternalError
+from voxpop.mechanisms.rounds.adaptive import total_delta
+from voxpop.mechanisms.rounds.plan import COURSE
+from voxpop.mechanisms.set_union.plan import plan_adaptive
+from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.slack import walk_slack
-from voxpop.rounds.adaptive.planning import total_delta
-from voxpop.rounds.adaptive.schedule import COURSE
-from voxpop.union.adaptive.planning import plan_adaptive
 
 FALSE_ALARM = 1e-9
 
@@ -43,12 +44,10 @@ def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
         total_delta(plan.opening, louder, plan.evidence, budget, plan.pool)
 
 
-@pytest.mark.parametrize(
-    ("limit", "pool", "used"), [(None, None, (100, 100)), (1, None, (1, 60)), (300, 1200, (300, 1200))]
-)
-def test_limit_and_pool_are_public_constants(budget, limit, pool, used):
+@pytest.mark.parametrize(("limit", "used"), [(None, (100, 100)), (1, (1, 60)), (300, (300, 300))])
+def test_limit_and_pool_are_public_constants(budget, limit, used):
     """Where the caller names none, and where one is named."""
-    plan = vp.SetUnion(limit=limit, pool=pool).plan(budget)
+    plan = vp.SetUnion(limit=limit).plan(budget)
     assert (plan.limit, plan.pool) == used
     assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
 
@@ -61,26 +60,8 @@ def test_every_budget_is_kept(epsilon, delta, limit):
     """Small and large budgets and limits get a plan within them, and no common item is lost."""
     plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta <= delta
-    assert plan.holders(0.5) <= plan.holders(0.9) <= plan.holders(0.99) < 10 * plan.holders(0.5)
+    assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
     assert plan.missing() < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
-        ({"noise": "laplace"}, UnsoundError),
-        ({"rounds": 3}, InputError),
-        ({"accounting": "published"}, InputError),
-        ({"accounting": "set-only"}, InputError),
-        ({"alpha": 3.0}, InputError),
-        ({"pool": 10}, InputError),
-        ({"weighting": "weighted", "pool": 30}, InputError),
-    ],
-)
-def test_what_has_no_proof_is_refused(wrong, error):
-    """Laplace noise, other rounds and other accounting do not go with adaptive rounds, nor a pool without them."""
-    with pytest.raises(error, match=r"adaptive|pool"):
-        vp.SetUnion(**{"limit": 20, **wrong})
 
 
 def test_a_delta_too_small_is_refused():
@@ -94,9 +75,8 @@ def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
     """On the same crowd and budget, and nothing that nobody holds."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
-        vp.SetUnion(20, "l2-descent"),
-        vp.SetUnion(20, "weighted", rounds=3),
-        vp.SetUnion(20, "weighted", accounting="set-only"),
+        vp.SetUnion(20, weighting=vp.weightings.PolicyGaussian()),
+        vp.SetUnion(20, weighting=vp.weightings.Weighted()),
     ]
     assert all(len(adaptive) > 1.05 * len(each.release(crowd, budget, seed=1)) for each in classic)
     held = set(crowd.vocabulary.to_pylist())
@@ -110,11 +90,11 @@ def test_no_common_key_is_lost():
     False alarm: 30,000 times what the plans state, below 1e-2 of a million for the two together.
     """
     budget = vp.Budget(2.0, 1e-6)
-    for union in (vp.SetUnion(limit=2), vp.SetUnion(limit=2, weighting="l2-descent")):
+    for union in (vp.SetUnion(limit=2), vp.SetUnion(limit=2, weighting=vp.weightings.PolicyGaussian())):
         plan = union.plan(budget)
-        users = 10 * plan.holders(0.5)
+        users = 10 * plan.users_needed(0.5)
         rows = np.arange(30_000 * users) % 30_000
-        corpus = vp.read(pl.DataFrame({"who": np.arange(rows.size), "what": rows}), user="who", items="what")
+        corpus = read_engine(pl.DataFrame({"who": np.arange(rows.size), "what": rows}), user="who", items="what")
         assert plan.missing() < 1e-6
         assert len(plan.release(corpus)) == 30_000
 
@@ -123,17 +103,17 @@ def test_the_same_secret_gives_the_same_release_in_any_order(budget, plan):
     """Neither the order of rows nor the number of threads changes what is released."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"who": np.repeat(np.arange(2000), 12), "what": rng.zipf(1.4, 24_000).clip(0, 3000)})
-    one = plan.release(vp.read(table, user="who", items="what"), seed=7)
-    two = plan.release(vp.read(table.sample(fraction=1, shuffle=True, seed=1), user="who", items="what"), seed=7)
+    one = plan.release(read_engine(table, user="who", items="what"), seed=7)
+    two = plan.release(read_engine(table.sample(fraction=1, shuffle=True, seed=1), user="who", items="what"), seed=7)
     assert list(one) == list(two)
-    assert list(one) != list(plan.release(vp.read(table, user="who", items="what"), seed=8))
+    assert list(one) != list(plan.release(read_engine(table, user="who", items="what"), seed=8))
 
 
 def crowd_and_stranger(novel):
     """Return 40 users who share 10 items, and one user with items of its own."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
-    return vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+    return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
 
 
 def novel_runs(plan, novel, runs):

@@ -4,6 +4,7 @@ import pytest
 
 import voxpop as vp
 from naive import weighing as naive
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 
 
 def two_user_distance(cutoff: float) -> float:
@@ -52,16 +53,18 @@ def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
 
 
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
-    """The refusal names the algorithm, says why, and names cells that work."""
+    """No public object has both; the internal one refuses, names the algorithm and says why."""
+    with pytest.raises(TypeError, match="noise"):
+        vp.weightings.PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.UnsoundError) as refusal:
-        vp.SetUnion(weighting="l1-descent", noise="gaussian")
+        CalibratedRule(vp.weightings.PolicyLaplace(), RuleSetting(limit=4, norm=2))
     message = str(refusal.value)
     assert "Algorithm 8" in message
     assert "not private" in message
-    assert "l2-descent with gaussian" in message
+    assert not hasattr(vp.papers, "PolicyGaussianL1")
 
 
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
     """Its proof is about l2, and the refusal says so."""
     with pytest.raises(vp.errors.UnsoundError, match="l1"):
-        vp.SetUnion(weighting="l2-descent", noise="laplace")
+        CalibratedRule(vp.weightings.PolicyGaussian(), RuleSetting(limit=4, norm=1))

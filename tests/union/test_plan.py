@@ -5,33 +5,33 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.rounds.fractions import round_fractions
+from voxpop.mechanisms.set_union.plan import plan_classic
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 
 
-@pytest.mark.parametrize("weighting", ["weighted", "l2-descent"])
-def test_published_accounting_has_the_papers_numbers(weighting):
+@pytest.mark.parametrize("algorithm", [vp.papers.WeightedGaussian, vp.papers.PolicyGaussian])
+def test_published_accounting_has_the_papers_numbers(algorithm):
     """At epsilon 3, delta e^-10 and limit 100 the paper's formulas give sigma 1.33279 and threshold 6.82366."""
-    plan = vp.SetUnion(limit=100, weighting=weighting, accounting="published").plan(PAPER)
+    plan = algorithm(delta_0=100).plan(PAPER)
     assert plan.sigma == pytest.approx(1.33279, rel=3e-5)
     assert plan.threshold == pytest.approx(6.82366, rel=3e-5)
 
 
 def test_joint_accounting_lowers_noise_and_threshold():
     """The exact bound of theory C.2: sigma about 1.2824 and threshold about 6.3974."""
-    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(PAPER)
+    plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     assert plan.sigma < 1.2960
     assert plan.threshold < 6.41
     assert plan.threshold + plan.sigma < 6.39736 + 1.28240 + 2e-3
 
 
-@pytest.mark.parametrize("weighting", ["count", "weighted", "l2-descent"])
-@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("weighting", WEIGHTINGS.values(), ids=repr)
 @pytest.mark.parametrize("accounting", ["joint", "published"])
-def test_no_plan_spends_more_than_its_budget(weighting, rounds, accounting):
+def test_no_plan_spends_more_than_its_budget(weighting, accounting):
     """The delta computed from the numbers that run is at most the budget's, and most of it is used."""
-    plan = vp.SetUnion(limit=20, weighting=weighting, rounds=rounds, accounting=accounting).plan(PAPER)
+    plan = plan_classic(vp.SetUnion(20, weighting), weighting, 20, PAPER, accounting=accounting)
     assert plan.delta <= PAPER.delta
     assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
 
@@ -42,52 +42,44 @@ def test_no_plan_spends_more_than_its_budget(weighting, rounds, accounting):
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
     """No NaN, no infinity: numbers that can run, within the budget."""
-    plan = vp.SetUnion(limit=limit, weighting="l2-descent").plan(vp.Budget(epsilon, delta))
+    plan = vp.SetUnion(limit=limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 
 def test_holders_of_an_item_follow_from_threshold_and_share():
     """A user of n items gives 1/sqrt(n) each, so ten items each need about sqrt(10) times the users."""
-    plan = vp.SetUnion(limit=100, weighting="l2-descent").plan(PAPER)
-    assert plan.holders(0.5, items=1) == int(np.ceil(plan.threshold))
-    assert plan.holders(0.5, items=100) == int(np.ceil(plan.threshold * 10))
-    assert plan.holders(0.9, items=10) > plan.holders(0.5, items=10)
-    assert plan.holders(0.5, items=10_000) > 50 * plan.holders(0.5, items=100)
+    plan = vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    assert plan.users_needed(0.5, per_user=1) == int(np.ceil(plan.threshold))
+    assert plan.users_needed(0.5, per_user=100) == int(np.ceil(plan.threshold * 10))
+    assert plan.users_needed(0.9, per_user=10) > plan.users_needed(0.5, per_user=10)
+    assert plan.users_needed(0.5, per_user=10_000) > 50 * plan.users_needed(0.5, per_user=100)
 
 
 def test_holders_is_never_where_the_cutoff_is_too_low():
     """With alpha 0 items stop at the threshold: even a million users reach probability 0.5 and no more."""
-    plan = vp.SetUnion(weighting="l2-descent", alpha=0).plan(PAPER)
-    assert plan.holders(0.9) is None
+    plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(PAPER)
+    assert plan.users_needed(0.9) is None
     assert "never" in str(plan)
 
 
 def test_limit_one_plans_the_optimal_selection():
     """One item per user needs no noise: the optimal mechanism is selected, and it needs fewer users."""
-    optimal = vp.SetUnion(limit=1, weighting="l2-descent").plan(PAPER)
-    published = vp.SetUnion(limit=1, weighting="l2-descent", accounting="published").plan(PAPER)
-    assert optimal.rounds[0].noise == "optimal"
-    assert optimal.holders(0.5) < published.holders(0.5)
+    optimal = vp.SetUnion(limit=1, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    published = vp.papers.PolicyGaussian(delta_0=1).plan(PAPER)
+    assert optimal.round.noise == "optimal"
+    assert optimal.users_needed(0.5) < published.users_needed(0.5)
 
 
 def test_the_plan_reads_as_text():
     """Weighting, guarantee, sigma and users needed are all there."""
-    text = str(vp.SetUnion(limit=100, weighting="l2-descent").plan(vp.Budget(4, 1e-7)))
-    for part in ("l2-descent", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
+    text = str(vp.SetUnion(limit=100, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(4, 1e-7)))
+    for part in ("policy-gaussian", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
         assert part in text
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 3, 16])
-def test_round_fractions_rise_and_sum_to_one(rounds):
-    """Each round gets 0.3 of what the next gets."""
-    fractions = round_fractions(rounds)
-    assert sum(fractions) == pytest.approx(1.0, abs=1e-12)
-    assert list(fractions) == sorted(fractions)
-
-
 @pytest.mark.parametrize(
-    "mechanism", [vp.SetUnion(), vp.SetUnion(weighting="l2-descent"), vp.NGrams(2), vp.HeavyHitters()]
+    "mechanism", [vp.SetUnion(), vp.SetUnion(weighting=vp.weightings.PolicyGaussian()), vp.NGrams(2), vp.HeavyHitters()]
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
 def test_what_is_no_budget_is_explained(mechanism, budget):

@@ -6,10 +6,11 @@ import pytest
 from scipy.stats import binom
 
 import voxpop as vp
+from support.look import read_engine
 from voxpop.errors import InputError
-from voxpop.privacy.evidence import novel_release
+from voxpop.mechanisms.rounds.adaptive import total_delta
+from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.rounds.adaptive.planning import total_delta
 
 NAMES = ("words", "tags", "places")
 
@@ -21,7 +22,7 @@ def union():
 
 @pytest.fixture(scope="module")
 def plan(union, budget):
-    return union.plan(budget, NAMES)
+    return union.plan_each(NAMES, budget)
 
 
 def test_all_data_sets_together_keep_the_budget(plan, budget):
@@ -42,18 +43,18 @@ def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
 
 def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
     """And one data set by name is a data set."""
-    alone, one = union.plan(budget), union.plan(budget, ["words"])
+    alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
     assert (one.sigma, one.evidence, one.delta) == (alone.sigma, alone.evidence, alone.delta)
-    assert plan.holders(0.5) > alone.holders(0.5)
+    assert plan.users_needed(0.5) > alone.users_needed(0.5)
 
 
 def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
     """With types and readings of their own, one guarantee for all, charged once."""
     rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
-    places = vp.read(pl.DataFrame(rows), user="who", items="place")
-    account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3.5, 1e-4))
-    found = union.release({"items": crowd, "places": places}, budget, ledger=account)
+    places = read_engine(pl.DataFrame(rows), user="who", items="place")
+    account = vp.Ledger(tmp_path / "team.json").open("people", vp.Budget(3.5, 1e-4), create=True)
+    found = union.release_each({"items": crowd, "places": places}, budget, ledger=account)
     assert list(found) == ["items", "places"]
     assert found["places"].to_list() == [7, 8, 9]
     assert set(found["items"]) <= set(crowd.vocabulary.to_pylist())
@@ -65,7 +66,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
 @pytest.mark.jit
 def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
     """Squares of mu are shared, and not epsilon."""
-    together = union.release({"one": crowd, "two": crowd}, budget, seed=1)
+    together = union.release_each({"one": crowd, "two": crowd}, budget, seed=1)
     half = union.release(crowd, vp.Budget(budget.epsilon / 2, budget.delta / 2), seed=1)
     assert all(len(each) > 1.2 * len(half) for each in together.values())
 
@@ -74,10 +75,10 @@ def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
 def test_data_sets_share_no_randomness(crowd, union, budget):
     """The same people under two names: other noise, with a seed as without; a seed repeats and is marked."""
     for seed in (None, 5):
-        found = union.release({"one": crowd, "two": crowd}, budget, seed=seed)
+        found = union.release_each({"one": crowd, "two": crowd}, budget, seed=seed)
         assert found["one"].to_list() != found["two"].to_list()
         assert found["one"].guarantee.private == (seed is None)
-    again = union.release({"one": crowd, "two": crowd}, budget, seed=5)
+    again = union.release_each({"one": crowd, "two": crowd}, budget, seed=5)
     assert {name: each.to_list() for name, each in again.items()} == {
         name: each.to_list() for name, each in found.items()
     }
@@ -85,9 +86,9 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
 
 def test_a_promise_holds_in_each(budget):
     """Noise is larger, so thresholds are."""
-    both = vp.SetUnion(at_least=50).plan(budget, ["one", "two"])
+    both = vp.SetUnion(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
-    assert both.holders(0.5) >= vp.SetUnion(at_least=50).plan(budget).holders(0.5)
+    assert both.users_needed(0.5) >= vp.SetUnion(min_users=50).plan(budget).users_needed(0.5)
     assert both.delta <= budget.delta
 
 
@@ -101,23 +102,23 @@ def test_the_plan_says_how_they_share(plan):
 def test_bad_names_are_refused(union, budget, names):
     """Different, none empty, all strings, and no string taken for a list of letters."""
     with pytest.raises(InputError, match="`data_sets`"):
-        union.plan(budget, names)
+        union.plan_each(names, budget)
 
 
 def test_wrong_calls_are_refused(crowd, union, plan, budget):
     """Classic mechanisms, no data sets at all, other names than planned, and what was not read."""
     with pytest.raises(InputError, match="adaptive"):
-        vp.SetUnion(weighting="weighted").release({"one": crowd}, budget)
-    with pytest.raises(InputError, match="empty"):
-        union.release({}, budget)
+        vp.SetUnion(weighting=vp.weightings.Weighted()).release_each({"one": crowd}, budget)
+    with pytest.raises(InputError, match="data_sets"):
+        union.release_each({}, budget)
     with pytest.raises(InputError, match="words, tags, places"):
         plan.release({"words": crowd})
     with pytest.raises(InputError, match="dictionary"):
         plan.release(crowd)
-    with pytest.raises(InputError, match="data_sets"):
+    with pytest.raises(InputError, match=r"voxpop\.read"):
         union.plan(budget).release({"words": crowd})
     with pytest.raises(InputError, match=r"voxpop\.read"):
-        union.release({"one": crowd, "two": ["a"]}, budget)
+        union.release_each({"one": crowd, "two": ["a"]}, budget)
 
 
 LOST_RUNS, FALSE_ALARM = 100, 1e-9
@@ -127,13 +128,13 @@ def crowd_and_stranger(novel):
     """Return 40 users who share 10 items, and one user with items of its own."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
-    return vp.read(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
+    return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
 
 
 @pytest.mark.slow
 def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
     """Something of theirs is named in either data set no more often than was charged for both (false alarm 1e-9)."""
-    plan = vp.SetUnion(limit=15).plan(vp.Budget(1.0, 0.2), ["one", "two"])
+    plan = vp.SetUnion(limit=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
     mu = np.hypot.reduce([1 / plan.opening.scale, *(1 / each.sigma for each in plan.rounds)])
     charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
     corpora = {"one": crowd_and_stranger(15), "two": crowd_and_stranger(1)}

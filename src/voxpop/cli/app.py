@@ -1,49 +1,197 @@
-"""The commands and what they are called. Nothing heavy is imported until one of them runs."""
+"""The commands. Heavy libraries are imported when a command runs."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
-import typer
+from cyclopts import App, Parameter
 
-from voxpop.cli.ask import ask
 from voxpop.cli.audit import audit
-from voxpop.cli.complete import complete
 from voxpop.cli.demo import demo
-from voxpop.cli.export import export
-from voxpop.cli.ledger import commands as ledger
-from voxpop.cli.plan import commands as plan
-from voxpop.cli.show import show
+from voxpop.cli.ledger import app as ledger
+from voxpop.cli.options import (
+    COUNTED,
+    MECHANISM_GROUP,
+    Charge,
+    ChargeOptions,
+    Choice,
+    Json,
+    Output,
+    Result,
+    ResultOptions,
+    Run,
+    RunOptions,
+    Sources,
+    Spend,
+    SpendOptions,
+    Table,
+    TableOptions,
+    numbers_of,
+    options_of,
+    shown_default,
+)
+from voxpop.cli.output import print_plan
+from voxpop.cli.releasing import release_and_report
+from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, show, top
+from voxpop.cli.sequences import alphabet_of, check_delta, release_model
 from voxpop.cli.together import together
-from voxpop.mechanisms import MECHANISMS, load
+from voxpop.reading.choices import WeightingName
+from voxpop.release.registry import MECHANISMS, load
 
-app = typer.Typer(
+
+def _weighting(name: str) -> Any:
+    """Return the weighting of a name; "adaptive" is itself."""
+    from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+
+    return WEIGHTINGS.get(name, name)
+
+
+CHOICES = {
+    "items": {
+        "weighting": Choice(
+            WeightingName,
+            _weighting,
+            'How users share their weight: in "adaptive" rounds, or by a classic weighting. At limit 1 every classic '
+            "weighting runs optimal selection.",
+        )
+    },
+    "ngrams": {
+        "values": Choice(
+            str | None,
+            lambda text: None if text is None else numbers_of("--values", text, float),
+            "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
+            "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
+            "the data.",
+        )
+    },
+    "hitters": {"unit": Choice(str, lambda text: int(text) if text.isdecimal() else text)},
+    "sequences": {
+        "alphabet": Choice(
+            str | None,
+            alphabet_of,
+            "All symbols that may occur, separated by commas, or a UTF-8 file with one symbol per line, or the folder "
+            "of a release of single items. The alphabet is public; other symbols are removed from every sequence. "
+            '"find" finds the alphabet with a quarter of epsilon and all of delta.',
+        )
+    },
+}
+"""Fields of mechanisms whose values need a conversion on the command line."""
+EXAMPLES = {
+    "items": "voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words",
+    "ngrams": "voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases",
+    "hitters": "voxpop hitters posts.parquet --user author --text body --epsilon 1 --delta 1e-8 -o words",
+    "sequences": "voxpop sequences visits.parquet --user user --sequence pages --epsilon 1 --alphabet home,news,sport "
+    "--synthesize 1000 -o model",
+}
+
+
+def _version() -> str:
+    import voxpop
+
+    return f"voxpop {voxpop.__version__}"
+
+
+app = App(
     name="voxpop",
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    help="Find the items, phrases and sequences that many users share, and release them with user-level differential "
+    "privacy.",
+    version=_version,
+    version_flags=["--version"],
+    help_flags=["--help", "-h"],
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=shown_default),
+)
+plans = App(
+    name="plan",
+    help="Show the noise, the thresholds and the number of users that an item needs. Reads no private data.",
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from voxpop.version import installed_version
+def _release_command(options_type: Any) -> Callable[..., None]:
+    def command(
+        source: Sources,
+        /,
+        *,
+        output: Output,
+        table: TableOptions = Table(),
+        options: Annotated[options_type, MECHANISM_GROUP] = options_type(),
+        spend: SpendOptions = Spend(),
+        charge: ChargeOptions = Charge(),
+        result: ResultOptions = Result(),
+        run: RunOptions = Run(),
+    ) -> None:
+        budget = spend.budget
+        release_and_report(lambda: options.configured.plan(budget), source, table, charge, run, result, output)
 
-        typer.echo(f"voxpop {installed_version()}")
-        raise typer.Exit
+    return command
 
 
-@app.callback()
-def voxpop(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and leave.")
-    ] = False,
-) -> None:
-    """Find what many people share, and release it with user-level differential privacy."""
+def _sequences_command(options_type: Any) -> Callable[..., None]:
+    def command(
+        source: Sources,
+        /,
+        *,
+        output: Output,
+        synthesize: Annotated[
+            int, Parameter(help="Also save this number of synthetic sequences.", validator=COUNTED)
+        ] = 0,
+        table: TableOptions = Table(),
+        options: Annotated[options_type, MECHANISM_GROUP] = options_type(),
+        spend: SpendOptions = Spend(),
+        charge: ChargeOptions = Charge(),
+        result: ResultOptions = Result(),
+        run: RunOptions = Run(),
+    ) -> None:
+        plan = _sequences_plan(options, spend)
+        alphabet = alphabet_of(options.alphabet)
+        release_model(plan, source, table, charge, run, result, output, alphabet, synthesize)
+
+    return command
 
 
-for mechanism in MECHANISMS:
-    app.command(mechanism.command)(load(f"{mechanism.cli}:{mechanism.command}"))
-app.add_typer(plan, name="plan")
-for command in (together, ask, show, complete, export, audit, demo):
-    app.command()(command)
-app.add_typer(ledger, name="ledger")
+def _sequences_plan(options: Any, spend: Spend) -> Callable[[], Any]:
+    budget = spend.pure
+    check_delta(options.alphabet, budget.delta)
+    return lambda: options.configured.plan(budget)
+
+
+def _plan_command(options_type: Any, plan_of: Callable[[Any, Spend], Callable[[], Any]]) -> Callable[..., None]:
+    def command(
+        *,
+        options: Annotated[options_type, MECHANISM_GROUP] = options_type(),
+        spend: SpendOptions = Spend(),
+        json: Json = False,
+    ) -> None:
+        print_plan(plan_of(options, spend)(), as_json=json)
+
+    return command
+
+
+def _plan(options: Any, spend: Spend) -> Callable[[], Any]:
+    budget = spend.budget
+    return lambda: options.configured.plan(budget)
+
+
+for each in MECHANISMS:
+    if each.command not in CHOICES:
+        continue
+    configuration = load(each.config)
+    options_type = options_of(configuration, CHOICES[each.command])
+    of_sequences = each.command == "sequences"
+    summary, example = configuration.__doc__.splitlines()[0], EXAMPLES[each.command]
+    app.command(
+        (_sequences_command if of_sequences else _release_command)(options_type),
+        name=each.command,
+        help=f"{summary}\n\nExample: `{example}`",
+    )
+    plans.command(
+        _plan_command(options_type, _sequences_plan if of_sequences else _plan),
+        name=each.command,
+        help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
+    )
+for each_command in (together, count, top, ask, show, complete, export, audit, demo):
+    app.command(each_command)
+plans.command(plan_count, name="count")
+plans.command(plan_top, name="top")
+app.command(plans)
+app.command(ledger)

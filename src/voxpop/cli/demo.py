@@ -1,11 +1,13 @@
-"""`voxpop demo`: private phrases, and how they go on, from text that every machine has."""
+"""`voxpop demo`: private phrases of the docstrings and comments of Python's standard library."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import Parameter
 
 from voxpop.cli.options import Json, Overwrite
+from voxpop.cli.output import count, guarantee_text, indented, print_json, saved, summary
+from voxpop.cli.releasing import stage
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
@@ -14,11 +16,8 @@ EPSILON, DELTA, LIMIT, LONGEST = 4.0, 1e-5, 300, 5
 SHOWN = 12
 PROMPTS = 4
 NEXT = 5
-
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.")]
-
-DATA = "the docstrings and comments of Python's own standard library, one module = one user"
-SAID = {
+DATA = "the docstrings and comments of Python's standard library, one module = one user"
+METADATA = {
     "title": "Phrases of Python's standard library",
     "dataset": DATA,
     "purpose": "A first look at voxpop",
@@ -26,53 +25,44 @@ SAID = {
 }
 
 
-def demo(output: Output = Path("demo-phrases"), overwrite: Overwrite = False, json: Json = False) -> None:
-    """Release phrases from Python's own library, and complete some.
+def demo(
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")] = Path("demo-phrases"),
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Release phrases of Python's standard library, and complete some of them.
 
-    The data are its docstrings and comments, and one module plays the part of one user.
+    The data are docstrings and comments. Each module is one user.
     """
-    from voxpop.cli.report import json_line, summary
-    from voxpop.cli.stages import stage
-    from voxpop.datasets.stdlib import standard_library
-    from voxpop.ngrams.ngrams import NGrams
-    from voxpop.privacy.budget import Budget
+    import voxpop as vp
+    from voxpop.cli.standard_library import standard_library
     from voxpop.release.saving import check_target
 
     folder = check_target(output, overwrite=overwrite)
-    plan = NGrams(max_length=LONGEST, limit=LIMIT).plan(Budget(EPSILON, DELTA))
+    plan = vp.NGrams(max_length=LONGEST, limit=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
-        typer.echo(f"Data: {DATA}.")
+        print(f"Data: {DATA}.")
     with stage("Reading"):
-        from voxpop.read_table import read
-
-        corpus = read(standard_library(), user="module", text="text", sentences=True)
+        data = vp.read(standard_library(), user="module", text="text", tokenizer=vp.Tokenizer("words", sentences=True))
     with stage("Releasing"):
-        release = plan.release(corpus).saying(SAID)
+        release = plan.release(data).with_metadata(**METADATA)
     release.save(folder, overwrite=overwrite)
     if json:
-        typer.echo(json_line({"data": DATA, **summary(release, folder)}))
-    else:
-        _show(release, folder)
-
-
-def _show(release: "Release", folder: Path) -> None:
-    """Print the longest phrases, some completions, the guarantee in a sentence, and where the report is."""
-    from voxpop.cli.report import count, indented, promise, saved
-
-    typer.echo(f"{count(release)} The longest:")
-    for phrase in longest(release):
-        typer.echo(indented(phrase))
-    typer.echo("\nWhat comes next, by what was released:")
+        print_json({"data": DATA, **summary(release, folder)})
+        return
+    print(f"{count(release)} The longest:", *map(indented, longest(release)), sep="\n")
+    print("\nThe next words, predicted from the released phrases:")
     for begun in beginnings(release):
         offers = ", ".join(each.token for each in release.complete([*begun], NEXT))
-        typer.echo(indented(f"{' '.join(begun)} ... {offers}"))
-    typer.echo(promise(release.guarantee, "module"))
-    typer.echo(saved(folder))
+        print(indented(f"{' '.join(begun)} ... {offers}"))
+    print(guarantee_text(release.guarantee, "module"))
+    print(saved(folder))
 
 
 def longest(release: "Release") -> list[str]:
-    """Return the longest released phrases that are no part of another one shown, longest first."""
-    from voxpop.showing import printable, words_first
+    """Return the longest released phrases, none of which is a part of another, longest first."""
+    from voxpop.privacy.showing import printable, words_first
 
     chosen: list[str] = []
     for gram in sorted(words_first(release.each_gram()), key=len, reverse=True):
@@ -83,7 +73,7 @@ def longest(release: "Release") -> list[str]:
 
 
 def beginnings(release: "Release") -> list[tuple[str, ...]]:
-    """Return the beginnings of two words that most released phrases of three words share."""
+    """Return the two-word beginnings that most released phrases of three words share."""
     begun: dict[tuple[str, ...], int] = {}
     for gram in release.each_gram():
         if len(gram) == 3:

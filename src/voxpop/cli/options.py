@@ -1,211 +1,337 @@
-"""The options that commands share, and what they are turned into."""
+"""Groups of command-line options. Each dataclass is one parameter of a command, and its fields are the options."""
 
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from datetime import date
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
-from voxpop.errors import InputError
+from voxpop.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
     from voxpop.privacy.budget import Budget
 
-Epsilon = Annotated[
-    float | None, typer.Option(help="Privacy budget, above 0: 1 is strong, 4 is common.", show_default=False)
-]
-Delta = Annotated[
-    float | None,
-    typer.Option(help="Probability with which the promise of epsilon may fail, such as 1e-7.", show_default=False),
-]
-Limit = Annotated[
-    int | None, typer.Option(help="Most items of one user in a round; 100 if left out.", show_default=False)
-]
-WeightingName = Annotated[str, typer.Option("--weighting", help="count, weighted, l1-descent or l2-descent.")]
-UnionWeighting = Annotated[
-    str, typer.Option("--weighting", help="adaptive (releases most), count, weighted, l1-descent or l2-descent.")
-]
-Noise = Annotated[str, typer.Option(help="gaussian or laplace. l1-descent needs laplace, l2-descent gaussian.")]
-Alpha = Annotated[
-    float | None,
-    typer.Option(help="Weight stops rising at threshold + alpha * scale (descent weightings).", show_default=False),
-]
-PhraseAlpha = Annotated[float, typer.Option("--alpha", help="Weight stops rising at threshold + alpha * scale.")]
-Rounds = Annotated[int, typer.Option(help="Rounds; what one releases is left out of the next.")]
-Accounting = Annotated[str, typer.Option(help="joint (exact), published (delta/2 + delta/2) or set-only (items).")]
-Cap = Annotated[
-    float | None, typer.Option(help="Most weight of a user on one item (set-only accounting).", show_default=False)
-]
-Pool = Annotated[
-    int | None,
-    typer.Option(
-        help="Items of a user that adaptive rounds draw from; the limit, but at least 60.", show_default=False
-    ),
-]
-AtLeast = Annotated[
-    int | None,
-    typer.Option("--at-least", help="Users below which an item stays away, but for --beta.", show_default=False),
-]
-Beta = Annotated[
-    float | None,
-    typer.Option(help="How likely an item of fewer users is released; 1e-6 if left out.", show_default=False),
-]
-MaxLength = Annotated[int, typer.Option(help="Most tokens in a phrase.")]
-Limits = Annotated[str, typer.Option("--limit", help="Most phrases of one user at each length: a number, or a list.")]
-Eta = Annotated[float, typer.Option(help="Share of released phrases that may be spurious.")]
-Guide = Annotated[bool, typer.Option("--guide/--no-guide", help="Vote for likely phrases only, by a cheap forecast.")]
-Pruning = Annotated[str, typer.Option(help="both or single: which parts of a phrase must be released before it.")]
-Values = Annotated[
-    str | None,
-    typer.Option(help="What a phrase of each length is worth, as 1,1,4: the budget follows. All the same by default."),
-]
-Budgets = Annotated[str, typer.Option(help="How lengths share the budget: auto, equal, a ratio, or a list of shares.")]
-Thresholds = Annotated[str, typer.Option(help="votes (lower for likely phrases, by how votes came out) or published.")]
-Measurement = Annotated[float, typer.Option(help="Share of a length's budget that its forecast costs.")]
-Words = Annotated[
-    str | None,
-    typer.Option(
-        help="adaptive: words come in adaptive rounds, as items do (the default, where it can be); or once.",
-        show_default=False,
-    ),
-]
-Spending = Annotated[
-    str | None,
-    typer.Option(
-        help="individual: users pay only where they hold a candidate (the default, where it can be); or shared.",
-        show_default=False,
-    ),
-]
-Prevote = Annotated[
-    bool,
-    typer.Option("--prevote/--no-prevote", help="Ask about unlikely phrases, too, at lengths 2 to 5: takes memory."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-Seed = Annotated[
-    int | None, typer.Option(help="Make the release reproducible and NOT PRIVATE, for tests only.", show_default=False)
-]
-Sources = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="SOURCE...", help="Parquet, CSV, TSV or JSONL files, folders or patterns.", show_default=False
-    ),
-]
-User = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column that says whose a row is.", show_default=False)
-]
-Text = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of text, to be cut into words.", show_default=False)
-]
-Tokens = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of lists of words, already cut.", show_default=False)
-]
-Items = Annotated[
-    str | None,
-    typer.Option("--items", metavar="COLUMN", help="Column of items, or of lists of them.", show_default=False),
-]
-Sequence = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of lists in which order matters.", show_default=False)
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        "--order",
-        metavar="COLUMN",
-        help="Column of times: rows are events, --sequence one of them.",
-        show_default=False,
-    ),
-]
-Session = Annotated[
-    str | None, typer.Option(metavar="PAUSE", help="Longest pause in a sequence, such as 30min.", show_default=False)
-]
-Tokenizer = Annotated[
-    str, typer.Option(help="How to cut text: words, unicode, whitespace, characters or regex:PATTERN.")
-]
-Html = Annotated[bool, typer.Option("--html", help="Texts are HTML: read what is seen of them.")]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(metavar="CHARACTER", help="What separates the columns of CSV, or tab; found.", show_default=False),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="How letters of CSV are written, such as cp1252; UTF-8.", show_default=False),
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE", help="Most memory to use, such as 2GiB; the rest goes to work files.", show_default=False
-    ),
-]
-WorkFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder for work files; by default TMPDIR.", show_default=False)
-]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder to save to.", show_default=False)]
-LedgerFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--ledger", metavar="FILE", help="Ledger to charge first; see voxpop ledger init.", show_default=False
-    ),
-]
-Dataset = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Name of the data set: in the report, and in the ledger if one is given.",
-        show_default=False,
-    ),
-]
-Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.", show_default=False)]
-Purpose = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="What the release is for, for the report.", show_default=False)
-]
-Operator = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Who makes the release, for the report.", show_default=False)
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.")]
-Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that a release was saved to.")]
+REGEX = "regex:"
+COUNTED = Number(gte=0)
 
 
-def budget_of(epsilon: float | None, delta: float | None) -> "Budget":
-    """Return the budget of a call, which must state both of its numbers.
+def _group(title: str, order: int) -> Parameter:
+    return Parameter(name="*", group=Group(title, sort_key=order))
 
-    Raises:
-        InputError: if one is missing or out of range.
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The private table, and how its rows are read.
+
+    Attributes:
+        user: Column that identifies the user. For a key of several columns repeat the option or separate the names by
+            commas.
+        text: Column of texts, which are split into words.
+        tokens: Column of lists of words.
+        items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
+            commas.
+        sequence: Column of lists in which order matters; with --order, of single events.
+        order: Column of times. Each row is then one event.
+        session: Longest pause within a sequence, such as 30min.
+        types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
+        tokenizer: How text is split: words, unicode, whitespace, characters or regex:PATTERN.
+        sentences: Split texts into sentences first, so that phrases stay within one.
+        html: Texts are HTML.
+        delimiter: Separator of CSV columns, or "tab". Detected by default.
+        encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
     """
-    from voxpop.privacy.budget import Budget
 
-    if epsilon is None:
-        raise InputError(
-            "--epsilon is missing: give the privacy budget, such as --epsilon 4 (1 is strong, 4 is common)."
+    user: list[str] | None = None
+    text: str | None = None
+    tokens: str | None = None
+    items: list[str] | None = None
+    sequence: str | None = None
+    order: str | None = None
+    session: str | None = None
+    types: list[str] | None = None
+    tokenizer: str = "words"
+    sentences: bool = False
+    html: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    def columns(self, source: list[str]) -> dict[str, Any]:
+        """Return the columns of a call by the names of `voxpop.read`.
+
+        Raises:
+            InputError: if the column of users or of contents is missing; the message lists the columns of the source.
+        """
+        if not self.user:
+            raise _missing("--user is missing: name the column that identifies the user.", source)
+        given = {"text": self.text, "tokens": self.tokens, "items": _names(self.items or []), "sequence": self.sequence}
+        contents = {kind: name for kind, name in given.items() if name}
+        options = ", ".join(f"--{kind}" for kind in given)
+        if not contents:
+            raise _missing(f"The column of contents is missing: name it by one of {options}.", source)
+        if len(contents) > 1:
+            raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
+        return {"user": _names(self.user), **contents}
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Further arguments of `voxpop.read`.
+
+        Raises:
+            InputError: if an option cannot be parsed.
+        """
+        import voxpop as vp
+
+        how: Any = vp.Tokenizer(tokenizer_of(self.tokenizer), sentences=self.sentences, html=self.html)
+        given: dict[str, Any] = {
+            "order": self.order,
+            "session": _pause(self.session),
+            "types": _types(self.types or []),
+        }
+        if self.text is not None or how != vp.Tokenizer("words"):
+            given["tokenizer"] = how
+        if self.delimiter is not None or self.encoding is not None:
+            tab = self.delimiter in ("tab", "\\t")
+            given["csv"] = vp.CSV(delimiter="\t" if tab else self.delimiter, encoding=self.encoding)
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Where the work runs.
+
+    Attributes:
+        engine: Run on this machine (local) or on Spark.
+        master: Address of Spark, such as local[*], spark://host:7077, yarn, k8s://... or sc://host:15002.
+        partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
+        memory: Memory limit, such as 2GiB. The rest goes to work files.
+        work_folder: Folder for work files. The default is TMPDIR.
+    """
+
+    engine: Literal["local", "spark"] = "local"
+    master: str | None = None
+    partitions: int | None = None
+    memory: str | None = None
+    work_folder: Path | None = None
+
+    def check(self) -> None:
+        """Refuse options of Spark without Spark.
+
+        Raises:
+            InputError: if `master` or `partitions` is given for the local engine.
+        """
+        for name in ("master", "partitions"):
+            if self.engine == "local" and getattr(self, name) is not None:
+                raise InputError(f"--{name} is an option of Spark: add --engine spark, or leave --{name} out.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """The privacy budget.
+
+    Attributes:
+        epsilon: Privacy budget, above 0. 1 is strict, 4 is common.
+        delta: Probability with which the bound by epsilon may fail, such as 1e-7.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+
+    @property
+    def budget(self) -> "Budget":
+        """The budget, with both numbers.
+
+        Raises:
+            InputError: if a number is missing or out of range.
+        """
+        if self.delta is None and self.epsilon is not None:
+            raise InputError(
+                "--delta is missing: give the probability with which the bound by epsilon may fail, such as --delta "
+                "1e-7. Choose it far below one over the number of users, and never compute it from the data."
+            )
+        return self.pure
+
+    @property
+    def pure(self) -> "Budget":
+        """The budget of a mechanism that needs no delta.
+
+        Raises:
+            InputError: if epsilon is missing or a number is out of range.
+        """
+        from voxpop.privacy.budget import Budget
+
+        return Budget(self._epsilon, self.delta or 0.0)
+
+    @property
+    def _epsilon(self) -> float:
+        if self.epsilon is None:
+            raise InputError("--epsilon is missing: give the privacy budget, such as --epsilon 1.")
+        return self.epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """The ledger that is charged.
+
+    Attributes:
+        ledger: Ledger to charge before the release runs; see `voxpop ledger init`.
+        dataset: Name of the data set, in the ledger and in the report.
+        seed: Make the release reproducible and NOT PRIVATE, for tests only.
+    """
+
+    ledger: Path | None = None
+    dataset: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The saved result.
+
+    Attributes:
+        overwrite: Replace an existing release in the folder.
+        json: Print one JSON object.
+        title: Title of the report.
+        purpose: Purpose of the release, for the report.
+        operator: Person who runs the release, for the report.
+    """
+
+    overwrite: bool = False
+    json: bool = False
+    title: str | None = None
+    purpose: str | None = None
+    operator: str | None = None
+
+    def metadata(self, dataset: str | None) -> dict[str, str]:
+        """Return the metadata that `save` writes into the report: the given texts and the date."""
+        given = {"title": self.title, "dataset": dataset, "purpose": self.purpose, "operator": self.operator}
+        return {name: text for name, text in given.items() if text is not None} | {"date": date.today().isoformat()}
+
+
+Sources = Annotated[
+    list[str], Parameter(name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV or JSON lines.")
+]
+Folder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
+Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")]
+Json = Annotated[bool, Parameter(help="Print one JSON object.")]
+First = Annotated[int, Parameter(help="Number of rows to show.", validator=COUNTED)]
+Overwrite = Annotated[bool, Parameter(help="Replace an existing file.")]
+MECHANISM_GROUP = _group("Mechanism", 2)
+TableOptions = Annotated[Table, _group("Table", 1)]
+SpendOptions = Annotated[Spend, _group("Privacy budget", 3)]
+ChargeOptions = Annotated[Charge, _group("Ledger and seed", 4)]
+ResultOptions = Annotated[Result, _group("Result", 5)]
+RunOptions = Annotated[Run, _group("Execution", 6)]
+
+
+class Choice:
+    """How one field of a mechanism is given on the command line."""
+
+    def __init__(self, kind: Any, convert: Callable[[Any], Any] = lambda value: value, text: str | None = None) -> None:
+        self.kind = kind if text is None else Annotated[kind, Parameter(help=text)]
+        self.convert = convert
+
+
+def shown_default(value: Any) -> str | None:
+    """Return how help shows a default, or None if showing it tells nothing."""
+    return None if value is None or value is False or value in ("", 0) else str(value)
+
+
+def options_of(mechanism: type, choices: dict[str, Choice]) -> type:
+    """Return a dataclass of the fields of a mechanism, with its defaults and the descriptions of its docstring.
+
+    Args:
+        mechanism: the public configuration class.
+        choices: fields whose type on the command line differs from the field's, by name.
+    """
+    columns = []
+    for each in fields(mechanism):
+        choice = choices.get(each.name)
+        kind = choice.kind if choice else each.type
+        default = None if each.default is MISSING else each.default
+        columns.append((each.name, kind, field(default=default, kw_only=True)))
+    made = make_dataclass(f"{mechanism.__name__}Options", columns, frozen=True)
+    made.__doc__ = mechanism.__doc__
+    made.__module__ = __name__  # cyclopts expands no classes of the module `types`, where dataclasses puts them
+
+    def configured(self: Any) -> Any:
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return mechanism(
+            **{name: choices[name].convert(value) if name in choices else value for name, value in given.items()}
         )
-    if delta is None:
-        raise InputError(
-            "--delta is missing: give the probability with which the promise of epsilon may fail, such as --delta "
-            "1e-7. It must be public and far below one over the number of users, never computed from the data; "
-            "1e-7 to 1e-10 are usual."
-        )
-    return Budget(epsilon, delta)
+
+    made.configured = cached_property(configured)  # type: ignore[attr-defined]
+    made.configured.__set_name__(made, "configured")  # type: ignore[attr-defined]
+    return made
 
 
 def numbers_of(option: str, text: str, kind: type) -> list[Any]:
-    """Return numbers with commas between them.
+    """Return numbers that are separated by commas.
 
     Raises:
-        InputError: if one cannot be read.
+        InputError: if one cannot be parsed.
     """
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        also = "auto, equal, " if kind is float else ""
-        raise InputError(f"{option} must be {also}a number, or numbers with commas between them; got {text}.") from None
+        raise InputError(f"{option} must be a number, or numbers separated by commas; got {text}.") from None
 
 
-def separated(delimiter: str | None) -> str | None:
-    """Return a delimiter as it stands in files: a tab is hard to type."""
-    return "\t" if delimiter in ("tab", "\\t") else delimiter
+def tokenizer_of(name: str) -> Any:
+    """Return the tokenizer of `voxpop.read`: a name, or a compiled expression for `regex:PATTERN`.
+
+    Raises:
+        InputError: if the expression cannot be compiled.
+    """
+    import re
+
+    if not name.startswith(REGEX):
+        return name
+    try:
+        return re.compile(name.removeprefix(REGEX))
+    except re.error as error:
+        raise InputError(f"--tokenizer {name} is not a regular expression: {error}.") from error
 
 
-def paused(session: str | None) -> str | float | None:
-    """Return the longest pause of a session: a length of time as it is, or a number in the unit of the order."""
+def _names(given: list[str]) -> str | list[str]:
+    """Return the column names of a repeated or comma-separated option; one name stays a string."""
+    names = [name for each in given for name in each.split(",") if name]
+    return names[0] if len(names) == 1 else names
+
+
+def _pause(session: str | None) -> str | float | None:
     try:
         return None if session is None else float(session)
     except ValueError:
         return session
+
+
+def _types(given: list[str]) -> dict[str, str] | None:
+    pairs = [each.partition("=") for each in given]
+    for name, equals, kind in pairs:
+        if not (name and equals and kind):
+            raise InputError("--types must be COLUMN=TYPE, such as --types price=decimal(12,2). Repeat it for more.")
+    return {name: kind for name, _, kind in pairs} or None
+
+
+def _missing(message: str, source: list[str]) -> InputError:
+    """Return an error that also lists the columns of the source."""
+    found = columns_of(source)
+    return InputError(f"{message} {found}" if found else message)
+
+
+def columns_of(source: list[str]) -> str:
+    """Return a sentence that lists the columns of a source, or an empty string if it has none to list."""
+    from voxpop.reading.sources import open_source
+    from voxpop.reading.types import Column
+    from voxpop.reading.wanted import Request
+
+    try:
+        next(iter(open_source(source, Request([Column("")], 1))), None)
+    except ColumnError as error:
+        where, found, names = str(error).partition(' has no column ""; it has ')
+        return f"{where} has the columns {names}" if found else ""
+    return ""

@@ -1,161 +1,137 @@
-"""What every command that releases does, in the one order that spends nothing on a wrong call."""
+"""The steps that every releasing command runs, in the one order in which a wrong call spends nothing."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from voxpop.cli.bundles import Charge, Place, Question, Result, Where
+from voxpop.cli.options import Charge, Result, Run, Table
+from voxpop.errors import InputError
 
 if TYPE_CHECKING:
-    from voxpop.release.additions import AdditionFiles
+    from voxpop.ledger.ledger import LedgerAccount
 
 Target = TypeVar("Target")
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Print the duration of a stage on a terminal, and nothing elsewhere."""
+    begun = perf_counter()
+    yield
+    if sys.stderr.isatty():
+        sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")
 
 
 def released(
     check: Callable[[], Target],
     planned: Callable[[], Any],
-    where: Where,
-    columns: Any,
+    read: Callable[[], Any],
+    run: Run,
     charge: Charge,
-    place: Place,
-    stage_name: str = "Releasing",
     *,
-    reported: bool = False,
-    **reading: Any,
+    reported: bool = True,
 ) -> tuple[Target, Any]:
-    """Check, plan, read and release.
-
-    All that can be wrong with the call comes before the data, and the data before the budget is spent.
+    """Check the call, plan, check the ledger, read and release.
 
     Args:
-        check: returns where to save to, or refuses.
-        planned: returns the plan, or refuses.
-        where: what is read.
-        columns: the column of contents, by kind; one of them is given.
-        charge: the ledger to charge before the release runs.
-        place: where to run.
-        stage_name: what the work is called meanwhile.
-        reported: whether a report names the data set.
-        reading: further arguments of `voxpop.read`.
+        check: returns the target to save to, or raises.
+        planned: returns the plan, or raises.
+        read: returns the data.
+        run: where the work runs.
+        charge: the ledger that is charged before the release runs.
+        reported: whether the report names the data set, so that it may be named without a ledger.
 
     Returns:
-        What `check` returned, and what was released.
+        The target and the released result.
     """
-    from voxpop.cli.engines import check_engine
-
-    check_engine(place.engine, place.master, place.partitions)
-
-    def read() -> Any:
-        return ready_to_read(where, columns, place, **reading)()
-
-    return charged(check, planned, read, charge, stage_name, reported=reported)
-
-
-def charged(
-    check: Callable[[], Target],
-    planned: Callable[[], Any],
-    read: Callable[[], Any],
-    charge: Charge,
-    stage_name: str,
-    *,
-    reported: bool,
-) -> tuple[Target, Any]:
-    """Check, plan, see that the ledger has enough left, read, and release; see `released`.
-
-    Args:
-        check: returns where to save to, or refuses.
-        planned: returns the plan, or refuses.
-        read: returns what the plan takes.
-        charge: the ledger to charge before the release runs.
-        stage_name: what the work is called meanwhile.
-        reported: whether a report names the data set.
-    """
-    from voxpop.cli.ledger import account_of, run
-    from voxpop.cli.stages import stage
-
+    run.check()
     target = check()
     plan = planned()
-    account = account_of(charge.ledger, charge.dataset, charge.seed, reported=reported)
+    account = account_of(charge, reported=reported)
     if account is not None:
         account.check(plan.guarantee)
-    corpus = read()
-    with stage(stage_name):
-        return target, run(plan, corpus, charge.seed, account)
+    data = read()
+    with stage("Releasing"):
+        return target, plan.release(data, ledger=account, seed=charge.seed)
 
 
-def ready_to_read(where: Where, columns: Any, place: Place, **reading: Any) -> Callable[[], Any]:
-    """Return what reads a source when it is called; a column that no call names is missed before."""
-    from voxpop.cli.columns import chosen_columns, tokenizer_of
-    from voxpop.cli.engines import read_with
+def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
+    """Return a function that reads the table; the columns are checked at once."""
+    columns = table.columns(source)
+    reading = table.reading
 
-    chosen = chosen_columns(where.source, where.user, **vars(columns))
-    cut = tokenizer_of(where.tokenizer)
-    how = {"tokenizer": cut, "partitions": place.partitions, **where.reading, **reading}
-    return lambda: read_with(place.engine, place.master, where.source, chosen, **how)
+    def read() -> Any:
+        import voxpop as vp
 
+        options = vp.ReadOptions(memory=run.memory, work_folder=run.work_folder, partitions=run.partitions)
+        if run.engine == "local":
+            with stage("Reading"):
+                return vp.read(source, **columns, **reading, options=options)
+        with stage("Starting Spark"):
+            from voxpop.engine.spark.reading import open_frame
+            from voxpop.engine.spark.session import start_session
+            from voxpop.reading.wanted import Wanted
 
-def release_addition(
-    kind: "AdditionFiles",
-    options: Any,
-    question: Question,
-    stage_name: str,
-    *,
-    save: bool,
-    overwrite: bool,
-) -> tuple[Path | None, Any]:
-    """Release what says more about the grams of a saved release, and save it beside them; see `released`.
+            session = start_session(run.master or "local[*]")
+        with stage("Opening"):
+            csv = reading.pop("csv", None)
+            wanted = Wanted.of(**columns, order=reading.get("order"), types=reading.pop("types", None))
+            dialect = (None, None) if csv is None else (csv.delimiter, csv.encoding)
+            frame = open_frame(session, source, wanted, *dialect)
+            return vp.read(frame, **columns, **reading, options=options)
 
-    Args:
-        kind: of what is saved there.
-        options: which release, and how to plan.
-        question: what is read, the budget, the ledger to charge, and where to run.
-        stage_name: what the work is called meanwhile.
-        save: whether it is saved at all.
-        overwrite: whether it may replace what is there.
-
-    Returns:
-        The folder that it was saved to, if any, and what was released.
-    """
-    budget = question.spend.budget
-    folder, found = released(
-        lambda: kind.check_target(options.folder, overwrite=overwrite) if save else None,
-        lambda: options.planned(budget),
-        question.where,
-        question.columns,
-        question.charge,
-        question.place,
-        stage_name,
-    )
-    if folder is not None:
-        found.save(folder, overwrite=overwrite)
-    return (options.folder if save else None), found
+    return read
 
 
 def release_and_report(
     planned: Callable[[], Any],
-    where: Where,
-    columns: Any,
+    source: list[str],
+    table: Table,
     charge: Charge,
-    place: Place,
+    run: Run,
     result: Result,
-    **reading: Any,
+    output: Path,
 ) -> None:
-    """Release grams, save and report them; see `released`."""
-    from voxpop.cli.report import report
+    """Release items or n-grams, save them and print a summary."""
+    from voxpop.cli.output import print_release
     from voxpop.release.saving import check_target
 
-    result.check_said(charge.dataset)
-    folder, release = released(
-        lambda: check_target(result.output, overwrite=result.overwrite),
-        planned,
-        where,
-        columns,
-        charge,
-        place,
-        reported=True,
-        **reading,
-    )
-    release = release.saying(result.said(charge.dataset))
+    metadata = checked_metadata(result, charge)
+    read = reader(source, table, run)
+    folder, release = released(lambda: check_target(output, overwrite=result.overwrite), planned, read, run, charge)
+    release = release.with_metadata(**metadata)
     release.save(folder, overwrite=result.overwrite)
-    report(release, folder, as_json=result.json)
+    print_release(release, folder, as_json=result.json)
+
+
+def checked_metadata(result: Result, charge: Charge) -> dict[str, str]:
+    """Return the metadata of the report; raises before any work is done where it cannot be written."""
+    from voxpop.release.result import About
+
+    metadata = result.metadata(charge.dataset)
+    About(**metadata)
+    return metadata
+
+
+def account_of(charge: Charge, *, reported: bool) -> "LedgerAccount | None":
+    """Return the account of a call, or None.
+
+    Raises:
+        InputError: if only one of ledger and data set is given, or a seed as well.
+    """
+    if charge.ledger is None and (charge.dataset is None or reported):
+        return None
+    if charge.ledger is None:
+        raise InputError("--dataset names an account of a ledger: add --ledger FILE.")
+    if charge.dataset is None:
+        raise InputError("--ledger needs the name of an account: add --dataset NAME.")
+    if charge.seed is not None:
+        raise InputError(
+            "--seed makes a release that is not private, which a ledger cannot record. Leave out --seed or --ledger."
+        )
+    from voxpop.ledger.ledger import Ledger
+
+    return Ledger(charge.ledger).account(charge.dataset)

@@ -1,17 +1,17 @@
 """Kernels for the cutpoints that bands of candidates take when each spurious gram has a price.
 
-A band's value at cutpoint i and price c is reached_i - c e p_i: what comes out, less the price of what nobody holds,
-of which it has e = (below + 1) / (1 - p_r) as estimated, `below` being those that do not reach cutpoint r (Storey
-2002). It takes the lowest of its best cutpoints, or none where all values are negative, which is written as the number
-of cutpoints.
+A band's value at cutpoint i and price c is reached_i - c e p_i: the released grams, less the price of candidates
+without users. Their estimated number is e = (below + 1) / (1 - p_r), where `below` counts those that do not reach
+cutpoint r (Storey 2002). It takes the lowest of its best cutpoints, or none where all values are
+negative, which is written as the number of cutpoints.
 """
 
 from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Floats, Int64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Floats, Int64s
 
 
 @jit
@@ -30,7 +30,7 @@ def _best(reached: Int64s, empty: float, chances: Floats, price: float) -> int:
 def _loosest(reached: Int64s, empty: float, chances: Floats, price: float) -> int:
     """Return the lowest level at which one more candidate would be selected; the number of cutpoints for none.
 
-    At level l it adds one to what reaches cutpoints 0 to l, so it is selected where the best value up to l, plus one,
+    At level l it adds one to the counts of cutpoints 0 to l, so it is selected if the best value up to l, plus one,
     is at least that of every stricter cutpoint, and of none.
     """
     # The lowest cutpoint whose value, plus one, is at least all values behind it; met from behind.
@@ -45,25 +45,25 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, price: float) -> in
 
 @jit
 def _at_price(reached: Int64s, below: int, each: float, chances: Floats, price: float) -> Any:
-    """Return a band's cutpoint, what it releases, and the spurious grams that it may add."""
+    """Return a band's cutpoint, its number of released grams, and the spurious grams that it may add."""
     taken = _best(reached, each * (below + 1), chances, price)
     loosest = _loosest(reached, each * below, chances, price)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0
     if taken < chances.size:
-        # At least as if the cutpoint had been given: few candidates below say little.
+        # At least as if the cutpoint were given: a small count below r is little evidence.
         released, spurious = float(reached[taken]), max(spurious, each * (below + 1) * chances[taken])
     return taken, released, spurious
 
 
 @jit
 def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, prices: Floats) -> Any:
-    """Return what bands take and release at each price, and the spurious grams that they may add.
+    """Return the cutpoints and released grams of bands at each price, and the spurious grams that they may add.
 
     Args:
         reached: (bands, cutpoints), candidates that reach each; falling.
         below: (bands), candidates that do not reach cutpoint r.
-        each: 1 / (1 - p_r), how many empty candidates each of them stands for.
-        chances: (cutpoints), how likely one that nobody holds reaches each; falling.
+        each: 1 / (1 - p_r), the number of empty candidates for each counted one.
+        chances: (cutpoints), the probability that a candidate without users reaches each; falling.
         prices: (prices), in released grams for each spurious one; rising.
 
     Returns:
@@ -92,13 +92,13 @@ def _goes_out(
     released: Floats,
     spurious: Floats,
 ) -> bool:
-    """Say whether a candidate that is now at `level` is selected: the whole choice of a price, made again.
+    """Return whether a candidate that is now at `level` is selected when the price is chosen anew.
 
     Only its band differs, so totals are those of before with this band's part exchanged.
     """
     for at in range(prices.size):
         others = excess[at] - spurious[at] + share * released[at]
-        # At best the band has no spurious grams and releases all: what fails even so needs no more.
+        # At best the band has no spurious grams and releases all: if even that fails, no more work is needed.
         if others - share * changed[0] > 0.0:
             continue
         taken, out, more = _at_price(changed, below, each, chances, prices[at])
@@ -119,7 +119,7 @@ def charges(
     released: Floats,
     spurious: Floats,
 ) -> Any:
-    """Return the spurious grams that each band is charged: the chance to come out of every candidate below cutpoint r.
+    """Return the spurious grams charged to each band: the release probability of every candidate below cutpoint r.
 
     That is its chance if it had no holder and its noise were drawn again: every level that it may get is tried, and
     everything chosen anew, the lowest price at which `excess` is at most 0, then the cutpoints at that price

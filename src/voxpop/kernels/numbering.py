@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Int32s, Int64s
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(32)
@@ -55,12 +55,12 @@ def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
 
 @jit
 def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers: Int32s) -> tuple[Int64s, Int64s]:
-    """Count (node, symbol so many places ahead) over all positions with a node.
+    """Count (node, symbol `ahead` places later) over all positions with a node.
 
     Args:
         symbols: int32.
         nodes: int32 by position, or -1.
-        ahead: how many places the symbol lies after the position; 0 for the symbol there.
+        ahead: distance from the position to the symbol; 0 for the symbol at the position.
         width: number of symbols and the end mark.
         numbers: int32, written: by position with a node the number of its pair. `nodes` itself may be given, for each
             is read before it is written; or an empty array, where numbers are not wanted.

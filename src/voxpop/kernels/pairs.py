@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Bytes, Int32s, Int64s, Uint32s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint32s
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 HIGH = np.uint64(64)
@@ -63,7 +63,7 @@ def _bits_of(table: Int64s | Uint32s) -> int:
 
 @jit
 def _bits_for(count: int) -> int:
-    """Return which power of two slots are for so many names."""
+    """Return the binary logarithm of the number of slots for `count` names."""
     bits = FIRST_SLOTS_BITS
     # At most half of the slots are taken.
     while 1 << (bits - 1) < count:
@@ -102,7 +102,7 @@ def number_more_pairs(
         names: int64, the names so far, with room for 2^k of them; the first `count` count.
         count: int.
         table: uint32 (2^(k+1)), finds them: 4 bytes a slot, for there may be hundreds of millions of names.
-        most: int, the table is not grown once it holds so many.
+        most: int, the number of names at which the table stops growing.
 
     Returns:
         names, their count, or -1 where the table would have had to grow beyond `most`, and the table.
@@ -149,7 +149,7 @@ def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
 
 @jit
 def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
-    """Say whether a pair is allowed: the one predicate of membership (docs/privacy/ngrams.md, "One predicate")."""
+    """Return whether a pair is a candidate: the only test of membership (docs/privacy/ngrams.md, "One predicate")."""
     # In whole numbers: here, in the count and in the list.
     return bool(estimates[right] >= need[left])
 
@@ -165,10 +165,10 @@ def _gather_pairs(
     places: Int64s,
     block: Int64s,
 ) -> Any:
-    """Write where the next pairs stand and their names, and -1 where a gram begins none.
+    """Write the positions and names of the next pairs, and -1 where a gram begins none.
 
     Returns:
-        The first position that was not looked at, and how many pairs were written.
+        The first position that was not read, and the number of pairs written.
     """
     position, end, stop = span
     held = 0
@@ -202,11 +202,11 @@ def _number_block(
     """Write the numbers of the names of a block to their places, as long as there is room for new ones.
 
     In a large table each look-up is two walks to memory, to a number and to its name. So the first slots of all names
-    are read beforehand, and then the names there: none waits for the one before it, nor for a branch that depends on
-    what it brings, and many are under way at a time.
+    are read beforehand, and then the names there. No look-up waits for an earlier one, nor for a branch that depends on
+    its result, so many look-ups run at a time.
 
     Returns:
-        The first name of the block that found no room, `held` where all did, and how many names there are.
+        The first name of the block for which there is no room, or `held` if all have room, and the number of names.
     """
     slots, seen, met = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.int64)
     for place in range(first, held):
@@ -248,11 +248,11 @@ def number_pairs(
         end: int, end of the range, the end of a user.
         need: int64, by left gram.
         estimates: int64, by partner.
-        most: int, a power of two and at most 2^31, which is what numbers of 32 bits can tell apart.
+        most: int, a power of two and at most 2^31, the most names that 32-bit numbers can distinguish.
 
     Returns:
-        names (int64): `a * 2^32 + b` of every pair, by number; and how many of them count, or -1 where there are more
-        than `most`.
+        names (int64): `a * 2^32 + b` of every pair, by number; and the number of names that count, or -1 if there are
+        more than `most`.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
@@ -352,8 +352,8 @@ def rename_range(ids: Int32s, begin: int, end: int, renamed: Int32s) -> None:
 def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
     """Write `renamed[id]` for every id of some users, in place and closer together.
 
-    Of several places in a row without an id the first is left, and of those before a user's first id none. So what
-    stands side by side did so before.
+    Of several adjacent places without an id the first is kept; before a user's first id none is kept. So adjacent ids
+    in the result were adjacent before.
 
     Args:
         ids: int32, by position; those of the users are overwritten, from where the first of them begins.
@@ -373,7 +373,7 @@ def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renam
         for position in range(user_start[user], user_start[user + 1]):
             old = ids[position]
             new = renamed[old] if old >= 0 else np.int32(-1)
-            # `end` is never behind `position`, so what is overwritten has been read.
+            # `end` is never behind `position`, so overwritten values have been read.
             ids[end] = new
             end += held or new >= 0
             held = new >= 0

@@ -1,4 +1,4 @@
-"""Kernels for noisy counts whose expected values are known roughly: what the counts may have been, bin by bin.
+"""Kernels that estimate the counts behind noisy counts, bin by bin, from roughly known expected values.
 
 A count is its expected value times an unknown ratio, plus Laplace noise. The ratio's distribution is uniform within
 each of some cells, whose weights are fitted to all counts together: nonparametric empirical Bayes.
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Floats, Int64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Floats, Int64s
 
 NARROW = 1e-3
 LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good
@@ -62,7 +62,7 @@ def _weighted_cells(
 
 @jit
 def _smooth_cells(weights: Floats) -> Floats:
-    """Return the mean of each weight, twice, and of its neighbours: at either edge the weight itself stands in."""
+    """Return the mean of each weight, taken twice, and its neighbours; an edge weight replaces a missing one."""
     last = weights.size - 1
     smooth = np.empty_like(weights)
     for cell in range(weights.size):
@@ -77,7 +77,7 @@ def fit_ratios(
 ) -> Floats:
     """Return smooth weights of cells that explain the counts well, by expectation maximisation.
 
-    Weights that explain them best take noise for structure: they heap up in few cells. So each round smooths what it
+    The best-fitting weights overfit: they concentrate in few cells. So each round smooths the weights that it
     has maximised (Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation problems", 1990).
 
     Args:
@@ -86,8 +86,8 @@ def fit_ratios(
         scale: float64 by bin, of the noise.
         edges: float64 (cells + 1), of ratios.
         weights: float64 by cell, where to begin; they sum to 1.
-        rounds: how many.
-        smoothings: how often each round smooths.
+        rounds: number of rounds.
+        smoothings: number of smoothing steps in each round.
 
     Returns:
         float64 by cell.
@@ -110,12 +110,12 @@ def fit_ratios(
                 total += fitted[cell] * table[row, cell]
             if total > 0.0:
                 for cell in range(cells):
-                    # Expectation: how likely each cell is, given the count. Maximisation: its share of the sum of
+                    # Expectation: the probability of each cell, given the count. Maximisation: its share of the sum of
                     # these.
                     more[cell] += fitted[cell] * table[row, cell] / total
         fitted = more / more.sum()
         for _ in range(smoothings):
-            # The sum stays what it is: what a cell gives away its neighbours get.
+            # The sum is constant: smoothing moves weight only between neighbours.
             fitted = _smooth_cells(fitted)
     return fitted
 
@@ -124,7 +124,7 @@ def fit_ratios(
 def mean_counts(
     noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s
 ) -> Floats:
-    """Return the mean of what each count may have been.
+    """Return the posterior mean of each count.
 
     Args:
         noisy: float64 by bin.
@@ -175,7 +175,7 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
 def draw_counts(
     noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, uniforms: Floats
 ) -> Floats:
-    """Draw what each count may have been: from the distribution whose mean `mean_counts` gives, of the same arguments.
+    """Draw each count from its posterior, the distribution whose mean `mean_counts` returns for the same arguments.
 
     Two uniform numbers by bin, float64 (bins, 2) in [0, 1): one draws the cell of its ratio, one the place within it.
 

@@ -1,9 +1,9 @@
-"""Kernels that lay out what users may vote for, and what words have in common."""
+"""Kernels that lay out the words that users may vote for, and measure the prefixes that words share."""
 
 import numpy as np
 
-from voxpop.arrays import Bytes, Int32s, Int64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 
 CONTINUES = 0x80  # the two high bits of a byte inside a UTF-8 character are 10
 
@@ -16,8 +16,8 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
         data: UTF-8 of all strings, one after the other.
         starts: int64 (strings + 1), where each begins.
         characters: whether to count characters rather than bytes.
-        sizes: int32 (strings), written: how long each is.
-        shared: int32 (strings), written: how much of its start each shares with the string before.
+        sizes: int32 (strings), written: the length of each.
+        shared: int32 (strings), written: the length of the prefix that each shares with the string before.
     """
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]
@@ -46,7 +46,7 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
 
 @jit
 def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: Int32s) -> None:
-    """Write each document into a row of its own, which holds -1 beyond its end."""
+    """Write each document into a separate row, padded with -1."""
     for row in range(starts.size):
         for place in range(sizes[row]):
             rows[row, place] = tokens[starts[row] + place]
@@ -54,7 +54,7 @@ def copy_rows(tokens: Int32s, starts: Int64s, sizes: Int64s, rows: Int32s) -> No
 
 @jit
 def number_rows(rows: Int32s, order: Int64s, numbers: Int32s, shared: Int32s) -> int:
-    """Number distinct rows in the order given, and measure what each shares with the one before.
+    """Number distinct rows in the order given, and measure the prefix that each shares with the one before.
 
     Args:
         rows: int32 (documents, longest).
@@ -63,7 +63,7 @@ def number_rows(rows: Int32s, order: Int64s, numbers: Int32s, shared: Int32s) ->
         shared: int32 (documents), written for each distinct row: places in which it equals the one before.
 
     Returns:
-        How many distinct rows there are.
+        The number of distinct rows.
     """
     count = 0
     for rank in range(order.size):
@@ -88,14 +88,14 @@ def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_
     """List each user's words that fit, in order, as often as the user holds them.
 
     Args:
-        words: int32, user by user; negative where there is none.
+        words: int32, user by user; negative for no word.
         user_start: int64 (users + 1).
         fits: uint8 (distinct words), nonzero for words that may be voted for.
         held: int32 (words), written from the front.
         held_start: int64 (users + 1), written.
 
     Returns:
-        How many were written.
+        The number of words written.
     """
     end = 0
     for user in range(user_start.size - 1):
@@ -121,7 +121,7 @@ def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
         held_start: int64 (users + 1); overwritten.
 
     Returns:
-        How many users hold a word.
+        The number of users who hold a word.
     """
     end = 0
     begin = held_start[0]

@@ -1,15 +1,15 @@
 """Uniform numbers inside of kernels, by splitmix64.
 
 Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those of its
-64-bit mix. For draws from what is public: noise and samples of a release come from its secret.
+64-bit mix. For draws from public data only: noise and samples of a release come from its secret.
 """
 
 from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Uint64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Uint64s
 
 STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd: the state runs through all 2^64 values
 FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -5,8 +5,204 @@ A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Wei
 
 import numpy as np
 
-from voxpop.arrays import Int32s, Int64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+
+# Contribution bounds: distinct items first, then at most `limit` of them.
+
+
+@jit
+def gather_distinct(
+    tokens: Int32s, user_start: Int64s, users: Int64s, candidates: Bytes, seen: Int32s, stamp: int
+) -> tuple[Int32s, Int64s]:
+    """List the distinct candidate items of each user, in order of first appearance.
+
+    Args:
+        tokens: int32, one id per token; negative ids separate documents.
+        user_start: int64 (n_users + 1), where each user's tokens begin.
+        users: int64, the users to read, in the order wanted.
+        candidates: uint8 (vocabulary), nonzero where an item may be chosen; empty means every item.
+        seen: int32 (vocabulary), scratch that holds no value in `stamp .. stamp + len(users)`; written.
+        stamp: int, the mark of the first of `users`.
+
+    Returns:
+        items (int32) and starts (int64, len(users) + 1): user `users[j]` has `items[starts[j]:starts[j + 1]]`.
+    """
+    most = 0
+    for j in range(users.size):
+        # An upper bound on the pairs: every token its own item.
+        most += user_start[users[j] + 1] - user_start[users[j]]
+    items = np.empty(most, np.int32)
+    starts = np.empty(users.size + 1, np.int64)
+    filter_items = candidates.size > 0
+    end = 0
+    for j in range(users.size):
+        starts[j] = end
+        mark = stamp + j
+        for position in range(user_start[users[j]], user_start[users[j] + 1]):
+            item = tokens[position]
+            # Each user has a distinct mark, so `seen` need not be cleared from user to user.
+            if item < 0 or seen[item] == mark:
+                continue
+            seen[item] = mark
+            if filter_items and candidates[item] == 0:
+                continue
+            items[end] = item
+            end += 1
+    starts[users.size] = end
+    return items[:end], starts
+
+
+@jit
+def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -> tuple[Uint64s, Uint64s]:
+    """List (user key, item) for every item of the users who hold more than `limit`, in order."""
+    total = 0
+    for j in range(starts.size - 1):
+        if starts[j + 1] - starts[j] > limit:
+            total += starts[j + 1] - starts[j]
+    first = np.empty(total, np.uint64)
+    second = np.empty(total, np.uint64)
+    end = 0
+    for j in range(starts.size - 1):
+        if starts[j + 1] - starts[j] <= limit:
+            continue
+        for position in range(starts[j], starts[j + 1]):
+            # (user key, item) names the draw, so it depends only on the user and the item
+            # (docs/privacy/randomness.md).
+            first[end] = keys[j]
+            second[end] = np.uint64(items[position])
+            end += 1
+    return first, second
+
+
+@jit
+def _smallest(values: Uint64s, rank: int) -> np.uint64:
+    """Return the value of the given rank (0 is the smallest), reordering the values: Hoare's selection."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if rank <= right:
+            high = right
+        elif rank >= left:
+            low = left
+        else:
+            break
+    chosen: np.uint64 = values[rank]
+    return chosen
+
+
+@jit
+def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
+    """Keep the `limit` items of smallest priority of every user who holds more, in place and in order.
+
+    Args:
+        items: int32, as from `gather_distinct`; overwritten from the front.
+        starts: int64, as from `gather_distinct`; overwritten with the new starts.
+        priorities: uint64, one per pair that `pairs_over_limit` listed.
+        limit: int, most items of one user.
+
+    Returns:
+        The number of items kept; `items[:kept]` and `starts` describe the bounded sets.
+    """
+    end = 0
+    drawn = 0
+    begin = starts[0]
+    for j in range(starts.size - 1):
+        stop = starts[j + 1]
+        held = stop - begin
+        starts[j] = end
+        if held <= limit:
+            for position in range(begin, stop):
+                items[end] = items[position]
+                end += 1
+        else:
+            mine = priorities[drawn : drawn + held]
+            drawn += held
+            # The `limit` smallest of independent uniform priorities are a uniform sample without replacement.
+            last = _smallest(mine.copy(), limit - 1)
+            kept = 0
+            for offset in range(held):
+                # Two items of equal priority at the border: the first ones are kept, so it is never more than `limit`.
+                if mine[offset] <= last and kept < limit:
+                    items[end] = items[begin + offset]
+                    end += 1
+                    kept += 1
+        begin = stop
+    starts[starts.size - 1] = end
+    return end
+
+
+# Runs: the numbers of consecutive candidates that users hold.
+
+
+@jit
+def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) -> Int64s:
+    """Return by user the most positions in a row at which it holds a candidate.
+
+    Args:
+        ids: int32 by position; below 0 for no id.
+        user_start: int64 (users + 1).
+        wanted: uint8 by id, nonzero for candidates; empty means every id.
+        whole: False to find out only whether the number is positive; then 1 means a positive number.
+    """
+    found = np.zeros(user_start.size - 1, np.int64)
+    for user in range(user_start.size - 1):
+        run = 0
+        for place in range(user_start[user], user_start[user + 1]):
+            held = ids[place] >= 0 and (wanted.size == 0 or wanted[ids[place]] > 0)
+            run = run + 1 if held else 0
+            if run > found[user]:
+                found[user] = run
+                if not whole:
+                    break
+    return found
+
+
+# Pools: the undecided items of each user, one user after the other.
+
+
+@jit
+def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, undecided: Bytes) -> tuple[int, int]:
+    """Remove decided items, and users without undecided items, in place and in order.
+
+    Args:
+        items: int32, user j holds `items[starts[j]:starts[j + 1]]`; overwritten from the front.
+        starts: int64 (users + 1), the first 0; overwritten from the front.
+        keys: uint64 (users), overwritten from the front.
+        undecided: uint8 (vocabulary), nonzero for items that stay.
+
+    Returns:
+        The numbers of remaining items and users.
+    """
+    end = users = 0
+    begin = 0
+    for j in range(keys.size):
+        stop = starts[j + 1]
+        first = end
+        # `end` never passes `position`: overwritten values have been read.
+        for position in range(begin, stop):
+            item = items[position]
+            if undecided[item]:
+                items[end] = item
+                end += 1
+        if end > first:
+            keys[users] = keys[j]
+            starts[users] = first
+            users += 1
+        begin = stop
+    starts[users] = end
+    return end, users
+
 
 REACH_BITS = 20
 """A reach is a whole number of 2^-20: exact in integers and in doubles."""
@@ -24,7 +220,7 @@ def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -
         shares: int64 (limit + 1), units that each item gets by the size of the set.
     """
     for j in range(starts.size - 1):
-        # Independent of the histogram: the l1 or l2 norm of what a user adds is at most 1, whoever else is there.
+        # Independent of the histogram: a user adds at most 1 in the l1 or l2 norm, regardless of other users.
         share = shares[starts[j + 1] - starts[j]]
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -32,7 +228,7 @@ def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -
 
 @jit
 def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int) -> None:
-    """Raise every item of a user by the same level until `unit` is poured or all stand at `cutoff`.
+    """Raise every item of a user by the same level until `unit` is spent or all items reach `cutoff`.
 
     The level is the largest whole number whose total, items at the cutoff counted by their gap, is at most `unit`
     (DPSU, Algorithm 4, in integers). So a histogram that is nowhere lower stays nowhere lower, exactly.
@@ -43,7 +239,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
-        # Water filling. The items of the smallest gaps are full first; those still open share what is left evenly.
+        # Water filling. The items of the smallest gaps are full first; the others share the rest evenly.
         ordered = np.sort(gaps)
         left = unit
         level = 0
@@ -57,7 +253,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             level = cutoff
         for offset in range(size):
             # min(cutoff, H + level): preserves order, so the l1 distance of two histograms never grows
-            # (docs/privacy/set-union.md, "l1-descent").
+            # (docs/privacy/set-union.md, "policy-laplace").
             histogram[items[begin + offset]] += min(gaps[offset], level)
 
 
@@ -73,7 +269,7 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
         reaches: int64 (users), in 2^-20, below 2^23.
     """
     for j in range(starts.size - 1):
-        # At most 2^40 times less than 2^23: below 2^63. The shift rounds down, so nobody gives more than its reach.
+        # At most 2^40 times less than 2^23: below 2^63. The shift rounds down, so no user gives more than its reach.
         share = (shares[starts[j + 1] - starts[j]] * reaches[j]) >> REACH_BITS
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -86,7 +282,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
     Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
     step is within 8 * 2^-53 * reach + sqrt(size) / unit of the exact one in l2, in units of weight. A reach is exact in
     a double, so the two roundings that dividing by it may add are those of one quotient; docs/privacy/set-union.md
-    counts them. A reach of 0 leaves everything as it is.
+    counts them. A reach of 0 changes nothing.
 
     Args:
         histogram: int64 (vocabulary), changed in place.
@@ -105,7 +301,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         total = 0.0
         lost = 0.0
         for offset in range(size):
-            # Squares of gaps, in units of weight; `lost` is what rounding took, given back (Kahan, 1965).
+            # Squares of gaps, in units of weight; `lost` is the rounding error, added back (Kahan, 1965).
             gap = (cutoff - histogram[items[begin + offset]]) / unit
             term = gap * gap - lost
             raised = total + term
@@ -118,8 +314,8 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             gap = cutoff - histogram[item]
             # A step of length 1 along the gaps; who is nearer than that goes all the way.
             if length > 1.0:
-                # z - P(z) with z the gaps: a proximal map (docs/privacy/set-union.md, "l2-descent"); rounded towards 0,
-                # never beyond the cutoff.
+                # z - P(z) with z the gaps: a proximal map (docs/privacy/set-union.md, "policy-gaussian"); rounded
+                # towards 0, never beyond the cutoff.
                 histogram[item] += min(np.int64(gap / length), gap)
             else:
                 histogram[item] = cutoff

@@ -1,6 +1,6 @@
 """Kernels that cut UTF-8 text into words and give every distinct word an id, in one pass over the bytes.
 
-The interner is three arrays, held by `voxpop.corpus.reading.interner`:
+The interner is three arrays, held by `voxpop.reading.words`:
 
 * arena: uint64, the lower-cased bytes of all words, each word filled up with zeros to whole 8 bytes;
 * word_start: int64 by id (one more), where each word begins in the arena;
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.arrays import Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint32s, Uint64s
 
 Whole = Any  # a Python int without the JIT, an int64 with it
 
@@ -58,7 +58,7 @@ def _hashed(arena: Uint64s, begin: int, end: int) -> np.uint64:
 
 @jit
 def _equal(arena: Uint64s, first: int, second: int, size: int) -> bool:
-    """Tell whether two words of the arena, of `size` eights of bytes, are the same."""
+    """Return whether two words of the arena, each of `size` 8-byte units, are equal."""
     for offset in range(size):
         if arena[first + offset] != arena[second + offset]:
             return False
@@ -157,7 +157,7 @@ def _packed(code: Whole) -> tuple[np.uint64, Whole]:
 
 @jit
 def _matches(data: Bytes, position: Whole, stop: Whole, lower: Bytes) -> bool:
-    """Tell whether the lower-cased ASCII pattern stands at a position."""
+    """Return whether the lower-cased ASCII pattern matches at a position."""
     if position + lower.size > stop:
         return False
     for offset in range(lower.size):
@@ -183,7 +183,7 @@ def _url_head(data: Bytes, position: Whole, stop: Whole, heads: tuple[Bytes, Byt
 def _url_width(
     data: Bytes, position: Whole, stop: Whole, table: Uint32s, heads: tuple[Bytes, Bytes, Bytes]
 ) -> tuple[Whole, Whole]:
-    """Return the bytes of a URL at a position, 1 where there is none, negative where it is slow; and a missing page."""
+    """Return the length in bytes of a URL at a position, 1 for none, negative for the slow path; and a missing page."""
     width = _url_head(data, position, stop, heads)
     if width == 0 or position + width >= stop:
         return 1, -1
@@ -261,17 +261,17 @@ def cut_words(
     Args:
         data: valid UTF-8 of all documents.
         starts: int64 (documents + 1), where each begins in `data`.
-        first: the document to begin with; `ends[first]` says where its ids go.
+        first: the document to begin with; `ends[first]` is the position of its first id.
         letters: uint8 by byte: the lower case of an ASCII letter or digit, 0 for all else.
-        table: uint32 by code point: lower case (of every apostrophe '), and what it is (see
-            `voxpop.corpus.reading.code_points`).
+        table: uint32 by code point: lower case (of every apostrophe '), and its class (see
+            `voxpop.reading.words`).
         heads: the beginnings of a URL, lower case.
         normal: whether the documents are in NFC and lower case already, so that nothing is slow.
         slots: the interner's, as `word_start`, `arena` and `counts`.
         word_start: see above.
         arena: see above.
         counts: see above.
-        ids: int32, written: the ids of each document, then -1; -2 alone for a slow document.
+        ids: int32, written: the ids of each document, then -1; only -2 for a slow document.
         ends: int64 (documents + 1), written: where each document's ids end.
 
     Returns:
@@ -348,7 +348,7 @@ def cut_words(
             ids[out] = _intern(arena, tail, slots, word_start, counts)
             out += 1
         if slow and not normal:
-            # -2 asks for the slow path; ids that were written of it are overwritten by what follows.
+            # -2 asks for the slow path; its ids written so far are overwritten by the next document.
             ids[begin] = -2
             ends[document + 1] = begin + 1
             counts[1] += 1
@@ -368,3 +368,58 @@ def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
             value = (value ^ np.uint64(data[position])) * HASH_STEP
         hashed[row] = _mixed(value)
     return hashed
+
+
+# Quotes of CSV files: find a quote that is never closed.
+
+QUOTE, NEWLINE, RETURN = np.uint8(34), np.uint8(10), np.uint8(13)
+START, PLAIN, QUOTED, CLOSED, RETURNED = 0, 1, 2, 3, 4
+"""At the start of a field; in one without quotes; in one with; behind its second quote; behind a carriage return."""
+MODE, ROW, OPENED = 0, 1, 2
+
+
+@jit
+def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
+    """Continue through a file, and return whether every quoted field is closed correctly.
+
+    Args:
+        data: the next bytes.
+        delimiter: the byte between fields.
+        state: int64 (3): where between quotes we are, the row, and the row in which the last quoted field began; all 0
+            at the start of a file, and changed in place.
+
+    Returns:
+        Whether all is well so far; if not, the field that began in row `state[OPENED]` goes on behind its last quote.
+    """
+    mode, row = state[MODE], state[ROW]
+    for place in range(data.size):
+        byte = data[place]
+        if mode == QUOTED:
+            # Perhaps the end of the field; a second quote right behind it is one that is meant.
+            if byte == QUOTE:
+                mode = CLOSED
+            continue
+        if mode == RETURNED:
+            mode = START
+            if byte == NEWLINE:
+                continue
+        if byte == QUOTE and mode == START:
+            mode = QUOTED
+            state[OPENED] = row
+        elif byte == QUOTE and mode == CLOSED:
+            mode = QUOTED
+        elif byte == delimiter:
+            mode = START
+        elif byte == NEWLINE:
+            mode = START
+            row += 1
+        elif byte == RETURN:
+            mode = RETURNED
+            row += 1
+        # Behind a closing quote comes a delimiter, the end of a row, or another quote; nothing else.
+        elif mode == CLOSED:
+            return False
+        else:
+            mode = PLAIN
+    state[MODE], state[ROW] = mode, row
+    return True

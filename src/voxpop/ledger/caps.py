@@ -33,14 +33,12 @@ WAYS = {
     "mixed": "half of epsilon for Gaussian noise, half for the rest",
 }
 """How each account adds up, in words."""
-PARTS = {"epsilon": "epsilon", "chance": "delta", "mu squared": "noise"}
-"""What the sums are of, in words."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """One account: what its sums may not exceed.
+    """The limits of one account.
 
     Attributes:
         name: "plain", "gaussian" or "mixed".
@@ -77,7 +75,7 @@ class Caps:
         return {name: _part(sum_, cap) for name, (sum_, cap) in pairs.items()}
 
     def hold(self, guarantees: Sequence[Guarantee]) -> bool:
-        """Say whether releases fit under every cap."""
+        """Return whether releases fit under every cap."""
         return all(part <= 1 for part in self.used(guarantees).values())
 
 
@@ -85,7 +83,7 @@ def accounts_of(budget: Budget) -> tuple[Caps, ...]:
     """Return the accounts of a data set's budget.
 
     Args:
-        budget: what all releases together may cost every user.
+        budget: the limit on the total cost of all releases to one user.
 
     Returns:
         The three accounts; only the plain one where delta is 0.
@@ -103,17 +101,47 @@ def accounts_of(budget: Budget) -> tuple[Caps, ...]:
 
 
 def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> bool:
-    """Say whether a release may run after others.
+    """Return whether a release may run after others.
 
     Args:
-        budget: what all releases together may cost every user.
-        before: what was charged already.
-        now: what the release guarantees.
+        budget: the limit on the total cost of all releases to one user.
+        before: the guarantees that are already charged.
+        now: the guarantee of the release.
     """
     if not before:
         return now.epsilon <= budget.epsilon and now.delta <= budget.delta
     every = [*before, now]
     return len(every) <= MOST_ENTRIES and any(caps.hold(every) for caps in accounts_of(budget))
+
+
+def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee) -> str:
+    """Return which sum a release exceeds: spent, left and requested.
+
+    Args:
+        budget: The budget of the data set.
+        before: The releases that were charged, fewer than `MOST_ENTRIES`.
+        now: A release for which `may_run` is False.
+    """
+    if not before:
+        name, cap, asked = ("epsilon", budget.epsilon, now.epsilon)
+        if now.epsilon <= budget.epsilon:
+            name, cap, asked = ("delta", budget.delta, now.delta)
+        return f"{name}: 0 of {cap:g} spent, {cap:g} left, {asked:g} requested"
+    # The account that comes closest to holding the release, and the cap that it exceeds most.
+    closest = min(accounts_of(budget), key=lambda caps: max(caps.used([*before, now]).values()))
+    parts = closest.used([*before, now])
+    name = max(parts, key=parts.__getitem__)
+    spent, asked = closest.used(before)[name], closest.used([now])[name]
+    if name == "mu squared":
+        left = max(0.0, 1 - spent)
+        return f"Gaussian noise: {spent:.3g} of 1 spent, {left:.3g} left, {asked:.3g} requested"
+    cap = float(closest.epsilon if name == "epsilon" else closest.chance)
+    if not cap:
+        return f"delta: 0 of 0 left, {now.delta:g} requested"
+    share = f" (of the ledger's delta, {cap:.3g} counts here)" if name == "chance" else ""
+    said = "epsilon" if name == "epsilon" else "delta"
+    left = max(0.0, cap - spent * cap)
+    return f"{said}: {spent * cap:.4g} of {cap:.4g} spent, {left:.4g} left, {asked * cap:.4g} requested{share}"
 
 
 @lru_cache(maxsize=64)

@@ -1,24 +1,188 @@
-"""The ledger of a team: what every release has spent on each data set."""
+"""The ledger of a team: the budget of each data set, and every release that was charged to it."""
 
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
-from voxpop.errors import InputError, LedgerError
-from voxpop.ledger.account import LedgerAccount
-from voxpop.ledger.keeping import held, read_ledger, write_ledger
+from voxpop.errors import BudgetError, InputError, LedgerError
+from voxpop.ledger.caps import MOST_ENTRIES, accounts_of, may_run, shortage
+from voxpop.ledger.storage import DAMAGED, held, lost, read_ledger, traces_of, write_ledger
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.composition import compose, composed_delta
+from voxpop.privacy.guarantee import Guarantee
+
+NEIGHBOURS = Guarantee(1, 0).neighbours
+FIT = 0.25
+"""A spend must account for at least this part of the stated delta. Those of all plans account for 0.6 or more."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release that was charged to a data set.
+
+    Attributes:
+        number: From 1 on, in the order of charging.
+        label: The kind of release, in a few words.
+        guarantee: The guarantee that was charged.
+        charged: The time, in UTC.
+        finished: Whether the release returned. An unfinished release stays charged: its output may have been seen.
+    """
+
+    number: int
+    label: str
+    guarantee: Guarantee
+    charged: str
+    finished: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry, ready for JSON."""
+        return {
+            "number": self.number,
+            "label": self.label,
+            "guarantee": self.guarantee.to_dict(),
+            "charged": self.charged,
+            "finished": self.finished,
+        }
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "Entry":
+        """Return the entry that `to_dict` described."""
+        guarantee = Guarantee.from_dict(values["guarantee"])
+        return Entry(
+            int(values["number"]), str(values["label"]), guarantee, str(values["charged"]), bool(values["finished"])
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LedgerAccount:
+    """The budget of one data set and its charges. `Ledger.open` and `Ledger.account` return accounts.
+
+    Attributes:
+        path: The file of the ledger.
+        name: The name of the data set.
+    """
+
+    path: Path
+    name: str
+
+    def charge(self, guarantee: Guarantee, label: str) -> int:
+        """Charge a release before it touches the data.
+
+        Releases of voxpop charge their `ledger` themselves. Call this method for releases of other software.
+
+        Args:
+            guarantee: The guarantee of the release.
+            label: The kind of release, in a few public words.
+
+        Returns:
+            The number of the entry.
+
+        Raises:
+            BudgetError: Not enough budget is left; nothing was charged.
+            LedgerError: The ledger cannot be read or written.
+        """
+        _check(guarantee)
+        with held(self.path):
+            datasets = read_ledger(self.path)
+            entries = self._refuse(datasets, guarantee)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            entry = Entry(len(entries) + 1, label, guarantee, now, finished=False)
+            datasets[self.name]["entries"].append(entry.to_dict())
+            write_ledger(self.path, datasets)
+        return entry.number
+
+    def finish(self, number: int) -> str:
+        """Record that a release returned.
+
+        Args:
+            number: The number of its entry, as returned by `charge`.
+
+        Returns:
+            The name of the entry, as reports state it.
+        """
+        with held(self.path):
+            datasets = read_ledger(self.path)
+            _, entries = self._parsed(datasets)
+            datasets[self.name]["entries"][number - 1] = replace(entries[number - 1], finished=True).to_dict()
+            write_ledger(self.path, datasets)
+        return f'entry {number} of "{self.name}"'
+
+    def fits(self, guarantee: Guarantee) -> bool:
+        """Return whether a release could be charged now. Another process may charge first."""
+        _check(guarantee)
+        budget, entries = self._parsed(read_ledger(self.path))
+        return may_run(budget, [each.guarantee for each in entries], guarantee)
+
+    def check(self, guarantee: Guarantee) -> None:
+        """Refuse a release that could not be charged now.
+
+        Raises:
+            BudgetError: Not enough budget is left.
+        """
+        _check(guarantee)
+        self._refuse(read_ledger(self.path), guarantee)
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of all releases together. It holds however later releases depend on earlier results."""
+        return self._parsed(read_ledger(self.path))[0]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries, in the order of charging."""
+        return self._parsed(read_ledger(self.path))[1]
+
+    @property
+    def spent(self) -> Guarantee | None:
+        """The composition of all entries, if no budget depended on an earlier result; None without entries."""
+        entries = self.entries
+        return compose([each.guarantee for each in entries]) if entries else None
+
+    def used(self) -> dict[str, dict[str, float]]:
+        """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
+        budget, entries = self._parsed(read_ledger(self.path))
+        return {caps.name: caps.used([each.guarantee for each in entries]) for caps in accounts_of(budget)}
+
+    def _refuse(self, datasets: dict[str, Any], guarantee: Guarantee) -> list[Entry]:
+        """Return the entries, or raise a BudgetError if the release does not fit after them."""
+        budget, entries = self._parsed(datasets)
+        before = [each.guarantee for each in entries]
+        if may_run(budget, before, guarantee):
+            return entries
+        if len(entries) >= MOST_ENTRIES:
+            short = f"a data set takes at most {MOST_ENTRIES:,} releases"
+        else:
+            short = shortage(budget, before, guarantee)
+        raise BudgetError(
+            f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less, or '
+            f"see `voxpop ledger show {self.path}`."
+        )
+
+    def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:
+        try:
+            mine = datasets[self.name]
+            budget = Budget(**mine["budget"])
+            entries = [Entry.from_dict(each) for each in mine["entries"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise LedgerError(f'{self.path} has no readable account "{self.name}". {DAMAGED}') from error
+        return budget, entries
 
 
 @final
 class Ledger:
-    """A file that knows what was spent on each data set, and lets no release run that would be too much.
+    """A file with the budget of each data set. It refuses releases that exceed the budget.
 
-    A data set is opened once, with the budget that all releases from it may cost together. Every release is charged
-    before it runs, so a crash errs on the safe side. Several processes may use one file.
+    Create a data set once, with the budget of all its releases together. Every release is charged before it runs, so a
+    release that crashes stays charged. Several processes may use one file.
 
     Args:
-        path: of the file; one for a team, on a disk they share.
+        path: The file; one for a team, on a disk that they share. A relative path starts at the working directory.
 
     Example:
         >>> import tempfile
@@ -27,7 +191,8 @@ class Ledger:
         >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
         >>> corpus = vp.read(table, user="who", items="what")
         >>> with tempfile.TemporaryDirectory() as here:
-        ...     drinks = vp.Ledger(f"{here}/team.json").open("drinks", vp.Budget(epsilon=3, delta=1e-6))
+        ...     ledger = vp.Ledger(f"{here}/team.json")
+        ...     drinks = ledger.open("drinks", vp.Budget(epsilon=3, delta=1e-6), create=True)
         ...     words = vp.SetUnion(limit=10).release(corpus, vp.Budget(2, 1e-8), ledger=drinks)
         ...     drinks.fits(vp.Guarantee(2, 1e-8)), [entry.label for entry in drinks.entries]
         (False, ['set union'])
@@ -36,56 +201,112 @@ class Ledger:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path).resolve()
 
-    def open(self, name: str, budget: Budget) -> LedgerAccount:
-        """Return the account of a data set, opening it where there is none.
+    def open(self, name: str, budget: Budget, *, create: bool = False) -> LedgerAccount:
+        """Return the account of a data set.
 
         Args:
-            name: of the data set.
-            budget: what all releases from it may cost together. It cannot be changed later.
+            name: The name of the data set. White space at its ends, repeated white space, upper and lower case and the
+                Unicode normal form make no difference.
+            budget: The budget of all releases together. It cannot be changed later.
+            create: Create the data set, and the file if there is none. Use it once: creation fails if the data set
+                already exists. Without it, a file or a data set that does not exist is refused, so a script in the
+                wrong folder and a misspelled name do not start a new budget.
 
         Raises:
-            LedgerError: if it was opened with another budget, or the file cannot be read or written.
+            LedgerError: The data set has another budget; it exists, or does not exist, contrary to `create`; the file
+                existed and is missing; or the file cannot be read or written.
         """
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")
-        wanted = {"epsilon": budget.epsilon, "delta": budget.delta}
-        if not self._path.parent.is_dir():
-            raise LedgerError(f"{self._path.parent} is not a folder; make it, or keep the ledger elsewhere.")
-        with held(self._path):
-            datasets = read_ledger(self._path) if self._path.exists() else {}
-            if name not in datasets:
-                write_ledger(self._path, {**datasets, name: {"budget": wanted, "entries": []}})
-            elif datasets[name]["budget"] != wanted:
-                known = datasets[name]["budget"]
+        name = _spelled(name)
+        if not create:
+            account = self.account(name)
+            if account.budget != budget:
+                known = account.budget
                 raise LedgerError(
-                    f'"{name}" was opened with epsilon {known["epsilon"]:g} and delta {known["delta"]:g}, which '
-                    "cannot be changed: what was released relied on it."
+                    f'"{account.name}" in {self._path} has epsilon {known.epsilon:g} and delta {known.delta:g}, which '
+                    "cannot be changed, because earlier releases relied on it. Open it with that budget, or use "
+                    "`ledger.account(name)`."
                 )
+            return account
+        if not self._path.parent.is_dir():
+            raise LedgerError(f"{self._path.parent} is not a folder. Create it, or keep the ledger elsewhere.")
+        # Before the lock is taken, which leaves a file.
+        existed = bool(traces_of(self._path))
+        with held(self._path):
+            if existed and not self._path.exists():
+                raise lost(self._path)
+            datasets = read_ledger(self._path) if self._path.exists() else {}
+            if same := _same(datasets, name):
+                raise LedgerError(
+                    f'{self._path} has a data set "{same[0]}" already. Open it without `create=True`; another name for '
+                    "the same people would be a second budget for them."
+                )
+            wanted = {"epsilon": budget.epsilon, "delta": budget.delta}
+            write_ledger(self._path, {**datasets, name: {"budget": wanted, "entries": []}})
         return LedgerAccount(self._path, name)
 
     def account(self, name: str) -> LedgerAccount:
-        """Return the account of a data set that was opened before.
+        """Return the account of an existing data set.
 
         Args:
-            name: of the data set.
+            name: The name of the data set; see `open`.
 
         Raises:
-            LedgerError: if there is none, or the file cannot be read.
+            LedgerError: There is no such data set, or the file cannot be read.
         """
-        names = self.names
-        if name not in names:
+        datasets = read_ledger(self._path)
+        found = [name] if name in datasets else _same(datasets, _spelled(name))
+        if len(found) > 1:
+            listed = ", ".join(map(repr, found))
             raise LedgerError(
-                f'{self._path} has no data set "{name}"; it has {", ".join(names) or "none"}. Open it with '
-                "`ledger.open(name, budget)` or `voxpop ledger init`."
+                f"{self._path} has several data sets of that name: {listed}. Give the name exactly as it stands there. "
+                "If they are about the same people, use one of them only."
             )
-        return LedgerAccount(self._path, name)
+        if not found:
+            raise LedgerError(
+                f'{self._path} has no data set "{name}"; it has {", ".join(datasets) or "none"}. Create it with '
+                "`ledger.open(name, budget, create=True)` or `voxpop ledger init`."
+            )
+        return LedgerAccount(self._path, found[0])
 
     @property
     def names(self) -> list[str]:
-        """The names of all data sets, in order of their opening."""
+        """The names of all data sets, in the order of their creation."""
         return list(read_ledger(self._path))
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._path)!r})"
+
+
+def _spelled(name: str) -> str:
+    """Return the stored form of a name: NFC, white space at the ends removed and collapsed elsewhere."""
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
+
+def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
+    """Return the stored names that count as the same name: two names for one data set would be two budgets."""
+
+    def key(each: str) -> str:
+        return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
+
+    return [each for each in names if key(each) == key(name)]
+
+
+def _check(guarantee: Guarantee) -> None:
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"a charge is a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
+    if guarantee.unproved or not guarantee.private:
+        raise InputError("a release that is not private cannot be charged: no budget covers it.")
+    if guarantee.neighbours != NEIGHBOURS:
+        raise InputError(f"a ledger adds up guarantees for {NEIGHBOURS}; this one is for {guarantee.neighbours}.")
+    Budget(guarantee.epsilon, guarantee.delta)
+    # A spend below the stated pair would make further releases fit that the pair excludes.
+    needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
+    if needed < FIT * guarantee.delta:
+        raise InputError(
+            f"the spend of this guarantee does not fit ({guarantee.epsilon:g}, {guarantee.delta:g}): it accounts for a "
+            f"delta of {needed:.2g} only. Leave out `spend`, or state the epsilon and delta that follow from it."
+        )

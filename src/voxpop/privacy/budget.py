@@ -1,10 +1,12 @@
-"""What may be spent."""
+"""The privacy budget, and checks of public arguments."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from numbers import Real
 
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InputError
 
 _EPSILON = "1 is strong, 3 to 4 is common, above 10 protects little"
 _DELTA = "1e-7 is common; keep it well below one over the number of users, and do not compute it from the data"
@@ -15,7 +17,7 @@ class Budget:
     """The most a release may cost each user.
 
     Args:
-        epsilon: How much one user may change the log-odds of anything that is released. Finite, more than 0.
+        epsilon: Bound on the change of any result's log-odds by one user. Finite, more than 0.
         delta: The probability with which the promise of epsilon may fail, about. At least 0, less than 1.
 
     Raises:
@@ -40,7 +42,7 @@ class Budget:
 
 
 def budget_numbers(budget: Budget, spent: float) -> dict[str, float]:
-    """Return what a plan's record says of its budget, and the delta that its own numbers spend at that epsilon."""
+    """Return the budget as recorded in a plan, and the delta that the plan's own numbers spend at that epsilon."""
     return {"epsilon": budget.epsilon, "delta": budget.delta, "delta_spent": spent}
 
 
@@ -56,3 +58,40 @@ def too_large(epsilon: float) -> BudgetError:
         f"epsilon {epsilon:g} is too large: no delta below 1 would do. 1 is strict, 4 is common, and above 10 hardly "
         "anybody is protected."
     )
+
+
+LARGEST_LIMIT = 10**7
+"""The most items or grams of one user that any mechanism takes."""
+
+
+def check_whole(name: str, value: object, most: int, meaning: str, least: int = 1) -> None:
+    """Raise an error unless a value is a whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InputError(f"`{name}` must be a whole number from {least:,} to {most:,}, got {value!r}. It is {meaning}.")
+
+
+def check_within(name: str, value: object, least: float, most: float, meaning: str) -> None:
+    """Raise an error unless a value is a finite number from `least` to `most`."""
+    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
+        raise InputError(f"`{name}` must be a number from {least:g} to {most:g}, got {value!r}. It is {meaning}.")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str | int]) -> None:
+    """Raise an error unless a value is one of the choices."""
+    if value not in choices:
+        listed = " or ".join(f'"{choice}"' if isinstance(choice, str) else str(choice) for choice in choices)
+        raise InputError(f"`{name}` must be {listed}, got {value!r}.")
+
+
+def check_budget(budget: object) -> None:
+    """Raise an error unless a value is a budget."""
+    if not isinstance(budget, Budget):
+        raise InputError(
+            f"`budget` must be a voxpop.Budget, such as voxpop.Budget(epsilon=4, delta=1e-7), got a value of type "
+            f"{type(budget).__name__}."
+        )
+
+
+def is_real(value: object) -> bool:
+    """Return whether a value is a finite number, and not a boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -1,4 +1,4 @@
-"""How much noise and how high a threshold a budget asks for.
+"""The noise scale and the threshold for a budget.
 
 Every number is rounded to the private side, and the delta that is reported is computed afterwards from the very
 numbers that will run.
@@ -15,11 +15,10 @@ from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import joint
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.round_composition import either, gaussian_rounds, laplace_rounds
+from voxpop.privacy.joint import either, gaussian_rounds, laplace_rounds
 from voxpop.privacy.search import around, crossing, lowest
 from voxpop.privacy.slack import numerical_slack
-from voxpop.privacy.threshold import NORMS, Noise, lowest_threshold, release_probability
-from voxpop.privacy.unique_items import UniqueItems
+from voxpop.privacy.threshold import NORMS, Noise, UniqueItems, lowest_threshold, release_probability
 
 Accounting = Literal["joint", "published"]
 _NINE_IN_TEN = 1.2815515655446004  # Phi of it is 0.9
@@ -33,8 +32,8 @@ class Scale:
 
     Args:
         scale: Sigma of Gaussian noise, or the scale of the Laplace distribution.
-        threshold: What a noisy weight must reach, in weight.
-        delta: What this round costs by itself at the budget's epsilon, computed from the two numbers above.
+        threshold: The least noisy weight at which an item is released.
+        delta: The cost of this round without other rounds at the budget's epsilon, computed from the two numbers above.
     """
 
     scale: float
@@ -59,18 +58,18 @@ def calibrate(
     of `joint.py` for one Gaussian round of equal novel weights, and that of `round_composition.py` for several rounds
     or unequal weights. It leaves one choice, and takes the sigma at which the weight that an item needs to be
     released with probability 0.9, threshold + 1.28 sigma, is least (in the round with the largest fraction). For
-    Laplace noise both accountings are the same; `round_composition.py` says why.
+    Laplace noise both accountings are the same.
 
     Args:
-        budget: What may be spent.
-        novelty: How much weight items of a single user can have.
+        budget: The privacy budget.
+        novelty: The weight that items of a single user can have.
         noise: `gaussian` or `laplace`; its norm must be the novelty's.
         accounting: `joint` or `published`.
-        sensitivity: The bound on how far one user moves all weights, in the novelty's norm.
+        sensitivity: The bound on the change of all weights by one user, in the novelty's norm.
         fractions: The share of each round in the budget, adding up to 1.
         grid: Thresholds are multiples of it, rounded up.
-        rest: What one Gaussian round leaves to later releases about known items: their total mu is at most
-            `rest / scale`. 0 where there are none.
+        rest: The cost of later Gaussian releases about known items: their total mu is at most `rest / scale`. 0 for no
+            later releases.
 
     Returns:
         One scale per round.
@@ -118,9 +117,9 @@ def total_delta(
     Args:
         scales: The rounds.
         epsilon: The epsilon of the guarantee.
-        novelty: How much weight items of a single user can have.
+        novelty: The weight that items of a single user can have.
         noise: `gaussian` or `laplace`.
-        sensitivity: The bound on how far one user moves all weights, in the novelty's norm.
+        sensitivity: The bound on the change of all weights by one user, in the novelty's norm.
         mu_rest: Total mu of other Gaussian releases, on items that are known beforehand or were released before.
 
     Returns:
@@ -134,7 +133,7 @@ def total_delta(
         only = scales[0]
         exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
         return min(1.0, exact + numerical_slack(epsilon))
-    # d = 1 - (1 - d_1)(1 - d_2)...: some novel item comes out in some round (`round_composition.py`).
+    # d = 1 - (1 - d_1)(1 - d_2)...: some novel item is released in some round.
     novel = either([release_probability(novelty, noise, s.scale, s.threshold, sensitivity) for s in scales])
     if noise == "laplace":
         if mu_rest:
@@ -174,7 +173,7 @@ def _published(
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
     """The best pair by the sampled cases, then the threshold raised until every certified case holds."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
-    # Of what is known beforehand: mu^2 = (S^2 + rest^2) / sigma^2, without anything for novel items.
+    # For items known beforehand: mu^2 = (S^2 + rest^2) / sigma^2, without any share for novel items.
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
@@ -213,7 +212,7 @@ def _composed(
     goal = target / joint.ROUNDING * (1 - 1e-12)
 
     def rounds(log_share: float) -> list[tuple[float, float]]:
-        # d, the part of delta for novel items; sigma is what the rest of delta asks for.
+        # d, the part of delta for novel items; the rest of delta determines sigma.
         novel = goal * math.exp(log_share)
         whole = _sigma_beside(novel, goal, epsilon, sensitivity)
         scales = [whole / math.sqrt(fraction) * _UP for fraction in fractions]
@@ -283,7 +282,7 @@ def _on_grid(threshold: float, grid: float) -> float:
 
 
 def _target(budget: Budget) -> float:
-    """Delta less what finite arithmetic costs."""
+    """Return delta less the cost of finite arithmetic."""
     if budget.delta <= 0:
         raise BudgetError(
             "`delta` must be more than 0, got 0: nobody can release items of an unknown list with delta 0. "

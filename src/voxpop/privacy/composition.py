@@ -1,4 +1,4 @@
-"""What several releases from one collection spend together.
+"""The total privacy cost of several releases from one collection.
 
 Each release is dominated by a pair of laws, and dominating pairs compose, also where a later release is chosen in view
 of an earlier one (Zhu, Dong and Wang, 2022). There are two kinds:
@@ -23,12 +23,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from voxpop.arrays import Floats
 from voxpop.errors import InputError
+from voxpop.kernels.arrays import Floats
 from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.round_composition import either
+from voxpop.privacy.joint import ROUNDING, either
 from voxpop.privacy.search import crossing
 from voxpop.privacy.slack import MOST_PASSES, walk_slack
 
@@ -37,7 +36,7 @@ LOSS_SLACK = 1e-12
 
 
 def compose(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guarantee:
-    """State what releases about the same users spend in all: a delta, and the least epsilon for it.
+    """Return the total guarantee of releases about the same users: a delta, and the least epsilon for it.
 
     Args:
         guarantees: One or more.
@@ -71,25 +70,24 @@ def compose(guarantees: Sequence[Guarantee], delta: float | None = None) -> Guar
     return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)
 
 
-def composed_delta(epsilon: float, guarantees: Sequence[Guarantee]) -> float:
+def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bool = True) -> float:
     """The delta of all releases at some epsilon.
 
     Args:
         epsilon: Any real number of at least 0.
-        guarantees: What each release promises.
+        guarantees: The guarantees of the releases.
+        plain: Whether to use also the bound that needs only epsilon and delta.
 
     Returns:
-        The better of two bounds: each release by its `Spend` where it has one, and all by epsilon and delta alone.
+        The better of two bounds: each release by its `Spend` where it has one, and all only by epsilon and delta.
     """
-    plain = _delta(epsilon, guarantees, [])
     with_spend = [each for each in guarantees if each.spend is not None]
-    if not with_spend:
-        return plain
-    return min(plain, _delta(epsilon, [each for each in guarantees if each.spend is None], with_spend))
+    by_spend = _delta(epsilon, [each for each in guarantees if each.spend is None], with_spend)
+    return min(by_spend, _delta(epsilon, guarantees, [])) if plain and with_spend else by_spend
 
 
 def sum_up(values: Sequence[float]) -> float:
-    """Add, and never come out below the true sum.
+    """Return a sum that is never below the true sum.
 
     Args:
         values: What to add.
@@ -125,7 +123,7 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     hit = either([novel, impossible])
     if hit >= 1:
         return 1.0
-    # float64 (losses): the values of L, and how likely each is with the user in the data.
+    # float64 (losses): the values of L, and the probability of each with the user in the data.
     losses, chances = _losses([each.epsilon for each in plain])
     log_none = math.log1p(-novel)
     # The two lines at the top, with -ln(1 - D_0) = -log_none.
@@ -140,7 +138,7 @@ def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     losses: Floats = np.zeros(1)
     chances: Floats = np.ones(1)
     for number, epsilon in enumerate(sorted(epsilons), start=1):
-        # Randomised response tells the truth with probability e^epsilon / (1 + e^epsilon).
+        # Randomised response gives the true answer with probability e^epsilon / (1 + e^epsilon).
         likelier = 1 / (1 + math.exp(-epsilon))
         both = np.concatenate([losses - epsilon, losses + epsilon])
         weights = np.concatenate([chances * (1 - likelier), chances * likelier])

@@ -1,15 +1,201 @@
-"""Randomised answers about weights, ready to be sent to where the weights are."""
+"""Randomised decisions about weights, which engines run where the weights are.
+
+Each item is released by one biased coin with the bias right to 2^-128. A release contains the items that passed, but no
+noisy weights, so these are never computed. Each item passes with the probability that its weight plus noise reaches the
+threshold, and that probability is compared with 128 uniform bits. Doubles decide nearly all of them: only if the bits
+fall within a proved band around the double probability is it computed again in eighty digits. So tails are right far
+beyond the range of noise drawn in doubles.
+"""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
-from voxpop.arrays import Bools, Int64s, Texts, Uint64s
-from voxpop.privacy.decide import Rule, decide
-from voxpop.privacy.gumbel_noise import gumbel_cells
-from voxpop.privacy.rounded_noise import noisy_cells
+from voxpop.kernels.arrays import Bools, Floats, Int64s, Texts, Uint64s
+from voxpop.privacy import precise
+from voxpop.privacy.optimal import exact_probability, selection_probability
+from voxpop.privacy.sampling import gumbel_cells, noisy_cells
 from voxpop.privacy.secret import TEXT, Source
+from voxpop.privacy.threshold import Noise
+
+# Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most
+# 4 * 2^-53 of itself, which moves a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745) times as
+# much: 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is ten times wider.
+BAND = 2.0**-36
+_WORD = 2.0**64
+_CHUNK = 1 << 18
+
+
+class Rule(Protocol):
+    """The probability that an item is released, given its weight."""
+
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
+        """The probabilities and their complements; the smaller of the two right to a relative 2^-36.
+
+        Args:
+            weights: In units of the grid.
+
+        Returns:
+            Two arrays of the same length.
+        """
+        ...
+
+    def exact(self, weight: int) -> Any:
+        """The probability in at least sixty digits.
+
+        Args:
+            weight: In units of the grid.
+
+        Returns:
+            A high-precision number.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdRule:
+    """Release items whose noisy weight reaches a threshold.
+
+    Args:
+        noise: Which noise.
+        scale: Sigma, or the scale of the Laplace distribution.
+        threshold_units: The threshold in units of the grid.
+        unit: The grid: the weight of one unit.
+
+    Example:
+        >>> rule = ThresholdRule("gaussian", scale=1.0, threshold_units=8, unit=0.5)
+        >>> released, missed = rule.probability(np.array([8], dtype=np.int64))
+        >>> released.tolist(), float(rule.exact(8))
+        ([0.5], 0.5)
+    """
+
+    noise: Noise
+    scale: float
+    threshold_units: int
+    unit: float
+
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
+        """See `Rule`."""
+        # (items,), the distance of weights below the threshold, in scales of the noise; the difference is exact.
+        missing = (self.threshold_units - weights) * self.unit / self.scale
+        # The smaller of both probabilities, so that it keeps its digits.
+        tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
+        below = missing > 0
+        return np.where(below, tail, 1 - tail), np.where(below, 1 - tail, tail)
+
+    def exact(self, weight: int) -> Any:
+        """See `Rule`."""
+        units = precise.number(int(weight) - self.threshold_units)
+        distance = units * precise.number(self.unit) / precise.number(self.scale)
+        below = precise.normal_below if self.noise == "gaussian" else precise.laplace_below
+        return below(distance)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRule:
+    """The optimal rule when each user holds one item.
+
+    Args:
+        epsilon: More than 0.
+        delta: More than 0.
+        unit_weight: The weight of one user.
+        few: The largest number of users at which an item is never released.
+
+    Example:
+        >>> float(SelectionRule(1.0, 1e-5, unit_weight=4).exact(4))
+        1e-05
+        >>> [float(SelectionRule(1.0, 1e-5, unit_weight=4, few=9).exact(4 * users)) for users in (9, 10)]
+        [0.0, 1e-05]
+    """
+
+    epsilon: float
+    delta: float
+    unit_weight: int
+    few: int = 0
+
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
+        """See `Rule`."""
+        # Weights are counts of users here: every user gives its one item 1.
+        users = np.maximum(weights // self.unit_weight - self.few, 0)
+        return selection_probability(self.epsilon, self.delta, users)
+
+    def exact(self, weight: int) -> Any:
+        """See `Rule`."""
+        return exact_probability(self.epsilon, self.delta, max(int(weight) // self.unit_weight - self.few, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedRule:
+    """Release everything with one probability.
+
+    Args:
+        chance: A high-precision number from 0 to 1.
+
+    Example:
+        >>> FixedRule(precise.number(0.25)).probability(np.zeros(2, np.int64))[0].tolist()
+        [0.25, 0.25]
+    """
+
+    chance: Any
+
+    def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
+        """See `Rule`."""
+        return np.full(len(weights), float(self.chance)), np.full(len(weights), float(1 - self.chance))
+
+    def exact(self, weight: int) -> Any:
+        """See `Rule`."""
+        return self.chance
+
+
+def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = BAND) -> Bools:
+    """Release each item with the probability its rule gives it.
+
+    Args:
+        rule: The probability that an item is released, given its weight.
+        weights: One per item, in units of the grid.
+        draws: Two words per item, the more significant first: `Secret.draws`.
+        band: The error bound of the computation in doubles; only tests widen it.
+
+    Returns:
+        Which items are released.
+
+    Example:
+        >>> rule = ThresholdRule("gaussian", scale=1.0, threshold_units=0, unit=1.0)
+        >>> decide(rule, np.array([9, -9]), np.full((2, 2), 2**63, dtype=np.uint64)).tolist()
+        [True, False]
+    """
+    weights = np.asarray(weights, dtype=np.int64)
+    released = np.empty(len(weights), dtype=np.bool_)
+    for start in range(0, len(weights), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        released[part] = _decide_chunk(rule, weights[part], draws[part], band)
+    return released
+
+
+def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
+    probability, complement = rule.probability(weights)
+    # (items,): from the end of [0, 1] where the smaller probability is, so that doubles keep its digits.
+    unlikely = probability <= complement
+    # In units of the first word, as `drawn` below.
+    tail = np.where(unlikely, probability, complement) * _WORD
+    # For likely items count from the other end: ~u is 2^64 - 1 - u.
+    drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
+    margin = tail * band + 2.0  # two words for the effect of the second word and the truncation
+    inside = drawn < tail
+    released: Bools = inside == unlikely
+    for index in np.flatnonzero(np.abs(drawn - tail) <= margin):
+        released[index] = _decide_exactly(rule, int(weights[index]), draws[index])
+    return released
+
+
+def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
+    with precise.ALONE:
+        uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
+        # u < p for u a whole number of 2^-128: true with probability p rounded up to 2^-128
+        # (docs/privacy/randomness.md).
+        return bool(uniform < rule.exact(weight))
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +203,9 @@ class ReleaseDecisions:
     """One biased coin per item: is it released?
 
     Attributes:
-        rule: how likely an item is released, given its weight.
+        rule: the probability that an item is released, given its weight.
         secret: source of the bits.
-        purpose: what they are for.
+        purpose: of the draws.
     """
 
     rule: Rule
@@ -31,26 +217,26 @@ class ReleaseDecisions:
 
         Args:
             weights: in units of the grid.
-            names: what draws name an item by, the same on every engine.
+            names: by which draws name an item, the same on every engine.
             texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
         """
         return decide(self.rule, weights, _draws(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "ReleaseDecisions":
-        """Return decisions that can be sent away and know no other purpose."""
+        """Return decisions that can be sent to workers and are restricted to these purposes."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyLevels:
-    """How many of some coins an item wins, all by one toss: each coin is at most as likely as the one before.
+    """The number of coins that an item wins with one draw, where no coin is likelier than the one before.
 
     With rules of rising thresholds and the same noise, the number of thresholds that a noisy weight reaches.
 
     Attributes:
-        rules: how likely an item wins each coin, given its weight.
+        rules: the probability of each coin, given the item's weight.
         secret: source of the bits.
-        purpose: what they are for.
+        purpose: of the draws.
     """
 
     rules: tuple[Rule, ...]
@@ -62,16 +248,16 @@ class NoisyLevels:
 
         Args:
             weights: in units of the grid.
-            names: what draws name an item by, the same on every engine.
+            names: by which draws name an item, the same on every engine.
             texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
         """
         draws = _draws(self.secret, self.purpose, names, texts)
-        # One draw of 128 bits an item, the same for all cutpoints: thresholds rise, so whoever misses one misses the
-        # rest, and levels have the law of one noisy weight (docs/privacy/ngrams.md, "Levels").
+        # One draw of 128 bits an item, the same for all cutpoints: thresholds rise, so an item that misses one misses
+        # the rest, and levels have the law of one noisy weight (docs/privacy/ngrams.md, "Levels").
         levels = np.zeros(weights.size, np.int64)
         if not self.rules:
             return levels
-        # Most items win nothing; of the others whoever misses a coin misses the later ones, so coins are halved.
+        # Most items win nothing; an item that misses a coin also misses the later ones, so coins are halved.
         first = np.flatnonzero(decide(self.rules[0], weights, draws))
         spans = [(first, 1, len(self.rules))]
         while spans:
@@ -85,7 +271,7 @@ class NoisyLevels:
         return levels
 
     def restricted(self) -> "NoisyLevels":
-        """Return levels that can be given elsewhere and know no other purpose."""
+        """Return levels that can be sent to workers and are restricted to these purposes."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
@@ -98,7 +284,7 @@ class CellNoise:
         unit: units of the grid in a weight of 1.
         cell: units in a cell.
         secret: source of the bits.
-        purpose: what they are for.
+        purpose: of the draws.
     """
 
     sigma: float
@@ -113,7 +299,7 @@ class CellNoise:
         return noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
 
     def restricted(self) -> "CellNoise":
-        """Return noise that can be sent away and knows no other purpose."""
+        """Return noise that can be sent to workers and is restricted to this purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
@@ -125,7 +311,7 @@ class GumbelNoise:
         rate: of the noise, per count.
         unit: units of the grid in a count of 1.
         secret: source of the bits.
-        purpose: what they are for.
+        purpose: of the draws.
     """
 
     rate: float
@@ -138,7 +324,7 @@ class GumbelNoise:
         return gumbel_cells(weights, self.rate, self.unit, self.secret.draws(self.purpose, names.astype(np.uint64), 0))
 
     def restricted(self) -> "GumbelNoise":
-        """Return noise that can be sent away and knows no other purpose."""
+        """Return noise that can be sent to workers and is restricted to this purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr
 
-from voxpop.arrays import Floats
 from voxpop.errors import BudgetError, InternalError
+from voxpop.kernels.arrays import Floats
 from voxpop.privacy import precise
 from voxpop.privacy.search import crossing
 
@@ -77,7 +77,7 @@ def _near_one(epsilon: Floats, mu: Floats) -> Floats:
 
 def _by_difference(epsilon: Floats, mu: Floats) -> Floats:
     a = mu / 2 - epsilon / mu
-    # Phi(x) = e^(-x^2/2) g(x) / 2, and e^epsilon e^(-b^2/2) = e^(-a^2/2), so what is left is g(a) - g(b).
+    # Phi(x) = e^(-x^2/2) g(x) / 2, and e^epsilon e^(-b^2/2) = e^(-a^2/2), so the remaining factor is g(a) - g(b).
     growth = erfcx(-a * _ROOT_HALF) - erfcx((mu - a) * _ROOT_HALF)
     return np.asarray(np.log(growth / 2) - a * a / 2)
 
@@ -126,7 +126,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     Args:
         epsilon: More than 0.
         delta: More than 0, less than 1.
-        sensitivity: The l2-sensitivity of what the noise is added to.
+        sensitivity: The l2-sensitivity of the values that receive the noise.
 
     Returns:
         The standard deviation of the noise.
@@ -155,7 +155,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
 
 
 def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -> float:
-    """`guess`, raised by the few units in the last place that eighty digits ask for."""
+    """Return `guess`, raised by the few units in the last place that a check with eighty digits requires."""
     step = 2.0**-52
     for _ in range(30):
         candidate = guess * (1 + step)

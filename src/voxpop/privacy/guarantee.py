@@ -1,23 +1,90 @@
-"""What was spent, in words and as data."""
+"""The guarantee of a release: its numbers, its composition with others, and its meaning in words."""
 
-from collections.abc import Mapping
+import math
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Context, Decimal
+from math import exp, floor
 from typing import Any
 
-from voxpop.privacy.spend import MOST, Spend, is_within
+from voxpop.errors import InputError
+
+UP = 1 + 1e-10
+"""More than the relative error of the doubles that go into a spend."""
+MOST = sys.float_info.max
+"""Below infinity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """A pair that dominates a release: "an item of only one user is released, otherwise shifted by mu deviations".
+
+    With the user, an item that no other user holds is released with probability at most `novel`, after any earlier
+    results; otherwise the release is a Gaussian mechanism whose sensitivity is at most `mu` times its sigma. Without
+    the user, no item is novel. `joint.py` and `composition.py` describe the composition of pairs.
+
+    Adaptive rounds are no such pair, because the share of a user's unit for novel items depends on results. Their spend
+    is `apart`: the chance is added to the delta of everything else (docs/privacy/composition.md, "Adaptive rounds").
+
+    Args:
+        novel: Probability, numerical slack included; 0 if every possible item is known beforehand.
+        mu: Sensitivity over sigma; of several releases, the root of the sum of squares.
+        apart: Whether `novel` is added to delta, instead of being part of a pair.
+    """
+
+    novel: float
+    mu: float
+    apart: bool = False
+
+    def to_dict(self) -> dict[str, float | bool]:
+        """The numbers, ready for JSON."""
+        return {"novel": self.novel, "mu": self.mu, **({"apart": True} if self.apart else {})}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Spend":
+        """The spend that `to_dict` described; a ValueError where a number is out of range or no number."""
+        novel, mu, apart = values["novel"], values["mu"], values.get("apart", False)
+        # A value that is no boolean must not pass for a pair, which is charged less than a spend that is apart.
+        if type(apart) is not bool or not (is_within(novel, 0, 1) and is_within(mu, 0, MOST)):
+            raise ValueError("out of range")
+        return cls(float(novel), float(mu), apart)
+
+
+def is_within(value: object, least: float, most: float) -> bool:
+    """Return whether a value from a file is a number in a range, and not a boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Spend:
+    """The spend of Gaussian rounds, rounded up.
+
+    Args:
+        pairs: For each round, the probability that a novel item is released, and sensitivity over sigma.
+        slack: The cost of finite arithmetic.
+        rest: Total mu^2 of later releases about known items.
+
+    Returns:
+        The spend of all together.
+    """
+    from voxpop.privacy.joint import either
+
+    novel = either([novel for novel, _ in pairs])
+    mu = math.sqrt(math.fsum([rest, *(mu * mu for _, mu in pairs)]))
+    return Spend(min(1.0, novel * UP + slack), mu * UP)
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a release promises each user.
+    """The guarantee of a release for each user.
 
     Args:
         epsilon: The epsilon of differential privacy.
         delta: The delta of differential privacy.
         neighbours: How the two data sets differ whose releases are nearly indistinguishable.
-        private: False if the randomness came from a seed that others may know; then nothing is promised.
-        unproved: Why nothing is proved, for what only reproduces a paper; then `private` is False and `delta` is 1.
-        seen: What others than the readers of the release saw on the way, and the promise does not cover.
+        private: False if the randomness came from a seed that others may have; then there is no guarantee.
+        unproved: Why a mechanism that reproduces a paper has no proof; then `private` is False and `delta` is 1.
+        seen: Data that parties other than the readers of the release received; the guarantee does not cover it.
         spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
 
     Example:
@@ -41,8 +108,7 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         """Return statement, meaning and cautions for a notebook."""
-        from voxpop.privacy.in_words import cautions, meaning
-        from voxpop.showing import card
+        from voxpop.privacy.showing import card
 
         return card(str(self), [meaning(self)], warned=cautions(self))
 
@@ -50,7 +116,7 @@ class Guarantee:
         """The guarantee as JSON-able values.
 
         Returns:
-            One entry per field; `unproved`, `seen` and `spend` only where they say something.
+            One entry per field; `unproved`, `seen` and `spend` only if they are set.
         """
         values: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -85,13 +151,13 @@ class Guarantee:
         words = (found.neighbours, found.unproved, found.seen)
         if type(found.private) is not bool or not all(isinstance(each, str) for each in words):
             raise TypeError("not a guarantee")
-        # Whoever composes a loaded guarantee adds these up: below 0 they would take away what others spent.
+        # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.
         if not (is_within(found.epsilon, 0, MOST) and is_within(found.delta, 0, 1)):
             raise ValueError("out of range")
         return found
 
     def to_dp_event(self) -> Any:
-        """The release as an event of dp-accounting, to compose it with what other software spent.
+        """Return the release as an event of dp-accounting, to compose it with releases of other software.
 
         A Gaussian release becomes the pair of its `spend`, one without delta becomes Laplace noise. Both are at least
         as bad as the release itself, in every composition, for epsilons up to 20. Needs dp-accounting.
@@ -102,6 +168,155 @@ class Guarantee:
         Raises:
             InputError: There is no event for it: it has a delta and no Gaussian noise.
         """
-        from voxpop.privacy.event import event_of
-
         return event_of(self)
+
+
+# Meaning in words: odds before and after a release, and cautions.
+
+LARGE_EPSILON = 4.0
+HARDLY_ANY = 10.0
+LARGE_DELTA = 1e-5
+FAR_BELOW = 0.01
+"""Delta is far below one over the number of people where it is at most this part of it."""
+LARGEST_EXPONENT = 700.0
+SUPPORT = 100.0
+"""Odds are given for conclusions that more than this many times delta of all releases suggest."""
+NINES = 8
+
+
+def odds_after(epsilon: float, delta: float, before: float) -> float:
+    """Return the largest certainty, after a release, that a certain person took part.
+
+    This holds for every conclusion that a release suggests with a probability of at least 100 delta where the person
+    took part. Let it be d. Where the person did not, its probability is at least (d - delta) / e^epsilon, which is
+    0.99 d / e^epsilon or more, and Bayes' rule gives the rest. Without delta it holds for every conclusion.
+
+    Args:
+        epsilon: of the guarantee.
+        delta: of the guarantee.
+        before: how sure they were before, strictly between 0 and 1.
+
+    Returns:
+        A probability.
+    """
+    grown = exp(min(epsilon, LARGEST_EXPONENT)) * (SUPPORT / (SUPPORT - 1.0) if delta else 1.0)
+    # Bayes: odds grow by at most e^epsilon, and by 100 / 99 for the outcomes that delta covers.
+    return grown * before / (grown * before + 1.0 - before)
+
+
+def least_accused(epsilon: float, delta: float, found: float) -> float:
+    """Return which share of those who took no part a test accuses at least, if it finds who took part this often.
+
+    The hypothesis-testing reading of (epsilon, delta)-differential privacy, exact in both directions.
+    """
+    grown = exp(min(epsilon, LARGEST_EXPONENT))
+    # The trade-off function of (epsilon, delta), with beta = 1 - found: max(0, e^-eps (1 - delta - beta), 1 - delta -
+    # e^eps beta) (Dong, Roth and Su, 2022).
+    return min(1.0, max(0.0, (found - delta) / grown, 1.0 - delta - (1.0 - found) * grown))
+
+
+def people_covered(delta: float) -> int:
+    """Return the most people for whom a delta is far below one over their number: a hundredth of it or less."""
+    return floor(FAR_BELOW / delta * (1 + 1e-12))
+
+
+def meaning(guarantee: "Guarantee", user: str = "user") -> str:
+    """Return the meaning of a guarantee in a sentence.
+
+    Args:
+        guarantee: of a release.
+        user: the word for one user.
+    """
+    if guarantee.unproved:
+        return "Nothing is promised to anybody: use this to reproduce a paper, not on what people hold."
+    if not guarantee.private:
+        return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
+    factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
+    return (
+        f"Take away any one {user}, or add one, with everything it holds: the probability of anything that could be "
+        f"released becomes at most {factor} times (e^{guarantee.epsilon:g}) what it was, plus {guarantee.delta:g}."
+    )
+
+
+def cautions(guarantee: "Guarantee") -> list[str]:
+    """Return warnings about a guarantee: none if epsilon and delta are usual.
+
+    Args:
+        guarantee: of a release.
+
+    Returns:
+        Sentences, on epsilon above 4 and on delta above 1e-5.
+    """
+    if not guarantee.private:
+        return []
+    said = []
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if epsilon > LARGE_EPSILON:
+        strength = "protects hardly anybody" if epsilon > HARDLY_ANY else "is large"
+        sure = percent_at_most(odds_after(epsilon, delta, 0.5))
+        said.append(
+            f"Epsilon {epsilon:g} {strength}: who thought it as likely as not that a certain person took part may be "
+            f"up to {sure} sure after this release. 1 is strict, 4 is common."
+        )
+    if delta > LARGE_DELTA:
+        people = people_covered(delta)
+        fits = f"It fits at most {people:,} people." if people else "It fits no number of people."
+        said.append(
+            f"Delta {delta:g} is large. It should be a hundredth of one over the number of people, or less. {fits}"
+        )
+    return said
+
+
+def percent_at_most(share: float) -> str:
+    """Return a bounding share in per cent, rounded up: to a tenth, or to as many nines as it has.
+
+    "100 %" appears only if no probability is excluded.
+    """
+    exact = Context(prec=40, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
+    for digits in range(1, NINES):
+        up = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
+        if share >= 1.0 or up < 100:
+            return f"{up.normalize():f} %"
+    return "just below 100 %"
+
+
+def chance_at_most(share: float) -> str:
+    """Return a bounding probability, rounded up: "1 in 367" where it is small, else in per cent."""
+    return f"1 in {floor(1 / share):,}" if 0 < share < 0.005 else percent_at_most(share)
+
+
+# Guarantees as events of dp-accounting.
+#
+# * A `Spend` is a Gaussian event plus one that reveals the user with probability `novel`: Laplace noise of
+#   scale 1/100 on a sample. For chances above 1e-20 and epsilons up to 20, all but 1e-4 of that probability
+#   counts in full; that part is added.
+# * Randomised response is the worst release of some epsilon and no delta, but dp-accounting has it for replaced users
+#   only. Laplace noise of scale 1/c is at least as bad: its delta(x) = 1 - e^((x - c) / 2) is above that of randomised
+#   response, (e^epsilon - e^x) / (1 + e^epsilon), at every x if c = 2 ln((1 + e^epsilon) / 2), with equality at x = 0.
+
+BETRAYAL = 100.0
+LEAK = 1 + 1e-4
+
+
+def event_of(guarantee: "Guarantee") -> Any:
+    """Return an event that dominates the release; see `Guarantee.to_dp_event`."""
+    try:
+        from dp_accounting import dp_event
+    except ImportError:
+        raise InputError("events need dp-accounting, which is not installed: pip install voxpop[accounting].") from None
+    if guarantee.unproved or not guarantee.private:
+        return dp_event.NonPrivateDpEvent()
+    if guarantee.spend is not None and not guarantee.spend.apart:
+        gaussian = dp_event.GaussianDpEvent(1 / guarantee.spend.mu)
+        if guarantee.spend.novel <= 0:
+            return gaussian
+        hit = dp_event.PoissonSampledDpEvent(
+            min(1.0, guarantee.spend.novel * LEAK), dp_event.LaplaceDpEvent(1 / BETRAYAL)
+        )
+        return dp_event.ComposedDpEvent([gaussian, hit])
+    if guarantee.delta == 0:
+        return dp_event.LaplaceDpEvent(1 / (2 * math.log((1 + math.exp(guarantee.epsilon)) / 2)))
+    raise InputError(
+        f"dp-accounting has no event for a release that is ({guarantee.epsilon:g}, {guarantee.delta:g})-private "
+        "in adaptive rounds or without Gaussian noise. Compose the rest, and add this epsilon and delta to the result."
+    )

@@ -1,45 +1,109 @@
 """An individual filter: every user pays for itself, and only for the passes in which it takes part.
 
 A pass has a price, the mu^2 that a user of reach 1 pays. A user who pays c of it moves the weights by at most
-sqrt(c / price), and by nothing where it holds no candidate. What a user pays is a function of its own data, its own
+sqrt(c / price), and by nothing if it holds no candidate. The payment of a user is a function of its own data, its own
 past and public results, and adds up to at most the cap on every path, in whole numbers; so everything together is as
 private as one Gaussian whose mu^2 is the cap. Theorem and proof: docs/privacy/individual.md (after Feldman and Zrnic,
 "Individual Privacy Accounting via a Renyi Filter", 2021).
 
-Nobody may learn what users spent: prices, noise and thresholds never depend on it.
+The payments of users are secret: prices, noise and thresholds never depend on them.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from voxpop.arrays import Bools, Int64s
 from voxpop.errors import InternalError
-from voxpop.privacy.filter import noise_for
+from voxpop.kernels.arrays import Bools, Int64s
+
+# A budget for Gaussian releases whose noise is chosen from earlier results.
+#
+# If the sum of (sensitivity / sigma)^2 stays within a cap on every path, for all earlier results, all releases together
+# are as private as one Gaussian whose mu^2 is the cap: append a dummy release of the remaining budget, and the privacy
+# loss is exactly normal (Smith and Thakurta 2022, arXiv 2210.17520; docs/privacy/ngrams.md). A cap that held on average
+# only would not do.
+
+
+class GaussianFilter:
+    """The remaining budget, in units of mu^2: (sensitivity / sigma)^2.
+
+    Example:
+        >>> budget = GaussianFilter(0.5)
+        >>> budget.spend(0.25)
+        2.0
+        >>> budget.left
+        0.25
+    """
+
+    def __init__(self, cap: float) -> None:
+        """Start with a cap.
+
+        Args:
+            cap: The total mu^2, at least 0.
+        """
+        # A double is a fraction, so nothing is rounded here or below.
+        self._left = Fraction(cap)
+
+    @property
+    def left(self) -> float:
+        """The remaining budget, rounded down."""
+        value = float(self._left)
+        return value if Fraction(value) <= self._left else math.nextafter(value, 0.0)
+
+    def spend(self, square: float, sensitivity: float = 1.0) -> float:
+        """Take mu^2 away and return the noise that it buys.
+
+        Args:
+            square: The mu^2 to spend, more than 0, at most the remaining budget.
+            sensitivity: The l2-sensitivity of the values that receive the noise.
+
+        Returns:
+            Sigma, rounded up, so that its true mu^2 is at most `square`.
+
+        Raises:
+            InternalError: If `square` exceeds the remaining budget.
+        """
+        if not 0 < square <= self.left:
+            raise InternalError("a release asked for more than the budget has left; please report it.")
+        # The sum of all squares is at most the cap on every path: this makes the total loss one normal
+        # (docs/privacy/ngrams.md, "Noise chosen from results").
+        self._left -= Fraction(square)
+        return noise_for(square, sensitivity)
+
+
+def noise_for(square: float | Fraction, sensitivity: float) -> float:
+    """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much."""
+    sigma = sensitivity / math.sqrt(square)
+    # Division and root in doubles may end a little low; the comparison is exact.
+    while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
+
 
 WHOLE = 2**40
-"""What a user has at the beginning: so many parts of the cap. Costs are whole numbers of them."""
+"""The number of parts of the cap that a user has at the beginning. Costs are whole numbers of parts."""
 PACE_BITS = 20
 """Paces are whole numbers of 2^-PACE_BITS."""
 REACH_STEPS = 2**20
 """Reaches are whole numbers of 1 / REACH_STEPS, rounded down."""
 MOST_REACH = 4
-"""No user moves the weights by more than so many times what it does at the price: rounding is charged for it."""
+"""The largest ratio of a user's effect on the weights to the effect at the price; rounding is charged for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a pass costs, with the noise that it buys: one object, so that they cannot disagree.
+    """The charge for a pass with the noise for it, in one object, so that the two cannot disagree.
 
     Args:
-        cost: What a user of reach 1 pays, in parts of the cap.
-        square: The mu^2 which that is, exactly.
-        sensitivity: How far a user of reach 1 moves the weights, rounding of all users included.
+        cost: The charge for a user of reach 1, in parts of the cap.
+        square: The exact mu^2 of the cost.
+        sensitivity: The effect of a user of reach 1 on the weights, rounding of all users included.
         sigma: Standard deviation of the noise, at least sensitivity / sqrt(square).
-        paces: By how many candidates in a row a user holds, the part of what it has left that it pays, in 2^-20; the
-            last one for all who hold more, and a single one for all. None: every user pays the cost, or what it has
-            left of it.
+        paces: By length of a run of candidates, the fraction of the remaining budget that the user pays, in 2^-20. The
+            last one is for all longer runs; a single one is for all users. None: every user pays the cost, or the
+            remaining budget if that is less.
     """
 
     cost: int
@@ -50,21 +114,21 @@ class Price:
 
     @property
     def whole(self) -> int:
-        """What a user has at the beginning."""
+        """The budget of a user at the beginning."""
         return WHOLE
 
     @property
     def by_runs(self) -> bool:
-        """Whether it matters how many candidates in a row a user holds."""
+        """Whether the charge depends on the length of a user's runs of candidates."""
         return self.paces is not None and len(self.paces) > 1
 
     def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
-        """What each user pays: never more than it has left, and nothing where it holds no candidate.
+        """Return the charge for each user: at most its remaining budget, and 0 if it holds no candidate.
 
         Args:
             left: By user.
             holds: By user, whether it holds a candidate.
-            runs: By user, how many candidates in a row it holds; needed where there are paces.
+            runs: By user, the length of its run of candidates; needed with several paces.
 
         Returns:
             Whole numbers of parts of the cap, by user.
@@ -72,7 +136,7 @@ class Price:
         Raises:
             InternalError: Runs are missing.
         """
-        # What a user pays is a function of its own past and of public numbers alone: the induction of
+        # A user's charge is a function of its own past and of public numbers only: the induction of
         # docs/privacy/individual.md ("What a user pays does not depend on others").
         wish = np.int64(self.cost)
         if self.paces is not None:
@@ -87,29 +151,29 @@ class Price:
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)
 
     def reaches(self, costs: Int64s) -> Int64s:
-        """How far each user may move the weights for what it pays, rounded down.
+        """Return the largest effect of each user on the weights for its charge, rounded down.
 
         With S the sensitivity, S - 1 of which is for the rounding of all users, that is S sqrt(paid / cost) - (S - 1):
         two runs then differ by at most S sqrt(paid / cost). Each operation in doubles errs by less than one part in
         2^52, and there are five, which the factor covers.
 
         Args:
-            costs: What each user pays.
+            costs: The charge for each user.
 
         Returns:
             In steps of 1 / `REACH_STEPS`, at most `MOST_REACH`.
         """
-        # kappa = S - 1, what the rounding of all users adds to a distance, rounded up.
+        # kappa = S - 1, the most that the rounding of all users adds to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
         # r = S sqrt(c / price) - kappa, (users,), in weight; then r + kappa <= S sqrt(c / price).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
-        # Rounded down: whoever moves less than it paid for is covered.
+        # Rounded down: a smaller effect than the paid one is covered.
         steps = np.floor(np.clip(radius, 0.0, MOST_REACH) * REACH_STEPS)
         return np.asarray(steps, np.int64)
 
 
 class IndividualFilter:
-    """Prices of passes under a cap that every user keeps by itself.
+    """Prices of passes under a cap that holds for every user separately.
 
     Example:
         >>> one = IndividualFilter(0.5).price(2**39, sensitivity=1.0)
@@ -139,10 +203,10 @@ class IndividualFilter:
         return min(max(int(share * WHOLE), 1), WHOLE)
 
     def square(self, cost: int) -> Fraction:
-        """The mu^2 of so many parts of the cap, exactly.
+        """Return the exact mu^2 of `cost` parts of the cap.
 
         Args:
-            cost: How many parts.
+            cost: Number of parts.
 
         Returns:
             Their mu^2.
@@ -150,11 +214,11 @@ class IndividualFilter:
         return self._part * cost
 
     def price(self, cost: int, sensitivity: float, paces: tuple[int, ...] | None = None) -> Price:
-        """Put a price on a pass; public, so it must not depend on what users have left.
+        """Return the price of a pass; public, so it must not depend on the remaining budgets of users.
 
         Args:
-            cost: What a user of reach 1 pays, in parts of the cap.
-            sensitivity: How far such a user moves the weights, rounding of all users included.
+            cost: The charge for a user of reach 1, in parts of the cap.
+            sensitivity: The effect of such a user on the weights, rounding of all users included.
             paces: See `Price`.
 
         Returns:

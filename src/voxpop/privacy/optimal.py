@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxpop.arrays import Floats, Int64s
 from voxpop.errors import BudgetError
+from voxpop.kernels.arrays import Floats, Int64s
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.precise import context, number
 
@@ -31,12 +31,12 @@ class _Curve:
 
 
 def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple[Floats, Floats]:
-    """How likely an item is released, and how likely it is not.
+    """Return the probabilities that an item is released, and that it is not.
 
     Args:
         epsilon: More than 0.
         delta: More than 0, less than 1.
-        counts: How many users hold each item, at least 0.
+        counts: The number of users who hold each item, at least 0.
 
     Returns:
         The probabilities and their complements; the smaller of the two has a relative error below 1e-12.
@@ -74,7 +74,7 @@ def exact_probability(epsilon: float, delta: float, count: int) -> Any:
     Args:
         epsilon: More than 0.
         delta: More than 0, less than 1.
-        count: How many users hold the item.
+        count: The number of users who hold the item.
 
     Returns:
         A high-precision number.

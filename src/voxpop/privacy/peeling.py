@@ -1,4 +1,4 @@
-"""What it costs to pick the largest counts one after the other, by exponential mechanisms.
+"""The privacy cost of picking the largest counts one after the other, by exponential mechanisms.
 
 One user more raises any number of counts by 1 each. So the loss of one pick lies in an interval of length `rate`
 ("bounded range": Durfee and Rogers, 2019), of which two bounds follow for k picks:
@@ -7,7 +7,7 @@ One user more raises any number of counts by 1 each. So the loss of one pick lie
 - their Renyi divergence of order a is at most k a rate^2 / 8 (Hoeffding's lemma; Cesar and Rogers, 2021), hence
   delta = e^((a-1)(k a rate^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1 (Canonne, Kamath and Steinke, 2020).
 
-docs/privacy/top.md has the proof, and what finite arithmetic adds.
+docs/privacy/top.md has the proof, and the allowance for finite arithmetic.
 """
 
 from math import exp, inf, log, log1p
@@ -15,7 +15,7 @@ from typing import Final
 
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget, too_large
-from voxpop.privacy.gumbel_noise import LEAST_RATE, LOST, log_error
+from voxpop.privacy.sampling import LEAST_RATE, LOST, log_error
 from voxpop.privacy.search import lowest
 
 ROUNDING: Final = 1 + 1e-9
@@ -27,11 +27,11 @@ LOG_ORDERS: Final = tuple(range(-30, 40))
 
 
 def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
-    """Return the delta at an epsilon of so many picks, by the better of the two bounds, rounded up.
+    """Return the delta of `picks` picks at an epsilon, by the better of the two bounds, rounded up.
 
     Args:
         epsilon: of the guarantee, more than 0.
-        picks: how many.
+        picks: number of picks.
         rate: of each, per count.
 
     Returns:
@@ -60,16 +60,16 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
 
 
 def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
-    """Return what picks spend at the budget's epsilon as they run, in cells and doubles.
+    """Return the delta spent at the budget's epsilon by picks as they run, in cells and doubles.
 
     Args:
         budget: of which the epsilon is met.
-        picks: how many.
-        candidates: among so many counts.
+        picks: number of picks.
+        candidates: number of counts to choose from.
         rate: of each pick.
 
     Returns:
-        Delta, rounded up; 1 where epsilon is below what arithmetic alone may cost.
+        Delta, rounded up; 1 if epsilon is below the cost of finite arithmetic.
     """
     shift = _shift(picks, rate)
     # Laws that run lie within e^shift of the exact ones, in both collections; so two shifts of epsilon, and e^shift on
@@ -81,12 +81,12 @@ def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
 
 
 def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
-    """Return the largest rate of so many picks within a budget.
+    """Return the largest rate of `picks` picks within a budget.
 
     Args:
-        budget: what may be spent.
-        picks: how many.
-        candidates: among so many counts.
+        budget: the privacy budget.
+        picks: number of picks.
+        candidates: number of counts to choose from.
 
     Returns:
         The rate, per count: the least noise.
@@ -122,12 +122,12 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
 
 
 def _shift(picks: int, rate: float) -> float:
-    """Return by what factor, as a logarithm, cells and doubles move the probability of a ranking."""
+    """Return the factor, as a logarithm, by which cells and doubles change the probability of a ranking."""
     return picks * (picks + 1) * log_error(rate)
 
 
 def _lost(epsilon: float, candidates: int) -> float:
-    """Return what draws cost that lie where 128 bits are too few, on both sides."""
+    """Return the cost of draws for which 128 bits are too few, on both sides."""
     return candidates * LOST * (1.0 + exp(min(epsilon, FAR)))
 
 
@@ -138,7 +138,7 @@ def spread(rate: float) -> float:
 
 
 def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
-    """Return how far counts may be out of order, but with a probability.
+    """Return the largest difference by which counts may be out of order, except with a probability.
 
     But with that probability no pick has a count lower by so much than one that was still left when it was picked.
     """

@@ -1,27 +1,49 @@
-"""What the plan of every mechanism begins with: what was planned, what it may spend, and that it spends no more."""
+"""Common base classes of mechanisms and plans: the budget check, the release, and its ledger entry."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.showing import Printed
+from voxpop.privacy.showing import Printed
 
-Mechanism = TypeVar("Mechanism")
+Configuration = TypeVar("Configuration")
+Data = TypeVar("Data")
+Result = TypeVar("Result")
+MOST = 10**12
+AnyPlan = TypeVar("AnyPlan", bound="Planned[Any, Any, Any]")
+
+
+class Account(Protocol):
+    """The account of one data set; see `voxpop.Ledger`."""
+
+    def charge(self, guarantee: Guarantee, label: str) -> int:
+        """Charge a release before it runs, and return the number of its entry."""
+
+    def finish(self, number: int) -> str:
+        """Record that a release returned, and return the name of its entry."""
+
+
+class Configured(Protocol):
+    """A public configuration, as its plan sees it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Planned(Printed, ABC, Generic[Mechanism]):
-    """A plan: public numbers that are known before any private data are read, shown as `print` shows them.
+class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
+    """A plan: the public numbers of a release, computed before any private data is read.
 
-    What plans ends with `checked`. A plan that was made in any other way, such as by `dataclasses.replace`, may hold
-    numbers that spend more than its budget, so it has no guarantee, and without one nothing is charged or released.
+    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, such as one made by
+    `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged and releases nothing.
 
     Attributes:
-        mechanism: the public configuration that was planned.
-        budget: what may be spent.
+        mechanism: The public configuration that was planned.
+        budget: The privacy budget.
 
     Example:
         >>> import voxpop as vp
@@ -34,53 +56,194 @@ class Planned(Printed, ABC, Generic[Mechanism]):
         this plan was changed after it was made,
     """
 
-    mechanism: Mechanism
+    _recorded: ClassVar[frozenset[str]] = frozenset()
+    """Fields that a release fills in. The guarantee depends on none of them."""
+
+    mechanism: Configuration
     budget: Budget
     _checked: bool = field(default=False, init=False, compare=False)
 
-    def checked(self, delta: float) -> Self:
-        """Return the plan, once what its numbers spend is held against its budget: the last step of planning.
+    def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> Result:
+        """Run the plan on a data set.
+
+        The ledger is charged before the plan runs. The charge remains if the release fails or is interrupted, because
+        part of the result may have been seen.
 
         Args:
-            delta: what the numbers in the plan spend at the budget's epsilon, computed from them.
+            data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
+            ledger: The account to charge; see `voxpop.Ledger`.
+            seed: Makes the release reproducible and NOT private, and marks it so. Leave it out for real data. A
+                release with a seed cannot be charged to a ledger.
+
+        Returns:
+            The result with this plan and its guarantee.
 
         Raises:
-            InternalError: where that is more than the budget's.
+            BudgetError: The ledger has too little budget left; nothing ran and nothing was charged.
+            LedgerError: The ledger cannot be read or written; nothing ran.
+            InputError: The plan was changed after it was made, or both a ledger and a seed were given.
         """
-        if not delta <= self.budget.delta:
-            raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
-        object.__setattr__(self, "_checked", True)
-        return self
-
-    def noting(self, **ran: Any) -> Self:
-        """Return the plan with what a release notes in it: nothing that what it spends depends on."""
-        noted = replace(self, **ran)
-        object.__setattr__(noted, "_checked", self._checked)
-        return noted
+        guarantee = self.guarantee
+        if ledger is None:
+            return self._run(data, seed)
+        if seed is not None:
+            raise InputError(
+                "a release with a seed is not private, so it cannot be charged to a ledger. Leave out one of the two."
+            )
+        number = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
+        result: Any = self._run(data, None)
+        entry = ledger.finish(number)
+        if isinstance(result, Mapping):  # several data sets
+            result = {name: _with_entry(each, entry) for name, each in result.items()}
+        else:
+            result = _with_entry(result, entry)
+        return result  # type: ignore[no-any-return]
 
     @property
     def guarantee(self) -> Guarantee:
-        """What a release of this plan guarantees by itself.
+        """The guarantee of one release of this plan.
 
         Raises:
-            InputError: where the plan was changed after it was made.
+            InputError: The plan was changed after it was made.
         """
         if not self._checked:
             raise InputError(
-                "this plan was changed after it was made, so nobody knows what its numbers spend, and nothing is "
-                "released by it. Change the mechanism or the budget instead, and plan again: mechanism.plan(budget)."
+                "this plan was changed after it was made, so its privacy cost is unknown and it releases nothing. "
+                "Change the mechanism or the budget instead, and plan again: mechanism.plan(budget)."
             )
         return self._guaranteed()
 
     def guaranteed(self, *, private: bool) -> Guarantee:
-        """Return the guarantee of a release whose secret nobody knows, or of one made with a seed.
+        """Return the guarantee, marked as not private where a seed was given.
+
+        Args:
+            private: Whether the randomness of the release is secret.
 
         Raises:
-            InputError: where the plan was changed after it was made.
+            InputError: The plan was changed after it was made.
         """
         guarantee = self.guarantee
         return replace(guarantee, private=guarantee.private and private)
 
     @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+
+    @abstractmethod
     def _guaranteed(self) -> Guarantee:
-        """Return what the numbers of a checked plan guarantee."""
+        """Return the guarantee of the numbers of a checked plan."""
+
+    @abstractmethod
+    def _run(self, data: Data, seed: int | None) -> Result:
+        """Run the plan without a ledger."""
+
+
+class DiscoveryPlan(Planned[Configuration, Data, Result]):
+    """A plan whose release names items that enough users hold."""
+
+    __slots__ = ()
+    _usual: ClassVar[int | None] = None
+    """Items of each user where `per_user` is left out; None where the number does not depend on them."""
+
+    def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
+        """Return the number of users who must hold an item for its release with this probability.
+
+        The number is computed from the plan alone. It does not depend on any data.
+
+        Args:
+            probability: Strictly between 0 and 1.
+            length: N-grams only: the number of tokens of the phrase, 1 if left out. The parts of the phrase are assumed
+                to be released.
+            per_user: Set unions and n-grams only: number of distinct items (or phrases of that length) each of the
+                users holds, all of them as rare as this one. The default is 1 for set unions and 10 for n-grams. If
+                users hold more items than the limit, the result is the average over the random choice of their items.
+
+        Returns:
+            The number of users, or None if no number up to 10^12 is enough.
+
+        Raises:
+            InputError: A number is out of range, or the mechanism has no such parameter.
+        """
+        if not 0.0 < probability < 1.0:
+            raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+        for name, value, most in (("length", length, self._longest()), ("per_user", per_user, self._usual and MOST)):
+            if value is None:
+                continue
+            if most is None:
+                raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+                raise InputError(f"`{name}` must be a whole number from 1 to {most:,}, got {value!r}.")
+        return self._users_needed(probability, length or 1, per_user or self._usual or 1)
+
+    def _longest(self) -> int | None:
+        """Return the largest `length`, or None where items have no length."""
+        return None
+
+    @abstractmethod
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        """Return the number for arguments that were checked."""
+
+
+class Mechanism(ABC, Generic[Data, Result]):
+    """A public configuration that can be planned for a budget and run on data."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def plan(self, budget: Budget) -> Planned[Any, Data, Result]:
+        """Compute the noise for a budget; no private data is needed."""
+
+    def release(
+        self, data: Data, budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
+    ) -> Result:
+        """Plan for the budget and run the plan on a data set.
+
+        Args:
+            data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
+            budget: The privacy budget of the release.
+            ledger: The account to charge before the release runs; see `voxpop.Ledger`.
+            seed: Makes the release reproducible and NOT private, and marks it so. Leave it out for real data.
+
+        Returns:
+            The result with the plan that ran and its guarantee.
+        """
+        return self.plan(budget).release(data, ledger=ledger, seed=seed)
+
+
+def sealed(plan: AnyPlan, delta: float) -> AnyPlan:
+    """Mark a plan as checked against its budget: the last step of planning.
+
+    Args:
+        plan: A new plan, which no caller has seen.
+        delta: The delta that the numbers of the plan cost at the budget's epsilon, computed from them.
+
+    Raises:
+        InternalError: The numbers cost more than the budget.
+    """
+    if not delta <= plan.budget.delta:
+        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
+    object.__setattr__(plan, "_checked", True)
+    return plan
+
+
+def with_record(plan: AnyPlan, **ran: Any) -> AnyPlan:
+    """Return a plan with the record of a release.
+
+    Args:
+        plan: The plan that ran.
+        ran: Values of the fields that the class of the plan lists in `_recorded`.
+
+    Raises:
+        InternalError: Another field is given, on which the guarantee may depend.
+    """
+    if other := sorted(ran.keys() - type(plan)._recorded):
+        raise InternalError(f"a release cannot record {other[0]!r} in its plan; please report the call.")
+    noted = replace(plan, **ran)
+    object.__setattr__(noted, "_checked", plan._checked)
+    return noted
+
+
+def _with_entry(result: Any, entry: str) -> Any:
+    """Return a result that names its ledger entry, where it can."""
+    named = getattr(result, "with_ledger_entry", None)
+    return result if named is None else named(entry)

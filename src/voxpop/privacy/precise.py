@@ -1,6 +1,6 @@
 """The same functions in eighty digits, for the few values that must be beyond doubt.
 
-A context of our own, so that nobody else's precision setting matters.
+The context is separate, so the precision settings of other code do not matter.
 """
 
 from threading import Lock
@@ -12,8 +12,8 @@ DIGITS = 80
 context: Any = MPContext()
 context.dps = DIGITS
 ALONE = Lock()
-"""Held by whoever computes where several threads may: mpmath sets the constants that it keeps, and how exact they are,
-one after the other, and some of its functions change the context for a while."""
+"""Held during computations where several threads may run. mpmath stores constants and their precision one after the
+other, and some of its functions change the context for a while."""
 
 
 def number(value: float | int) -> Any:

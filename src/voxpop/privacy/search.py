@@ -51,8 +51,8 @@ def around(curve: Curve, low: float, high: float, least: float, most: float) -> 
         curve: Falls as its argument grows; at most 0 at `most`.
         low: The start of the guess.
         high: The end of the guess.
-        least: What the start may not go below.
-        most: What the end may not go above.
+        least: The lower bound of the start.
+        most: The upper bound of the end.
 
     Returns:
         A bracket for `crossing`: above 0 at its start, unless that is `least`, and at most 0 at its end.
@@ -83,7 +83,7 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
         curve: Falls, then rises.
         low: The start of the bracket.
         high: The end of the bracket.
-        steps: How often the bracket shrinks by 0.618.
+        steps: The number of times that the bracket shrinks by 0.618.
 
     Returns:
         The best point.
@@ -113,7 +113,7 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
     Args:
         curve: Falls about as the logarithm of a normal tail does: its slope at x is near -x.
         start: Where to begin, above 0.
-        tolerance: How far below zero the curve may be at the result.
+        tolerance: The largest distance of the curve below zero at the result.
 
     Returns:
         A point at which the curve is at most 0 and at least minus the tolerance; or else one at which it is at most 0.
@@ -128,7 +128,7 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
         if -tolerance <= value <= 0.0 or high <= low * (1 + 1e-12):
             break
         low, high = (place, high) if value > 0 else (low, place)
-        # Newton towards the middle of what is tolerated.
+        # Newton towards the middle of the tolerated interval.
         there = place - (value + tolerance / 2) / slope
         if not low < there < high:
             # Out of the bracket: halve it, or walk on where it has no end yet.

@@ -3,9 +3,10 @@
 Every random decision is a function of (secret, purpose, two 64-bit numbers) through AES-256. So a retry, another
 thread or another engine cannot redraw it, and nothing depends on the order of the work.
 
-Two caveats, as for every library that does not carry a truly random tape. The guarantee becomes computational: it
-holds against whoever cannot tell AES-256 under an unknown key from a random permutation. And a permutation never
-repeats a block: q draws of one purpose are within q^2/2^129 of independent ones in total variation (2^-67 for 2^31).
+Two caveats, as for every library that does not carry a truly random tape. The guarantee becomes computational: it holds
+against adversaries who cannot distinguish AES-256 under an unknown key from a random permutation. And a permutation
+never repeats a block: q draws of one purpose are within q^2/2^129 of independent ones in total variation (2^-67 for
+2^31).
 """
 
 import hashlib
@@ -15,18 +16,18 @@ from typing import Any, NoReturn, final
 
 import numpy as np
 
-from voxpop.arrays import Bytes, Int64s, Uint64s
 from voxpop.errors import InputError, InternalError
+from voxpop.kernels.arrays import Bytes, Int64s, Uint64s
 
 _CHUNK = 1 << 18  # blocks encrypted at a time: 4 MiB in, 4 MiB out, which stays in cache
 _BLOCK = 16
 TEXT = "/text"
-"""What the purpose of a key for texts ends with."""
+"""The suffix of the purpose of a key for texts."""
 _SHORT = _BLOCK - 1  # texts up to here fit into one block together with their length
 
 
 class Source(ABC):
-    """Uniform bits by purpose, each a function of a key that nobody sees."""
+    """Uniform bits by purpose, each a function of a secret key."""
 
     __slots__ = ()
 
@@ -36,13 +37,13 @@ class Source(ABC):
 
     @abstractmethod
     def restrict(self, *purposes: str) -> "Source":
-        """Return a source for these purposes alone, which may be sent to the machines that do the work."""
+        """Return a source for only these purposes, which may be sent to the machines that do the work."""
 
     def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
         """128 uniform bits for each pair of numbers.
 
         Args:
-            purpose: What the bits are for; different purposes give unrelated bits.
+            purpose: The purpose of the bits; different purposes give unrelated bits.
             first: The first number of each pair.
             second: The second number of each pair, or one for all.
 
@@ -58,20 +59,20 @@ class Source(ABC):
             blocks = np.empty((stop - start, 2), dtype="<u8")
             blocks[:, 0] = first[start:stop]
             blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
-            # The cipher asks for a block less one byte of room beyond what it writes.
+            # The cipher requires a block less one byte of extra room in the output.
             room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
             encryptor.update_into(blocks.data.cast("B"), room.data)
         words: Uint64s = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         return words
 
     def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
-        """128 uniform bits for each text, a function of its bytes: whoever holds the same text draws the same.
+        """Return 128 uniform bits for each text, a function of its bytes: equal texts have equal draws.
 
         A text of up to 15 bytes is an AES block, filled up with zeros and ended by its length; a longer one is hashed
         by BLAKE2b under the same key. Different texts are different blocks, so none of them share bits.
 
         Args:
-            purpose: What the bits are for; its key differs from that of `draws`.
+            purpose: The purpose of the bits; its key differs from that of `draws`.
             data: The bytes of all texts, one after the other.
             starts: Where each begins (one more).
 
@@ -95,7 +96,7 @@ class Source(ABC):
     def _cipher(self, subkey: bytes) -> Any:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        # ECB is what is wanted: each block is a different pair or text, and its encryption is the random value.
+        # ECB is intended: each block is a different pair or text, and its encryption is the random value.
         return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
 
 
@@ -125,7 +126,7 @@ class Secret(Source):
         """A new secret from the operating system.
 
         Returns:
-            A secret that nobody knows.
+            A new random secret.
         """
         return cls(secrets.token_bytes(32), private=True)
 
@@ -155,12 +156,12 @@ class Secret(Source):
             seed: As in `from_seed`, or None.
 
         Returns:
-            A secret; `private` says whether anyone could make it again.
+            A secret; `private` is False if it can be derived again.
         """
         return cls.fresh() if seed is None else cls.from_seed(seed)
 
     def restrict(self, *purposes: str) -> "Source":
-        """Return a source for these purposes alone; see `ScopedSecret`.
+        """Return a source for only these purposes; see `ScopedSecret`.
 
         Args:
             purposes: As in `draws`; for texts with `TEXT` at the end.
@@ -185,14 +186,14 @@ class Secret(Source):
 
 @final
 class ScopedSecret(Source):
-    """What `Secret.restrict` returns: it draws what the secret draws, for the purposes it was given and no others.
+    """The result of `Secret.restrict`: it draws the same bits as the secret, for the given purposes only.
 
     A machine that weighs one length gets the keys of that length's sample and nothing of any noise. It can be pickled,
     since it must travel; it never shows a key.
 
     Example:
         >>> import numpy as np
-        >>> from voxpop.privacy import Secret
+        >>> from voxpop.privacy.secret import Secret
         >>> secret, one = Secret.from_seed(1), np.ones(1, np.uint64)
         >>> bool((secret.restrict("noise").draws("noise", one, 0) == secret.draws("noise", one, 0)).all())
         True

@@ -1,4 +1,4 @@
-"""What finite arithmetic costs, charged to delta."""
+"""The cost of finite arithmetic, charged to delta."""
 
 import math
 
@@ -12,7 +12,7 @@ def numerical_slack(epsilon: float) -> float:
 
     Each item's release probability is met within 2^-128, so the laws of a release under two neighbours are each
     within 2^31 * 2^-128 in total variation of the exact ones, for up to 2^31 items that differ. By the triangle
-    inequality that adds (1 + e^epsilon) times as much to delta. What AES adds is stated in `secret.py`.
+    inequality that adds (1 + e^epsilon) times as much to delta. The cost of AES is given in `secret.py`.
 
     Args:
         epsilon: The epsilon of the guarantee.
@@ -24,12 +24,12 @@ def numerical_slack(epsilon: float) -> float:
         >>> numerical_slack(3.0) < 1.5e-28
         True
     """
-    # (1 + e^eps) 2^-97, by exponents: e^eps alone may be more than a double holds.
+    # (1 + e^eps) 2^-97, by exponents: e^eps may exceed the range of doubles.
     return math.exp(_LOG_SLACK) + math.exp(min(_LOG_SLACK + epsilon, 0.0))
 
 
 def optimal_delta(epsilon: float, delta: float) -> float:
-    """What optimal selection may spend of a delta: what deciding with 128 bits leaves, and less than all.
+    """Return the delta for optimal selection: the part that decisions with 128 bits leave, and less than all.
 
     Args:
         epsilon: The epsilon of the guarantee.
@@ -47,7 +47,7 @@ def optimal_delta(epsilon: float, delta: float) -> float:
 
 
 def walk_slack(epsilon: float, passes: int) -> float:
-    """What finite arithmetic costs a walk through the lengths of grams beyond `numerical_slack`, charged to delta.
+    """Return the cost of finite arithmetic in a walk through the lengths of grams beyond `numerical_slack`.
 
     In each pass, a vote with the measurement before it, the law of a release is within 2^-74 in total variation of the
     exact one: up to 2^31 candidates, each compared with fewer than 2^7 cutpoints, and measured cells (2^-128 for each
@@ -56,7 +56,7 @@ def walk_slack(epsilon: float, passes: int) -> float:
 
     Args:
         epsilon: The epsilon of the guarantee.
-        passes: How many votes there are: lengths, wide votes and a sweep.
+        passes: The number of votes: lengths, screening votes and a second-chance pass.
 
     Returns:
         The charge.
@@ -78,7 +78,7 @@ def draw_slack(pool: int, rounds: int) -> float:
 
     Args:
         pool: Most items of one user that are drawn from.
-        rounds: How often.
+        rounds: The number of rounds.
 
     Returns:
         The charge.

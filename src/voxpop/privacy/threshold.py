@@ -1,4 +1,4 @@
-"""How high a threshold must be for items that one user alone holds.
+"""The threshold for items that only one user holds.
 
 If the extra user has t novel items of weight w, at least one of them is released with probability
 1 - (P(noise < threshold - w))^t. The two functions below solve that for the threshold and for the probability, over
@@ -6,19 +6,68 @@ every (t, w) that a weighting allows.
 """
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from voxpop.arrays import Floats
-from voxpop.privacy.unique_items import UniqueItems
+from voxpop.errors import BudgetError
+from voxpop.kernels.arrays import Floats
+
+Shape = Literal["fixed", "even", "symmetric", "any"]
+_SHAPES: tuple[str, ...] = get_args(Shape)
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueItems:
+    """The weight that items of only one user can have.
+
+    An item of only one user must stay below the threshold, or its release reveals that user. The room below the
+    threshold depends on the division of a user's unit of weight by the weighting. Every shape requires that a user
+    gives each of its (at most `limit`) items a positive weight as long as no other user holds it; otherwise items of
+    other users could be novel too. `symmetric` also requires equal weights of such items, after any earlier results.
+
+    Args:
+        limit: The most items of one user.
+        shape: `fixed`: every item weighs `least`. `even`: a user with n items gives each at most n^(-1/norm).
+            `symmetric`: novel items weigh the same, at least `least`, at most t^(-1/norm) when there are t of them.
+            `any`: each of up to `limit` novel items weighs at most the sensitivity.
+        least: The least positive weight a user gives an item.
+        norm: 1 if users' weights are bounded in sum (Laplace noise), 2 if in sum of squares (Gaussian noise).
+
+    Raises:
+        BudgetError: A value is out of range.
+
+    Example:
+        >>> UniqueItems(limit=100, shape="symmetric", least=0.0999, norm=2).limit
+        100
+    """
+
+    limit: int
+    shape: Shape
+    least: float
+    norm: int
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise BudgetError(
+                f"`limit` must be at least 1, got {self.limit}. It is the most items one user may contribute; "
+                "100 is a common start."
+            )
+        if self.shape not in _SHAPES:
+            raise BudgetError(f"`shape` must be one of {', '.join(_SHAPES)}, got {self.shape!r}.")
+        if not 0 < self.least < float("inf"):
+            raise BudgetError(f"`least` must be a finite weight above 0, got {self.least}.")
+        if self.norm not in (1, 2):
+            raise BudgetError(f"`norm` must be 1 (Laplace) or 2 (Gaussian), got {self.norm}.")
+
 
 Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm in which a user's weights must be bounded, by the noise that hides them."""
-_SINGLE = 1024  # up to here each number of novel items is looked at by itself
+_SINGLE = 1024  # up to here each number of novel items is evaluated separately
 _RATIO = 1.005  # beyond, cells of numbers: most items of the cell, each at the weight of the fewest
 
 
@@ -39,7 +88,7 @@ def log_below(noise: Noise, x: Floats) -> Floats:
 
 
 def exceeded_with(noise: Noise, probability: Floats) -> Floats:
-    """What standard noise exceeds with a given probability.
+    """Return the value that standard noise exceeds with a given probability.
 
     Args:
         noise: Which noise.
@@ -73,10 +122,10 @@ def cells(limit: int) -> tuple[Floats, Floats]:
 
 
 def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
-    """The cases that decide the threshold: how many novel items, and the most that each can weigh.
+    """Return the cases that decide the threshold: numbers of novel items, and the largest weight of each.
 
     Args:
-        novelty: What the weighting allows.
+        novelty: The weights that the weighting allows.
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:
@@ -95,7 +144,7 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
     """The threshold that some novel item reaches with probability at most `delta`.
 
     Args:
-        novelty: What the weighting allows.
+        novelty: The weights that the weighting allows.
         noise: Which noise.
         scale: Its scale.
         delta: The probability.
@@ -121,7 +170,7 @@ def release_probability(
     """The probability that some novel item reaches the threshold, at most.
 
     Args:
-        novelty: What the weighting allows.
+        novelty: The weights that the weighting allows.
         noise: Which noise.
         scale: Its scale.
         threshold: In weight.

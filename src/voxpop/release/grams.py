@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from voxpop.arrays import Int32s
-from voxpop.arrow import array_of, joined, lists_of, string_array
 from voxpop.errors import InternalError
-from voxpop.keys import Keys
+from voxpop.kernels.arrays import Int32s
+from voxpop.reading.arrow import array_of, joined, lists_of, string_array
+from voxpop.reading.keys import Keys
 
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
@@ -72,7 +72,7 @@ def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
 
 
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
-    """Return the bytes of a Parquet file that depend on the table's contents alone."""
+    """Return the bytes of a Parquet file that depend only on the table's contents."""
     canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
     return write_parquet(with_keys(canonical, keys))
 
@@ -102,7 +102,9 @@ def write_parquet(table: pa.Table) -> bytes:
 
 
 def read_parquet(content: bytes) -> pa.Table:
-    """Return the table of a Parquet file of ours; `pq.read_table` would import what it needs for folders of them first.
+    """Return the table of a Parquet file written by voxpop.
+
+    `pq.read_table` would first import its support for folders of such files.
 
     Raises:
         ValueError: for nulls, which nothing that we save holds.
@@ -114,7 +116,7 @@ def read_parquet(content: bytes) -> pa.Table:
 
 
 def _strictly_rising(grams: Any, lengths: Any) -> bool:
-    """Say whether each gram comes before the next one: shorter, or equally long and of smaller bytes."""
+    """Check whether each gram comes before the next one: shorter, or equally long and of smaller bytes."""
     if len(grams) < 2:
         return True
     before, after = lengths[:-1], lengths[1:]

@@ -1,44 +1,147 @@
-"""Save a release: table, record and report in a folder, whole or not at all."""
+"""Save results: tables, records and reports in a folder, completely or not at all."""
 
+import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from voxpop.errors import ReleaseError
-from voxpop.files.folder import folder_to_read, fresh_prefix, replace_folder
-from voxpop.release.record import (
-    BESIDE,
-    COUNTS,
-    RANKING,
-    RECORD,
-    TABLE,
-    checksum,
-    is_record,
-    same_but_for_words,
-    write_record,
-)
+from voxpop.reading.folder import folder_to_read, fresh_prefix, replace_folder
 
 if TYPE_CHECKING:
-    from voxpop.release.released import Released
+    from voxpop.release.result import About, Result
 
-REPLACEABLE = frozenset({TABLE, RECORD, *BESIDE, "report.html"})
+FORMAT = "voxpop release"
+FORMAT_VERSION = 1
+ADDITION_VERSION: Final = 1
+TABLE = "release.parquet"
+RECORD = "release.json"
+REPORT = "report.html"
+MODEL_RECORD = "model.json"
+MODEL_LOADER = "voxpop.mechanisms.sequences.model:load_model"
+ABOUT = "about"
+COUNTS, COUNTS_RECORD = "counts.parquet", "counts.json"
+RANKING, RANKING_RECORD = "top.parquet", "top.json"
+BESIDE = (COUNTS, COUNTS_RECORD, RANKING, RANKING_RECORD)
+REPLACEABLE = frozenset({TABLE, RECORD, *BESIDE, REPORT})
+DAMAGED = "The folder is damaged: copy it again from where it came, or make the release again."
 
 
-def save_release(release: "Released", folder: str | PathLike[str], *, overwrite: bool = False) -> None:
-    """Write the files of a release; see `Release.save`."""
-    from voxpop.release.grams import to_parquet
-    from voxpop.release.report import REPORT, report_of
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The parts of a `release.json` that a reader needs."""
 
-    table = to_parquet(release.grams, release.keys)
-    record = write_record(release, table)
-    again = holds(folder, RECORD, record)
-    target = check_target(folder, overwrite=overwrite or again)
-    page = report_of(release, {TABLE: checksum(table), RECORD: checksum(record)})
-    files = {TABLE: table, RECORD: record, REPORT: page} | (beside_in(target) if again else {})
-    write_whole(target, files, folder, "release", replace=overwrite or again)
+    plan: dict[str, Any]
+    guarantee: dict[str, Any]
+    checksum: str
+    reading: str = ""
+    keys: list[dict[str, str]] | None = None
+    about: dict[str, str] = field(default_factory=dict)
+    id: str = ""
+
+
+def stated(result: "Result") -> dict[str, Any]:
+    """Return the fields of a result's record."""
+    return {
+        **about_entry(result.about),
+        "statement": str(result.guarantee),
+        "guarantee": result.guarantee.to_dict(),
+        "plan": result.plan.to_dict(),
+    }
+
+
+def record_bytes(kind: str, version: int, content: Mapping[str, Any]) -> bytes:
+    """Return a record as JSON: with its kind, version, voxpop version and content."""
+    from importlib import metadata
+
+    heading = {"format": kind, "format_version": version, "voxpop_version": metadata.version("voxpop")}
+    return (json.dumps({**heading, **content}, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def parsed_record(content: bytes, where: str, kind: str, otherwise: str) -> dict[str, Any]:
+    """Return the content of a record of some kind.
+
+    Args:
+        content: its bytes.
+        where: its name in messages.
+        kind: which kind it should be of.
+        otherwise: the message where it is of another kind.
+
+    Raises:
+        ReleaseError: if it is no such record, or no record at all.
+    """
+    try:
+        parsed = json.loads(content)
+    except ValueError as error:
+        raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED}") from error
+    if not isinstance(parsed, dict) or parsed.get("format") != kind:
+        raise ReleaseError(otherwise)
+    return parsed
+
+
+def read_record(content: bytes, where: str) -> Record:
+    """Return the content of a `release.json`.
+
+    Raises:
+        ReleaseError: if it is not one, is damaged, or is of a version this voxpop cannot read.
+    """
+    parsed = _parse(content, where)
+    version = parsed.get("format_version")
+    if version != FORMAT_VERSION:
+        raise ReleaseError(
+            f"{where} has format version {version!r}; this voxpop reads {FORMAT_VERSION}. "
+            "Use the version of voxpop that saved it, or a newer one."
+        )
+    try:
+        numbers, promise, reading = dict(parsed["plan"]), dict(parsed["guarantee"]), str(parsed.get("reading", ""))
+        said = dict(parsed.get(ABOUT, {}))
+        record = Record(
+            numbers,
+            promise,
+            str(parsed["checksums"][TABLE]),
+            reading,
+            parsed.get("keys"),
+            said,
+            str(parsed.get("id", "")),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReleaseError(f"{where} is incomplete. {DAMAGED}") from error
+    return record
+
+
+def about_entry(about: "About") -> dict[str, dict[str, str]]:
+    """Return the entry of a record about its making, if present."""
+    said = about.to_dict()
+    return {ABOUT: said} if said else {}
+
+
+def identity(record: bytes) -> str:
+    """Return a checksum of the content of a record, without the words about it."""
+    content = {name: value for name, value in json.loads(record).items() if name != ABOUT}
+    return checksum(json.dumps(content, sort_keys=True).encode())
+
+
+def is_record(content: bytes) -> bool:
+    """Check whether these bytes are a `release.json`, of any version."""
+    try:
+        _parse(content, "")
+    except ReleaseError:
+        return False
+    return True
+
+
+def checksum(content: bytes) -> str:
+    """Return the checksum of a file as `release.json` writes it."""
+    return f"sha256:{sha256(content).hexdigest()}"
+
+
+def _parse(content: bytes, where: str) -> dict[str, Any]:
+    return parsed_record(content, where, FORMAT, f"{where} was not written by voxpop: this folder is not a release.")
 
 
 def write_whole(
@@ -51,7 +154,7 @@ def write_whole(
         files: content by name.
         folder: as the caller names it.
         what: it holds: "release" or "model".
-        replace: whether what is there may be replaced.
+        replace: whether existing files may be replaced.
 
     Raises:
         ReleaseError: if something is there, or it cannot be written.
@@ -68,10 +171,10 @@ def write_whole(
 
 
 def holds(folder: str | PathLike[str], name: str, record: bytes) -> bool:
-    """Say whether a folder's record of this name is this one: equal releases have equal ones but for what is said."""
+    """Return whether the record of this name in a folder is this one, but for the words about it."""
     try:
-        return same_but_for_words((folder_to_read(Path(folder)) / name).read_bytes(), record)
-    except OSError:
+        return identity((folder_to_read(Path(folder)) / name).read_bytes()) == identity(record)
+    except (OSError, ValueError, AttributeError):
         return False
 
 
@@ -123,7 +226,7 @@ def target_folder(folder: str | PathLike[str], what: str) -> Path:
 
 
 def already_there(folder: str | PathLike[str], what: str) -> ReleaseError:
-    """Return the refusal to replace what somebody has spent budget on."""
+    """Build the error for replacing a result that has used budget."""
     return ReleaseError(
         f"{folder} already holds {what}, which budget was spent on: nothing is replaced unasked. Give a new folder, or "
         "say overwrite=True (--overwrite)."
@@ -155,7 +258,7 @@ def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
 
 
 def may_write(folder: Path, name: str = "") -> bool:
-    """Say whether a folder can be made in another, by making one: rights alone do not tell of disks and mounts.
+    """Check whether a folder can be made in another, by making one: permissions do not cover disks and mounts.
 
     Where a crash leaves it, the next save under that name removes it.
     """
@@ -167,6 +270,6 @@ def may_write(folder: Path, name: str = "") -> bool:
         made = tempfile.mkdtemp(prefix=fresh_prefix(name), dir=folder)
     except OSError:
         return False
-    with suppress(OSError):  # somebody else's save may have removed it
+    with suppress(OSError):  # another save may have removed it
         os.rmdir(made)
     return True

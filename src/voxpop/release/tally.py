@@ -1,42 +1,156 @@
-"""About how many users hold each gram of a release: noisy, so public."""
+"""Counts and rankings of the grams of a release: noisy, and therefore public."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
 
-from voxpop.arrays import Int64s
-from voxpop.arrow import int64_array
-from voxpop.choices import Subwords
-from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.in_words import cautions
-from voxpop.release.release import Release
-from voxpop.release.released import Plan
-from voxpop.showing import SHOWN, card, printable
+from voxpop.errors import InternalError, ReleaseError
+from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.budget import check_whole
+from voxpop.privacy.guarantee import Guarantee, cautions
+from voxpop.privacy.showing import SHOWN, card, printable
+from voxpop.reading.arrow import int64_array, numbers_of, plain
+from voxpop.reading.folder import folder_to_read, replace_folder
+from voxpop.release.grams import read_parquet, write_parquet
+from voxpop.release.release import Release, load_release, report_of
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
+from voxpop.release.saving import (
+    ABOUT,
+    ADDITION_VERSION,
+    COUNTS,
+    COUNTS_RECORD,
+    DAMAGED,
+    RANKING,
+    RANKING_RECORD,
+    RECORD,
+    TABLE,
+    already_there,
+    check_target,
+    checksum,
+    identity,
+    record_bytes,
+    stated,
+)
 
 if TYPE_CHECKING:
-    import polars as pl
-    from tokenizers import Tokenizer
+    from voxpop.release.report.stories import Grid
+
+
+class Addition(Result):
+    """A result about the grams of a release, with a separate budget.
+
+    Attributes:
+        grams: the release.
+    """
+
+    grams: Release
+
+    @property
+    def with_release(self) -> Guarantee:
+        """The guarantee of the release and this result together; both concern the same users."""
+        from voxpop.privacy.composition import compose
+
+        return compose([self.grams.guarantee, self.guarantee])
+
+    def _page_with(self, checksums: Mapping[str, str], grid: "Grid", counts: Int64s | None) -> bytes:
+        together = replace(self.grams, guarantee=self.with_release, about=self.about)
+        return report_of(together, checksums, [grid], counts)
+
+
+@dataclass(frozen=True, slots=True)
+class AdditionFiles:
+    """The files of one kind of result that is saved with its release.
+
+    Attributes:
+        table: file of the numbers.
+        record: file of the plan, the guarantees and the checksums.
+        column: the column of the numbers, int64.
+        what: the name of the results, in the plural.
+        made_by: the calls that make such a result.
+    """
+
+    table: str
+    record: str
+    column: str
+    what: str
+    made_by: str
+
+    @property
+    def format(self) -> str:
+        """The kind that the record states."""
+        return f"voxpop {self.what}"
+
+    def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
+        """Return the absolute path of the folder, before any budget is spent.
+
+        Raises:
+            ReleaseError: If the folder cannot be written, or has such files already.
+        """
+        target = check_target(folder, overwrite=True)
+        if not overwrite and (folder_to_read(target) / self.table).is_file():
+            raise already_there(folder, self.what)
+        return target
+
+    def is_in(self, folder: str | PathLike[str]) -> bool:
+        """Return whether a folder has such files."""
+        return (folder_to_read(Path(folder)) / self.record).is_file()
+
+    def save(self, addition: "Addition", numbers: Int64s, folder: str | PathLike[str], *, overwrite: bool) -> None:
+        """Write the numbers and their record into the folder of the release, all files of the folder in one step.
+
+        Raises:
+            ReleaseError: If the folder holds another release or such files, or cannot be written.
+        """
+        target = self.check_target(folder, overwrite=overwrite)
+        stored = load_release(folder)
+        # Equal tables are not enough: two releases may name the same grams of different users.
+        if stored.id != addition.grams.id or stored != addition.grams:
+            raise ReleaseError(f"{folder} holds another release. Save {self.what} beside the release they are of.")
+        source = folder_to_read(target)
+        files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
+        files[self.table] = write_parquet(pa.table({self.column: int64_array(numbers)}))
+        content = {
+            **stated(addition),
+            "statement_with_release": str(addition.with_release),
+            "release": identity(files[RECORD]),
+            "checksums": {name: checksum(files[name]) for name in (TABLE, self.table)},
+        }
+        files[self.record] = record_bytes(self.format, ADDITION_VERSION, content)
+        try:
+            replace_folder(target, files)
+        except OSError as error:
+            raise ReleaseError(
+                f"the {self.what} could not be saved to {folder}: {error.strerror or error}. The release there is as "
+                "it was; put that right and save again."
+            ) from error
+
+
+TALLIES: Final = AdditionFiles(COUNTS, COUNTS_RECORD, "users", "counts", "`release.count` or `voxpop count`")
+RANKINGS: Final = AdditionFiles(RANKING, RANKING_RECORD, "place", "rankings", "`release.top` or `voxpop top`")
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
-class Tally:
-    """Noisy counts of the users who hold each released gram.
+class Tally(Addition):
+    """Noisy counts of the users who hold each released gram, the largest count first.
 
-    A count may be below 0 where few hold a gram: that is the noise, and cutting it off would make sums too high. Users
-    who hold more grams than the plan's limit count for less than one.
+    A count can be negative where few users hold a gram; a cut at 0 would bias sums. A user who holds more grams than
+    the plan's limit counts for less than one.
 
     Attributes:
         grams: the release whose grams were counted.
-        users: int64, one noisy number per gram, in the release's order.
-        error: standard deviation of the noise on each.
+        users: int64, one noisy number of users for each gram, in the order of the release.
+        error: standard deviation of the noise on each number.
         plan: the numbers that ran.
-        guarantee: what the counts guarantee by themselves.
+        guarantee: the guarantee of only the counts.
+        about: the operator's statements about the counts.
     """
 
     grams: Release
@@ -44,165 +158,86 @@ class Tally:
     error: float
     plan: Plan
     guarantee: Guarantee
+    about: About = NOTHING_SAID
 
-    @staticmethod
-    def of(grams: Release, users: Int64s, error: float, plan: Plan, guarantee: Guarantee) -> "Tally":
-        """Return the tally of a release; one number per gram."""
-        from voxpop.errors import InternalError
-
-        if len(users) != len(grams):
+    def __post_init__(self) -> None:
+        if len(self.users) != len(self.grams):
             raise InternalError("a tally needs one number for each gram; please report the call.")
-        return Tally(grams, users, error, plan, guarantee)
-
-    @property
-    def with_release(self) -> Guarantee:
-        """What the release and its counts guarantee together: both say something about the same users."""
-        from voxpop.privacy.composition import compose
-
-        return compose([self.grams.guarantee, self.guarantee])
 
     def to_arrow(self) -> pa.Table:
-        """Return the release's table with a column users (int64), in the release's order.
+        """Return the table of the release with a column `users` (int64), the largest count first.
 
-        A key of the release that is called users itself stands in `gram` alone.
+        A key column of the release that is called `users` is left out; `gram` contains its values.
         """
         table = self.grams.to_arrow()
-        names = [name for name in table.column_names if name != "users"]
-        return table.select(names).append_column("users", int64_array(self.users))
-
-    def to_polars(self) -> "pl.DataFrame":
-        """Return a polars table of the columns of `to_arrow`, most users first."""
-        import polars as pl
-
-        frame = cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
-        return frame.sort("users", descending=True, maintain_order=True)
-
-    def to_list(self) -> list[tuple[Any, int]]:
-        """Return items or grams and their numbers of users, most users first."""
-        return list(self)
+        table = table.select([name for name in table.column_names if name != "users"])
+        return table.append_column("users", int64_array(self.users)).take(int64_array(self._order))
 
     def top(self, k: int) -> list[tuple[Any, int]]:
-        """Return the k items or grams of most users by these counts, most users first.
+        """Return the k items or grams with the largest counts. This costs no budget, because the counts are public.
 
-        It costs nothing: the counts are public. `release.top` ranks with less noise where k is small.
+        `release.top` spends a separate budget and ranks with less noise where k is small.
 
         Args:
-            k: how many.
+            k: the number of items or grams.
 
         Raises:
-            InputError: for a number below 1.
+            InputError: If k is below 1.
         """
-        from voxpop.arguments import check_whole
-
         check_whole("k", k, 2**31, "how many grams are named")
         return list(islice(self, k))
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Hand the table of `to_arrow` to whatever speaks Arrow."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+    def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield each gram as a tuple of tokens with its noisy number of users, the largest first."""
+        grams = list(self.grams.each_gram())
+        return ((grams[place], int(self.users[place])) for place in self._order)
 
-    def to_tokenizer(self, model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]") -> "Tokenizer":
-        """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts; needs tokenizers.
-
-        Nothing else is looked at, so it has the guarantee of `with_release`, and costs nothing more. Texts are folded
-        to NFC and lower case where the release's were.
-
-        Args:
-            model: "bpe" (bytes merged: any text is encoded, and decoded to the letter), "wordpiece" (as BERT's) or
-                "unigram" (as SentencePiece's).
-            size: the most subwords, at least 512; fewer come out where the words give no more.
-            unknown: stands for letters that no released word holds; "bpe" has none.
-
-        Raises:
-            InputError: where the model is none of these, `unknown` is a released word, or the library is not installed.
-        """
-        from voxpop.release.exports.subwords import subwords
-
-        return subwords(self.grams, self.each_gram(), model, size, unknown)
-
-    def write(
-        self, path: str | PathLike[str], format: Subwords = "bpe", size: int = 8000, *, overwrite: bool = False
-    ) -> None:
-        """Write the tokenizer of `to_tokenizer` to a file that `tokenizers.Tokenizer.from_file` reads.
-
-        Args:
-            path: where to.
-            format: the model.
-            size: the most subwords.
-            overwrite: whether to replace a file that is there.
-
-        Raises:
-            InputError: as for `to_tokenizer`.
-            ReleaseError: where the file is there already, or cannot be written.
-        """
-        from voxpop.release.exports.files import write
-
-        write(path, lambda: self.to_tokenizer(format, size).to_str(pretty=True).encode(), overwrite=overwrite)
-
-    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Save beside the release, into the folder where that was saved.
-
-        The folder gets `counts.parquet` and `counts.json`.
-
-        Args:
-            folder: where the release was saved.
-            overwrite: whether to replace counts that are there already.
-
-        Raises:
-            ReleaseError: if the folder holds another release or counts, or cannot be written.
-        """
-        from voxpop.release.additions import TALLIES
-
+    def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         TALLIES.save(self, self.users, folder, overwrite=overwrite)
 
-    @staticmethod
-    def load(folder: str | PathLike[str]) -> "Tally":
-        """Load the counts that `save` saved, and their release, from the folder that holds both.
+    def _page(self, checksums: Mapping[str, str]) -> bytes:
+        from voxpop.release.report.stories import Grid
 
-        Raises:
-            ReleaseError: if there are no counts, or a file is damaged.
-        """
-        from voxpop.errors import InternalError
-        from voxpop.release.additions import TALLIES
+        grid = Grid(
+            "Noisy counts",
+            ["grams", "standard error", "guarantee of the counts alone"],
+            [[f"{len(self):,}", f"{self.error:.3g} users", str(self.guarantee)]],
+            "The list shows a negative count as 0. The guarantee above covers the release and the counts together.",
+        )
+        return self._page_with(checksums, grid, np.maximum(self.users, 0))
 
-        loaded = TALLIES.load(folder)
-        try:
-            error = float(loaded.plan.to_dict()["error"])
-            return Tally.of(loaded.release, loaded.numbers, error, loaded.plan, loaded.guarantee)
-        except (KeyError, TypeError, ValueError, InternalError) as wrong:
-            raise TALLIES.damaged(folder) from wrong
+    @classmethod
+    def _beside(cls, folder: str | PathLike[str]) -> "Tally":
+        return load_tally(folder)
+
+    def _with_about(self, about: About) -> "Tally":
+        return replace(self, about=about)
 
     def __len__(self) -> int:
         return len(self.grams)
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
-        """Yield what the release yields and the number of users, most users first, ties in the release's order."""
-        order = np.argsort(-self.users, kind="stable")
+        """Yield each item or gram with its noisy number of users, the largest first, ties in the release's order."""
         grams = self.grams.to_list()
-        return ((grams[place], int(self.users[place])) for place in order)
-
-    def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield grams as tuples of tokens, items as tuples of one, with their numbers of users, most users first."""
-        order = np.argsort(-self.users, kind="stable")
-        grams = list(self.grams.each_gram())
-        return ((grams[place], int(self.users[place])) for place in order)
+        return ((grams[place], int(self.users[place])) for place in self._order)
 
     def __getitem__(self, gram: Any) -> int:
-        """Return the noisy number of users who hold an item or a gram, named as in `item in release`.
+        """Return the noisy number of users who hold an item or gram, given as in `item in release`.
 
         Raises:
-            KeyError: where it was not released.
+            KeyError: If it was not released.
         """
+        places: dict[Any, int] = dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
         keys = self.grams.keys
         if keys is not None and keys.columns:
-            return self._places[(keys.item(gram),)]
-        return self._places[(gram,) if isinstance(gram, str) else tuple(gram)]
+            return places[(keys.item(gram),)]
+        return places[(gram,) if isinstance(gram, str) else tuple(gram)]
 
     def __repr__(self) -> str:
         return f"Tally({len(self):,} gram{'' if len(self) == 1 else 's'}, error {self.error:.3g}, {self.guarantee})"
 
     def _repr_html_(self) -> str:
-        """Return guarantee and error, and the grams of most users, for a notebook."""
+        """Return the guarantee, the error and the first grams for a notebook."""
         rows = [(printable(gram), f"{users:,}") for gram, users in islice(self.each_gram(), SHOWN)]
         title = f"Noisy numbers of users of {len(self):,} gram{'' if len(self) == 1 else 's'}"
         stated = f"{self.guarantee}; with the release: {self.with_release}"
@@ -210,5 +245,131 @@ class Tally:
         return card(title, lines, ("gram", "users, about"), rows, cautions(self.with_release))
 
     @property
-    def _places(self) -> dict[Any, int]:
-        return dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
+    def _order(self) -> Int64s:
+        return np.argsort(-self.users, kind="stable")
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class Ranking(Addition):
+    """The grams of a release that most users hold, in noisy order and without counts.
+
+    Attributes:
+        grams: the release that was ranked.
+        places: int64, rows of the release, the gram of most users first.
+        plan: the numbers that ran.
+        guarantee: the guarantee of only the ranking.
+        about: the operator's statements about the ranking.
+    """
+
+    grams: Release
+    places: Int64s
+    plan: Plan
+    guarantee: Guarantee
+    about: About = NOTHING_SAID
+
+    def to_arrow(self) -> pa.Table:
+        """Return the ranked rows of the release in order, with a column `place` (int64) from 1 on.
+
+        A key column of the release that is called `place` is left out; `gram` contains its values.
+        """
+        table = self.grams.to_arrow().take(int64_array(self.places))
+        names = [name for name in table.column_names if name != "place"]
+        return table.select(names).append_column("place", int64_array(np.arange(1, self.places.size + 1)))
+
+    def each_gram(self) -> Iterator[tuple[str, ...]]:
+        """Yield each ranked gram as a tuple of tokens, in order."""
+        return map(tuple, self.grams.grams["gram"].take(int64_array(self.places)).to_pylist())
+
+    def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
+        RANKINGS.save(self, self.places, folder, overwrite=overwrite)
+
+    def _page(self, checksums: Mapping[str, str]) -> bytes:
+        from voxpop.release.report.stories import Grid
+
+        rows = [[f"{place:,}", printable(gram)] for place, gram in enumerate(islice(self.each_gram(), 100), start=1)]
+        note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."
+        return self._page_with(
+            checksums, Grid("Held by most users, in noisy order", ["place", "gram"], rows, note), None
+        )
+
+    @classmethod
+    def _beside(cls, folder: str | PathLike[str]) -> "Ranking":
+        return load_ranking(folder)
+
+    def _with_about(self, about: About) -> "Ranking":
+        return replace(self, about=about)
+
+    def __len__(self) -> int:
+        return int(self.places.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the items or grams, the one of most users first."""
+        grams = self.grams.to_list()
+        return (grams[place] for place in self.places)
+
+    def __repr__(self) -> str:
+        return f"Ranking({len(self):,} of {len(self.grams):,} grams, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first grams for a notebook."""
+        first = enumerate(islice(self.each_gram(), SHOWN), start=1)
+        rows = [(f"{place:,}", printable(gram)) for place, gram in first]
+        title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
+        lines = [f"{self.guarantee}; with the release: {self.with_release}", "In noisy order; no counts."]
+        return card(title, lines, ("place", "gram"), rows, cautions(self.with_release))
+
+
+def load_tally(folder: str | PathLike[str]) -> Tally:
+    """Return the counts in the folder of a release; see `load`."""
+    found = _load_addition(TALLIES, folder)
+    try:
+        error = float(found.plan.to_dict()["error"])
+        return Tally(found.release, found.numbers, error, found.plan, found.guarantee, found.about)
+    except (KeyError, TypeError, ValueError, InternalError) as wrong:
+        raise _changed(TALLIES, folder) from wrong
+
+
+def load_ranking(folder: str | PathLike[str]) -> Ranking:
+    """Return the ranking in the folder of a release; see `load`."""
+    found = _load_addition(RANKINGS, folder)
+    rows = np.unique(found.numbers)
+    if rows.size < found.numbers.size or (rows.size and (rows[0] < 0 or rows[-1] >= len(found.release))):
+        raise _changed(RANKINGS, folder)
+    return Ranking(found.release, found.numbers, found.plan, found.guarantee, found.about)
+
+
+class _Addition(NamedTuple):
+    release: Release
+    numbers: Int64s
+    plan: StoredPlan
+    guarantee: Guarantee
+    about: About
+
+
+def _load_addition(kind: AdditionFiles, folder: str | PathLike[str]) -> _Addition:
+    release = load_release(folder)
+    source = folder_to_read(Path(folder))
+    try:
+        record: dict[str, Any] = json.loads((source / kind.record).read_bytes())
+        files = {name: (source / name).read_bytes() for name in (kind.table, TABLE, RECORD)}
+    except OSError as error:
+        raise ReleaseError(f"{folder} holds no {kind.what}. Make them with {kind.made_by}.") from error
+    except ValueError as error:
+        raise ReleaseError(f"{folder}: {kind.record} is not readable JSON. {DAMAGED}") from error
+    try:
+        ours = identity(files[RECORD])
+        whole = record["format"] == kind.format and record["format_version"] == ADDITION_VERSION
+        same = all(checksum(files[name]) == record["checksums"][name] for name in (kind.table, TABLE))
+        if not whole or not same or record.get("release", ours) != ours:
+            raise ValueError("another format, file or release")
+        numbers = numbers_of(plain(read_parquet(files[kind.table])[kind.column])).astype(np.int64)
+        about = About.from_dict(dict(record.get(ABOUT, {})))
+        plan, guarantee = StoredPlan(record["plan"]), Guarantee.from_dict(record["guarantee"])
+        return _Addition(release, numbers, plan, guarantee, about)
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise _changed(kind, folder) from error
+
+
+def _changed(kind: AdditionFiles, folder: str | PathLike[str]) -> ReleaseError:
+    return ReleaseError(f"the {kind.what} of {folder} were changed after they were saved. {DAMAGED}")

@@ -1,18 +1,22 @@
-"""A search for two neighbouring collections whose histograms lie too far apart, on the kernels that really run."""
+"""A search for two neighbouring collections whose histograms are too far apart, on the compiled kernels.
 
-from collections.abc import Iterator
+One collection holds many copies of a tiny one, each with items and users of its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from voxpop.arrays import Int32s, Int64s
-from voxpop.weighting.own import CustomRule, Weighting
-from voxpop.weighting.rule import RuleSetting, WeightingRule
-from voxpop.weighting.soundness import WEIGHTING_RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.mechanisms.weightings.own import CustomRule, Weighting
+from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
+from voxpop.release.release import Release
 
 Users = list[Int32s]
 
@@ -22,7 +26,7 @@ class Violation:
     """The worst pair of neighbours that a search met.
 
     Attributes:
-        distance: how far apart their histograms are, in the norm of the weighting; at most 1 where it is sound.
+        distance: between their histograms, in the norm of the weighting; at most 1 for a sound weighting.
         users: items of every user, in order, of the larger collection.
         extra: place of the user whom the smaller collection lacks.
         cutoff: weight at which items stop rising.
@@ -49,9 +53,9 @@ def search_sensitivity(
     items just below the cutoff, one user who holds them all, then users with fresh items.
 
     Args:
-        weighting: a name, an object of your own, or a rule of `voxpop.union`.
+        weighting: a name, an object of your own, or a rule of `voxpop.mechanisms.set_union`.
         norm: 1 or 2; the weighting's own norm where it is left out.
-        pairs: how many pairs to try.
+        pairs: number of pairs to try.
         limit: most items of one user.
         seed: the search is a function of it.
 
@@ -62,12 +66,12 @@ def search_sensitivity(
         InputError: where a weighting of your own breaks its own promises on the way.
 
     Example:
-        >>> worst = search_sensitivity("l2-descent", pairs=200)
+        >>> worst = search_sensitivity("policy-gaussian", pairs=200)
         >>> worst.distance <= 1 + 1e-9
         True
     """
     weighting_rule = rule_of(weighting)
-    norm = norm or _own_norm(weighting_rule)
+    norm = norm or weighting_rule.norm
     rng = np.random.default_rng(seed)
     worst = Violation(0.0, (), 0, 0.0)
     for number in range(pairs):
@@ -144,8 +148,69 @@ def rule_of(weighting: str | Weighting | WeightingRule) -> WeightingRule:
     """Return the rule that a name or an object of one's own stands for."""
     if isinstance(weighting, Weighting):
         return CustomRule(weighting)
-    return WEIGHTING_RULES[weighting] if isinstance(weighting, str) else weighting
+    return WEIGHTINGS[weighting] if isinstance(weighting, str) else weighting
 
 
-def _own_norm(weighting_rule: WeightingRule) -> int:
-    return next(norm for norm in (2, 1) if weighting_rule.refusal(norm) is None)
+DIGITS = 9
+Holds = Sequence[int]
+Engine = Callable[[LocalCorpus], Any]
+"""From a collection to an engine that reads and weighs it (`voxpop.engine.contract.Engine`)."""
+
+
+def in_memory(corpus: LocalCorpus) -> LocalCorpus:
+    """Return the collection unchanged."""
+    return corpus
+
+
+def copied_items(users: Sequence[Holds], width: int, copies: int) -> LocalCorpus:
+    """Return copies of users who hold items.
+
+    Args:
+        users: which items, from 0 to width - 1, each user of one copy holds.
+        width: items of a copy.
+        copies: number of copies.
+    """
+    pattern = np.array([item for held in users for item in held], np.int64)
+    tokens = (np.arange(copies)[:, None] * width + pattern).ravel().astype(np.int32)
+    sizes = np.tile([len(held) for held in users], copies) if users else np.empty(0, np.int64)
+    return corpus_of(tokens, sizes, copies * width, "items")
+
+
+def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind: str = "tokens") -> LocalCorpus:
+    """Return copies of users with one document each.
+
+    Args:
+        documents: places in a row, one document of one user each.
+        rows: int64 (copies, places), the word at each place of each copy.
+        words: size of the vocabulary.
+        kind: of the corpus.
+    """
+    pattern = np.array([place for document in documents for place in [*document, -1]], np.int64)
+    tokens = np.where(pattern < 0, -1, rows[:, np.maximum(pattern, 0)]).ravel().astype(np.int32)
+    sizes = np.tile([len(document) + 1 for document in documents], len(rows)) if documents else np.empty(0, np.int64)
+    return corpus_of(tokens, sizes, words, kind)
+
+
+def corpus_of(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorpus:
+    """Return a corpus whose words are numbers of equal width, so that ids are the numbers themselves.
+
+    Args:
+        tokens: int32.
+        sizes: positions of each user.
+        words: size of the vocabulary.
+        kind: of the corpus.
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return LocalCorpus(tokens, starts, np.arange(starts.size - 1, dtype=np.uint64), numbered_words(words), kind)
+
+
+def numbered_words(count: int) -> pa.LargeStringArray:
+    """Return the numbers from 0 on as words of equal width, which rise as their bytes do."""
+    return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=DIGITS, padding="0")
+
+
+def released_numbers(release: Release, length: int = 1) -> Int64s:
+    """Return the released grams of one length as numbers, one row each."""
+    chosen = release.grams.filter(pc.equal(release.grams["length"], length))
+    flat = pc.list_flatten(chosen["gram"]).cast(pa.int64())
+    return np.asarray(flat.to_numpy(), np.int64).reshape(-1, length)

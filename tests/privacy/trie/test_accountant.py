@@ -6,15 +6,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from benchmarks.papers.triehh_published import trie_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive.trie import survives, votes_law, worst_many_words, worst_one_word
 from voxpop.errors import BudgetError
-from voxpop.hitters.rules import Rules
+from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.trie import curve
-from voxpop.privacy.trie.accountant import direction_delta, trie_delta, trie_epsilon
+from voxpop.privacy.trie.accountant import direction_delta, trie_delta
 from voxpop.privacy.trie.ballot import Ballot, survival
 from voxpop.privacy.trie.curve import chances
 

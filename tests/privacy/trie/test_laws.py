@@ -7,12 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from naive.protocol import Client, client_of
 from naive.trie import ballots, batches, bernoulli, hockey_stick, honest, law_of
-from voxpop.hitters.client import Client, client_of
-from voxpop.hitters.prefix import Prefix, prefix_after
-from voxpop.hitters.rules import Rules
-from voxpop.hitters.server import grow
-from voxpop.hitters.trie import Trie
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, grow, prefix_after
 from voxpop.privacy.trie.accountant import direction_delta, group_delta, trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.trie.curve import chances

@@ -9,9 +9,8 @@ from scipy.stats import binom
 from voxpop.errors import BudgetError, InputError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie.accountant import trie_delta
-from voxpop.privacy.trie.ballot import Ballot
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, holders_needed
 from voxpop.privacy.trie.calibrate import best_sampling
-from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
 
 DELTA = 1 / 65_876_900
 

@@ -1,21 +1,8 @@
-"""Accounting for tries grown by sampling and a threshold (TrieHH): numbers that know nothing of words.
+"""Accounting for tries grown by sampled votes and a threshold (TrieHH). No data is used here."""
 
-| file | holds |
-|---|---|
-| `ballot.py` | how many votes a user casts, and how likely a prefix of so many holders survives |
-| `curve.py` | how likely a prefix survives a round, with one user and without, for every number of other holders |
-| `accountant.py` | delta and epsilon of all rounds together, certified from above |
-| `calibrate.py` | the sampling rate and the threshold at which a word needs the fewest holders |
-| `several.py` | the same where users may vote more than once in a round |
-| `discovery.py` | how likely a word is found, and how many holders it needs |
-| `published.py` | what the paper proves and claims, for comparison |
-| `grid.py` | f on a grid of c |
-"""
-
-from voxpop.privacy.trie.accountant import Words, trie_delta, trie_epsilon
-from voxpop.privacy.trie.ballot import Ballot
+from voxpop.privacy.trie.accountant import Words, trie_delta
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, holders_needed
 from voxpop.privacy.trie.calibrate import Sampling, best_sampling
-from voxpop.privacy.trie.discovery import discovery_rate, holders_needed
 
 __all__ = [
     "Ballot",
@@ -25,5 +12,4 @@ __all__ = [
     "discovery_rate",
     "holders_needed",
     "trie_delta",
-    "trie_epsilon",
 ]

@@ -2,8 +2,8 @@
 
 One user is added. Reveal every other user's choice of word: given these choices, votes for different prefixes come
 from different users and are independent, so in each round the two data sets differ in the survival of a single
-prefix, the one the extra user votes for: probability q(k) with the user, p(k) without (`curve.py`). What k is may
-depend on all that came before; so take the worst at every round. With c = e^epsilon, F(c) = max(0, 1 - c) after the
+prefix, the one the extra user votes for: probability q(k) with the user, p(k) without (`curve.py`). The number k may
+depend on all earlier results; so take the worst at every round. With c = e^epsilon, F(c) = max(0, 1 - c) after the
 last round, and before it
 
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
@@ -11,8 +11,8 @@ last round, and before it
 
 One word: once its prefix is lost the user is silent for good. Many words: another word may live on. Any k may follow
 any, also for one word: longer prefixes have fewer holders, but some who were lost with their node in one round may be
-asked in the next. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that nobody
-doubts, leaves F as it is.
+sampled in the next. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that survives
+in any case, leaves F unchanged.
 
 **Certified from above.** F falls, is convex in c, and F(0) = 1. So linear interpolation in c between nodes lies above
 it, also between 0 and the first node, and beyond the last node its value does. Nodes are evenly spaced in ln c, which
@@ -27,8 +27,7 @@ import numpy as np
 
 from voxpop.errors import BudgetError
 from voxpop.privacy.trie.ballot import Ballot
-from voxpop.privacy.trie.curve import Chances, chances
-from voxpop.privacy.trie.grid import Grid, Shift, Table
+from voxpop.privacy.trie.curve import Chances, Grid, Shift, Table, chances
 
 Words = Literal["one", "many"]
 
@@ -43,7 +42,7 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
         ballot: How users vote in every round, and the threshold.
-        rounds: How many rounds there are.
+        rounds: The number of rounds.
         words: `one` if a user votes for the same word in every round, `many` if for any.
         nodes: How fine to compute; more is tighter, none is wrong.
 
@@ -66,46 +65,15 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
     return min(1.0, worst * ROUNDING + PER_ROUND * rounds)
 
 
-def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one") -> float:
-    """The least epsilon that goes with a delta, from above and within 1e-4 of itself.
-
-    Args:
-        delta: The delta of the guarantee.
-        ballot: How users vote in every round, and the threshold.
-        rounds: How many rounds there are.
-        words: `one` or `many`.
-
-    Returns:
-        Epsilon; infinite where no epsilon is enough.
-
-    Raises:
-        BudgetError: A value is out of range.
-
-    Example:
-        >>> round(trie_epsilon(1 / 65_876_900, Ballot(0.2, 16), 10), 2)
-        0.98
-    """
-    low, high = 1e-6, 64.0
-    if trie_delta(high, ballot, rounds, words) > delta:
-        return float("inf")
-    for nodes, width in ((150, 1.03), (800, 1 + 1e-4)):  # coarse values are above, so they only bring `high` down
-        while high / low > width:
-            middle = (low * high) ** 0.5
-            enough = trie_delta(middle, ballot, rounds, words, nodes=nodes) <= delta
-            low, high = (low, middle) if enough else (middle, high)
-        low /= 1.1
-    return high
-
-
 def group_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words, users: int) -> float:
     """A certified upper bound of delta for several users added or removed at once: a person who lives on many nodes.
 
     Args:
         epsilon: The epsilon of the guarantee, of all of them together.
         ballot: How users vote in every round, and the threshold.
-        rounds: How many rounds there are.
+        rounds: The number of rounds.
         words: `one` or `many`; different users may hold different words.
-        users: How many.
+        users: The number of users.
 
     Returns:
         Delta, at most 1.
@@ -141,11 +109,11 @@ def direction_delta(
     Args:
         epsilon: The epsilon of the guarantee.
         corners: The worst cases of a round.
-        rate: The probability that a user is asked in a round.
-        rounds: How many rounds there are.
+        rate: The probability that a user is sampled in a round.
+        rounds: The number of rounds.
         words: `one` or `many`.
         added: Whether the law with the user is held against the one without, or the other way round.
-        nodes: How many nodes.
+        nodes: The number of nodes.
 
     Returns:
         An upper bound, up to rounding.

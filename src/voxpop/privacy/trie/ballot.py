@@ -1,14 +1,14 @@
-"""How many votes a user casts in a round, and how likely a prefix of so many holders survives it.
+"""The number of votes of a user in a round, and the probability that a prefix survives it.
 
-A user is asked with probability `rate`. Who is asked votes once; with probability `again` a second time, and after the
-second vote once more with probability `further`, and again, up to theta votes. All its votes of a round name one
+A user is sampled with probability `rate`. A sampled user votes once; with probability `again` a second time, and after
+the second vote once more with probability `further`, and again, up to theta votes. All its votes of a round name one
 prefix. So the number X of votes has the tails
 
     P(X >= 1) = rate,    P(X >= x) = rate * again * further^(x - 2)   for x from 2 to theta.
 
 With `again` 0 it is a plain coin: TrieHH's protocol. The others make a prefix survive more gently as its holders
 become more: the chance of many votes at once falls geometrically, as the noise of an optimal selection does, but only
-users who hold the prefix add to it, so what nobody holds never grows.
+users who hold the prefix add to it, so a prefix that no user holds never grows.
 """
 
 import math
@@ -18,8 +18,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betainc, betaincc
 
-from voxpop.arrays import Floats, Int64s
-from voxpop.errors import BudgetError
+from voxpop.errors import BudgetError, InputError
+from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.privacy.search import least_whole
 
 _MOST_STEPS = 60_000  # numbers of holders, at most
 _BLOCK = 64  # numbers of holders that are computed together, a power of two
@@ -31,7 +32,7 @@ class Ballot:
     """The public law of a user's votes in a round, and the threshold.
 
     Args:
-        rate: The probability that a user is asked.
+        rate: The probability that a user is sampled.
         theta: Votes that a prefix needs to survive; also the most votes of one user.
         again: The probability of a second vote after the first.
         further: The probability of one more vote after the second and every later one.
@@ -79,11 +80,11 @@ def _as_drawn(tail: float) -> float:
 
 
 def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
-    """The probability that a prefix with so many holders survives a round.
+    """Return the probability that a prefix survives a round.
 
     Args:
         ballot: How its holders vote.
-        holders: How many users vote for it.
+        holders: The number of users who vote for it.
 
     Returns:
         The probabilities and their complements, each to a relative 1e-10; a complement below 1e-20 may be larger than
@@ -116,7 +117,7 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     step = np.zeros((theta, theta))
     for votes in range(theta):
         step[votes, votes:] = chance[: theta - votes]
-    enough = tails[theta:0:-1]  # of so many votes as are missing from each number below theta
+    enough = tails[theta:0:-1]  # of the votes that are missing from each number below theta
     below = np.eye(1, theta)  # a row for each number of holders, a column for each number of votes below theta
     while len(below) < _BLOCK:
         below, step = np.concatenate([below, below @ step]), step @ step
@@ -134,3 +135,61 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     last = int(np.argmax(remains <= _SURE)) + 1
     survives = np.concatenate([[0.0], np.cumsum(np.concatenate(gained))[: last - 1]])
     return np.minimum(survives, 1.0), remains[:last]
+
+
+# Discovery of a word (TrieHH, Proposition 1). The worst case is a word that shares no prefix with another word and
+# takes every round. It is found if it gets theta votes in each round: P(X_1 + ... + X_W >= theta)^L.
+
+_MOST_HOLDERS = 10**15
+
+
+def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
+    """The worst-case probability that a word is found.
+
+    Args:
+        holders: The number of users who vote for the word whenever they are sampled.
+        ballot: How users vote in every round, and the threshold.
+        rounds: The number of rounds that the word takes.
+
+    Returns:
+        The probability.
+
+    Example:
+        >>> round(discovery_rate(128, Ballot(0.2, 16), 10), 3)
+        0.908
+    """
+    survives, lost = survival(ballot, np.array([holders]))
+    # ln P(a round is survived), from the probability that is exact.
+    each = math.log1p(-float(lost[0])) if lost[0] < 0.5 else math.log(float(survives[0]) or 5e-324)
+    # Draws of rounds are independent: a power.
+    return math.exp(rounds * each) if survives[0] > 0 else 0.0
+
+
+def holders_needed(probability: float, ballot: Ballot, rounds: int) -> int:
+    """Return the number of users at which the worst-case discovery has at least this probability.
+
+    Args:
+        probability: Of discovery, strictly between 0 and 1.
+        ballot: How users vote in every round, and the threshold.
+        rounds: The number of rounds that the word takes.
+
+    Returns:
+        The least such number.
+
+    Raises:
+        InputError: The probability is out of range, or the number exceeds 10^15.
+
+    Example:
+        >>> holders_needed(0.9, Ballot(0.2, 16), 10)
+        128
+    """
+    if not 0.0 < probability < 1.0:
+        raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
+
+    def found(holders: int) -> bool:
+        return discovery_rate(holders, ballot, rounds) >= probability
+
+    needed = least_whole(found, 0, 2 * ballot.theta, _MOST_HOLDERS)
+    if needed is None:
+        raise InputError(f"no number of holders up to 10^15 is found with probability {probability:g}.")
+    return needed

@@ -1,16 +1,23 @@
-"""Put the page together: template, style, scripts, words and grams in one file that asks the network for nothing."""
+"""Put the page together: template, style, scripts, words and grams in one file without network requests."""
 
 import json
 import re
+import zlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from hashlib import sha256
+from importlib import metadata
 from importlib.resources import files
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from voxpop.privacy.in_words import (
+import jinja2
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.privacy.guarantee import (
     LARGE_DELTA,
     LARGE_EPSILON,
     SUPPORT,
@@ -20,18 +27,64 @@ from voxpop.privacy.in_words import (
     odds_after,
     people_covered,
 )
-from voxpop.release.about import NOTHING_SAID, About
-from voxpop.release.report import words
-from voxpop.release.report.payload import payload_of
-from voxpop.release.report.stories import story_of
-from voxpop.release.trie import GramTrie
+from voxpop.reading.segmenting import ANY_APOSTROPHE, URL, WORD
+from voxpop.release.completing import GramTrie
+from voxpop.release.report import numbers
+from voxpop.release.result import NOTHING_SAID, About
 
 if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
-    from voxpop.release.released import Released
-    from voxpop.release.report.story import Story
+    from voxpop.release.report.stories import Story
 
-REPORT = "report.html"
+
+def payload_of(trie: "GramTrie", counts: Int64s | None = None) -> tuple[dict[str, Any], str]:
+    """Pack a tree.
+
+    The stream holds the bytes of all words, then arrays of whole numbers: the number of bytes of each word; for each
+    length the number of beginnings that extend each one of the length before, the step of each token from the one
+    before it under the same parent, and whether each is released. An array is four planes, the lowest bytes first, so
+    that deflate finds the high ones empty.
+
+    Args:
+        trie: of the grams to be shown.
+        counts: a number for each beginning, in order of length, where some are released; else None.
+
+    Returns:
+        The parameters for unpacking it, ready for JSON, and the text.
+    """
+    encoded = [word.encode() for word in trie.words]
+    parts = [b"".join(encoded), _planes(np.array([len(word) for word in encoded], np.int64))]
+    for depth in trie.depths:
+        parts += [_planes(np.diff(depth.starts)), _planes(_steps(depth.tokens, depth.starts))]
+        parts.append(_planes(depth.released.astype(np.int64)))
+    if counts is not None:
+        parts.append(_planes(counts))
+    stream = b"".join(parts)
+    shape = {
+        "words": len(trie.words),
+        "letters": len(parts[0]),
+        "depths": [int(depth.tokens.size) for depth in trie.depths],
+        "bytes": len(stream),
+        "counts": counts is not None,
+    }
+    return shape, b64encode(zlib.compress(stream, 9)).decode()
+
+
+def _planes(numbers: NDArray[Any]) -> bytes:
+    columns = np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(-1, PLANES)
+    return columns.T.tobytes()
+
+
+def _steps(tokens: Int32s, starts: Int64s) -> Int64s:
+    """Return tokens less the one before, but whole at a parent's first child."""
+    whole = tokens.astype(np.int64)
+    steps: Int64s = whole - np.concatenate([np.zeros(1, np.int64), whole])[:-1]
+    firsts = starts[:-1][np.diff(starts) > 0]
+    steps[firsts] = tokens[firsts]
+    return steps
+
+
+PLANES = 4
 MOST_SHOWN = 500_000
 SURE_BEFORE = ((1e-6, "1 in 1,000,000"), (1e-4, "1 in 10,000"), (1e-2, "1 in 100"), (0.5, "1 in 2"))
 A_MILLION = 1_000_000
@@ -52,25 +105,10 @@ SCRIPTS = (
     "printing",
     "start",
 )
+PATTERNS = {"URL": URL, "WORD": WORD, "ANY_APOSTROPHE": ANY_APOSTROPHE}
+"""The patterns of the tokenizer "words", which the scripts of the page share."""
 CHARTS = "vendor/plot.min.js"
 PLOT_STYLE = "vendor/plot.css"
-
-
-def report_of(release: "Released", checksums: Mapping[str, str]) -> bytes:
-    """Return the page of a release; equal releases give equal bytes.
-
-    Args:
-        release: to be signed off.
-        checksums: of the files beside the page.
-    """
-    lengths = release.grams["length"].value_counts().to_pylist()
-    sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
-    plan = release.plan.to_dict()
-    shown = release.grams.slice(0, MOST_SHOWN)
-    shape, packed = payload_of(GramTrie.of(shown))
-    shape |= {"reading": release.reading, "shown": shown.num_rows}
-    story = story_of(plan, sizes)
-    return page_of(story, release.guarantee, plan, sizes, (shape, packed), checksums, release.about)
 
 
 def page_of(
@@ -85,16 +123,14 @@ def page_of(
     """Return the page of a story.
 
     Args:
-        story: what is told.
-        guarantee: what was promised.
+        story: the content of the report.
+        guarantee: the privacy guarantee.
         plan: every number of the plan.
-        sizes: how many grams of each length there are.
-        payload: the grams: what it takes to unpack them, and the text.
-        checksums: of the files beside the page.
-        about: what the operator says of the release.
+        sizes: number of grams of each length.
+        payload: the grams: the parameters for unpacking them, and the text.
+        checksums: of the other files in the folder.
+        about: the operator's statements about the release.
     """
-    from voxpop.version import installed_version
-
     shape, packed = payload
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
     facts = {
@@ -112,6 +148,7 @@ def page_of(
         .get_template("page.html")
         .render(
             story=story,
+            cards=story.cards if guarantee.private else (),
             total=sum(sizes.values()),
             shown=shape["shown"],
             counted=shape["counts"],
@@ -121,7 +158,7 @@ def page_of(
             plan=plan,
             numbers=list(_numbers(plan)),
             checksums=checksums,
-            version=installed_version(),
+            version=metadata.version("voxpop"),
             about=about,
             cautions=cautions(guarantee),
             large_epsilon=LARGE_EPSILON,
@@ -160,18 +197,24 @@ def _asset(name: str) -> str:
     return files("voxpop.release.report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
+@lru_cache(maxsize=8)
+def scripts(names: Sequence[str]) -> str:
+    """Return scripts of the page, with the patterns of the tokenizer filled in."""
+    parts = "\n".join(_asset(f"script/{name}.js") for name in names)
+    for name, pattern in PATTERNS.items():
+        parts = parts.replace(f'"{{{name}}}"', json_for_html(pattern))
+    return parts
+
+
 @lru_cache(maxsize=1)
 def _script() -> str:
-    """Return our scripts as one, each in the order of `SCRIPTS`, in a scope of its own."""
-    parts = "\n".join(_asset(f"script/{name}.js") for name in SCRIPTS)
+    """Return all scripts as one, in a separate scope."""
+    parts = scripts(SCRIPTS)
     return f'"use strict";\n(() => {{\n{parts}\n}})();\n'
 
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    import jinja2
-
-    from voxpop.release.report.compiled import kept_templates
 
     names = [path.name for path in files("voxpop.release.report").joinpath("template").iterdir()]
     pages = {name: _asset(f"template/{name}") for name in names if name.endswith(".html")}
@@ -182,16 +225,15 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=kept_templates(),
     )
-    for function in (words.whole, words.plain, words.at_most, words.percent, words.one_in, words.factor):
+    for function in (numbers.whole, numbers.plain, numbers.at_most, numbers.percent, numbers.one_in, numbers.factor):
         environment.filters[function.__name__] = function
     environment.filters["people_covered"] = people_covered
     return environment
 
 
 def _odds(guarantee: "Guarantee") -> dict[str, Any]:
-    """Return what somebody who knows everything else may come to think, in rows and numbers for the sentences."""
+    """Return the beliefs of an attacker who has all other data, as rows and as numbers for the sentences."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if SUPPORT * delta >= 1.0:
         return {"rows": []}
@@ -212,5 +254,18 @@ def _numbers(plan: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 def _cell(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(words.plain(each, 6) for each in value[:100])
-    return words.plain(value, 6)
+        return ", ".join(numbers.plain(each, 6) for each in value[:100])
+    return numbers.plain(value, 6)
+
+
+@cache
+def palette(theme: str = "light") -> dict[str, str]:
+    """Return colours by the names that the style gives them, such as accent, second, third, ink and careful.
+
+    Args:
+        theme: "light" or "dark".
+    """
+    style = files("voxpop.release.report").joinpath("template/style.css").read_text(encoding="utf-8")
+    start = ":root {" if theme == "light" else ':root[data-theme="dark"] {'
+    block = style.split(start, 1)[1].split("}", 1)[0]
+    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))

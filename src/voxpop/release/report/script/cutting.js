@@ -1,8 +1,9 @@
-// Cut what is typed as the texts of the release were cut: the same rules as cutting.py.
-const URLS = /(?:https?:\/\/|www\.)\S+/gu;
-const WORDS = /[\p{L}\p{M}\p{N}]+(?:'[\p{L}\p{M}\p{N}]+)*/gu;
+// Tokenize what is typed as release/cutting.py does. The patterns in capitals are filled in from voxpop/reading/segmenting.py.
+const URLS = new RegExp("{URL}", "gu");
+const WORDS = new RegExp("{WORD}", "gu");
+const APOSTROPHES = new RegExp("{ANY_APOSTROPHE}", "gu");
 const normalForm = (text) => text.normalize("NFC").toLowerCase().normalize("NFC");
-const oneApostrophe = (text) => text.replace(/[’‘ʼ＇]/gu, "'");
+const oneApostrophe = (text) => text.replace(APOSTROPHES, "'");
 const folded = (text) => oneApostrophe(normalForm(text));
 
 function cutPrompt(text, reading, numbers) {

@@ -1,0 +1,139 @@
+"""What the paper compares with: set union over grams, without pruning (DPNE, Section 3.1.2).
+
+All three are private: a gram is an item, and users weigh all grams that they hold. They release less, since most of a
+user's weight goes to grams that nobody else has.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voxpop.engine.local.weigh import Holdings, weigh
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.ngrams.candidates import Candidates, Pairs
+from voxpop.mechanisms.ngrams.releasing import table_of_rows
+from voxpop.mechanisms.rounds.running import chosen
+from voxpop.mechanisms.weightings.builtin import Weighted
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.calibrate import calibrate
+from voxpop.privacy.decisions import ThresholdRule
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.secret import Secret
+from voxpop.release.release import Release
+from voxpop.release.result import StoredPlan
+
+if TYPE_CHECKING:
+    from voxpop.engine.local.corpus import LocalCorpus
+
+
+@dataclass(frozen=True)
+class AllGrams:
+    """Every gram of a corpus up to a length, numbered: private, and large (4 bytes a token and length).
+
+    Attributes:
+        corpus: where they are from.
+        ids: int32 by position, for each length; -1 where no gram of that length starts.
+        names: int64 by id, for each length from 2 on: the ids of its two parts one shorter.
+    """
+
+    corpus: "LocalCorpus"
+    ids: tuple[Int32s, ...]
+    names: tuple[Int64s, ...]
+
+    @staticmethod
+    def of(corpus: "LocalCorpus", max_length: int) -> "AllGrams":
+        """Number the grams of lengths 1 to `max_length`."""
+        levels = corpus.length_walk()
+        ids, names = [corpus.tokens], []
+        size = len(corpus.vocabulary)
+        levels.keep_all()
+        for _ in range(1, max_length):
+            nothing = np.zeros(size, np.int64)
+            levels.extend(Candidates(Pairs(nothing, nothing, nothing, single=False), nothing))
+            here, own = levels.keep_all()
+            if own is None:
+                raise InternalError("grams above length 1 have no names.")
+            ids.append(here.copy())
+            names.append(own)
+            size = own.size
+        return AllGrams(corpus, tuple(ids), tuple(names))
+
+    def size(self, length: int) -> int:
+        """Return how many distinct grams of a length there are."""
+        return len(self.corpus.vocabulary) if length == 1 else self.names[length - 2].size
+
+    def order(self, length: int) -> Int64s:
+        """Return the ids of a length from 2 on by rising name, sorted once."""
+        if length not in self._orders:
+            self._orders[length] = np.argsort(self.names[length - 2])
+        return self._orders[length]
+
+    @cached_property
+    def _orders(self) -> dict[int, Int64s]:
+        return {}
+
+    def tokens(self, length: int, ids: Int64s) -> Int32s:
+        """Return the tokens of grams, one row each."""
+        if length == 1:
+            return ids.astype(np.int32)[:, None]
+        names = self.names[length - 2][ids]
+        prefixes, suffixes = self.tokens(length - 1, names >> 32), self.tokens(length - 1, names & (2**32 - 1))
+        return np.hstack([prefixes, suffixes[:, -1:]])
+
+    def holdings(self, lengths: list[int]) -> Holdings:
+        """Return what users hold of grams of these lengths; ids of later lengths come after those of earlier ones."""
+        first = np.cumsum([0, *(self.size(length) for length in lengths)])
+        columns = [
+            np.where(self.ids[length - 1] >= 0, self.ids[length - 1] + start, -1).astype(np.int32)
+            for length, start in zip(lengths, first, strict=False)
+        ]
+        ids = np.stack(columns, axis=1).ravel()
+        return Holdings(ids, self.corpus.user_start * len(lengths), self.corpus.user_key, int(first[-1]))
+
+
+def dpsu_all(grams: AllGrams, budget: Budget, limit: int, seed: int | None = None) -> Release:
+    """Release grams of all lengths by one set union in which they are all alike.
+
+    Args:
+        grams: all grams of the corpus.
+        budget: what may be spent.
+        limit: most grams of one user and length; the union allows as many times that as there are lengths.
+        seed: makes the release reproducible and NOT private.
+    """
+    lengths = list(range(1, len(grams.ids) + 1))
+    return _union(grams, budget, "DPSU-all", [lengths], limit * len(lengths), seed)
+
+
+def dpsu_even(grams: AllGrams, budget: Budget, limit: int, seed: int | None = None) -> Release:
+    """Release grams by one set union for each length, which share the budget evenly; see `dpsu_all`."""
+    return _union(grams, budget, "DPSU-even", [[length] for length in range(1, len(grams.ids) + 1)], limit, seed)
+
+
+def dpsu_single(grams: AllGrams, budget: Budget, length: int, limit: int, seed: int | None = None) -> Release:
+    """Release grams of one length by a set union with the whole budget; see `dpsu_all`."""
+    return _union(grams, budget, f"DPSU-single, length {length}", [[length]], limit, seed)
+
+
+def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], limit: int, seed: int | None) -> Release:
+    """Run weighted set unions with Gaussian noise and the paper's accounting over parts of the lengths."""
+    secret = Secret.of(seed)
+    setting = RuleSetting(limit, 2)
+    scales = calibrate(
+        budget, Weighted().novelty(setting), accounting="published", fractions=[1 / len(parts)] * len(parts)
+    )
+    rows: list[Int32s] = []
+    for part, scale in zip(parts, scales, strict=True):
+        rule = ThresholdRule("gaussian", scale.scale, round(scale.threshold * setting.unit), 1 / setting.unit)
+        pass_name = f"{name}/{part[0]}"
+        histogram = weigh(grams.holdings(part), CalibratedRule(Weighted(), setting), limit, None, secret, pass_name)
+        ids = chosen(rule, histogram, secret, pass_name)
+        edges = np.cumsum([0, *(grams.size(length) for length in part)])
+        for length, low, high in zip(part, edges[:-1], edges[1:], strict=True):
+            rows.append(grams.tokens(length, ids[(ids >= low) & (ids < high)] - low))
+    numbers = {"mechanism": name, "limit": limit, "sigma": scales[0].scale, "threshold": scales[0].threshold}
+    guarantee = Guarantee(budget.epsilon, budget.delta, private=secret.private)
+    return Release(table_of_rows(grams.corpus.vocabulary, rows), StoredPlan(numbers), guarantee)

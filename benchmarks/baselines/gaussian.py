@@ -1,0 +1,106 @@
+"""Rounds of the weighted Gaussian mechanism: the basic one, DP-SIPS, and what PipelineDP calls weighted Gaussian.
+
+*Basic*: Gopi et al., "Differentially Private Set Union" (ICML 2020), Theorem B.2: even l2 shares, half of delta for
+the noise, half for the threshold.
+
+*DP-SIPS*: Swanberg, Desfontaines, Haney, "DP-SIPS: A simpler, more scalable mechanism for differentially private
+partition selection" (2023): some rounds of it, what was released left out of the next. Each round gets a share r of
+what the next one gets, of 1 / sigma^2 and of delta; three rounds and r = 0.3, as public implementations have it (we
+did not have the paper's text). Noise of all rounds is accounted as one Gaussian, with half of delta.
+
+*PipelineDP 0.3.1*, `WEIGHTED_GAUSSIAN_THRESHOLDING`, read and run: it weighs items like the basic mechanism, by 1 /
+sqrt(n), calibrates sigma for the sensitivity of 1 that this has, and then hands sigma to a selector that takes it for
+the noise of one item among `limit` whole counts and multiplies it by sqrt(limit). So its noise is sqrt(limit) times
+what is needed: with limit 100 an item needs a weight of 70 instead of 7. Private, but of little use beyond limit 1.
+`as_run=False` leaves the factor out, which makes it the basic mechanism with the threshold (1 - delta/2)^(1/limit) at
+weight 1.
+
+All thresholds are those of `voxpop.privacy.calibrate` or of the formula given; noise is drawn in doubles.
+"""
+
+from math import sqrt
+from typing import Final
+
+import numpy as np
+from scipy.special import ndtri
+
+from benchmarks.baselines.held import Mask, PrivatePairs
+from benchmarks.baselines.noise import gaussian
+from voxpop.kernels.arrays import Floats
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.calibrate import Scale, calibrate
+from voxpop.privacy.gaussian import sigma
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.threshold import UniqueItems
+
+SIPS_RATIO: Final = 0.3
+SIPS_ROUNDS: Final = 3
+
+
+def published_scales(
+    budget: Budget, limit: int, fractions: tuple[float, ...] = (1.0,), sensitivity: float = 1.0
+) -> tuple[Scale, ...]:
+    """Return sigma and threshold of each round: delta/2 for noise, delta/2 for thresholds (DPSU, Theorem B.2).
+
+    Args:
+        budget: epsilon and delta of all rounds together.
+        limit: most items of one user.
+        fractions: share of each round, of 1 / sigma^2 and of delta.
+        sensitivity: how far one user moves the weights of a round, in l2.
+    """
+    novelty = UniqueItems(limit, "even", limit**-0.5, 2)
+    return calibrate(budget, novelty, accounting="published", fractions=fractions, sensitivity=sensitivity)
+
+
+def even_weights(held: PrivatePairs) -> Floats:
+    """Return what items weigh where a user of n gives each 1 / sqrt(n): float64 (size)."""
+    shares = np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
+    return np.bincount(held.items, shares, held.size).astype(np.float64)
+
+
+def passed(weights: Floats, scale: Scale, secret: Secret, purpose: str) -> Mask:
+    """Return which items with weight reach the threshold after noise: bool (size)."""
+    noisy = weights + scale.scale * gaussian(secret, purpose, weights.size)
+    released: Mask = (weights > 0) & (noisy >= scale.threshold)
+    return released
+
+
+def private_dp_sips(
+    held: PrivatePairs, budget: Budget, limit: int, secret: Secret, rounds: int = SIPS_ROUNDS, ratio: float = SIPS_RATIO
+) -> Mask:
+    """Return which items DP-SIPS releases; with one round, the basic mechanism: bool (size).
+
+    Args:
+        held: who holds what.
+        budget: epsilon and delta.
+        limit: most items of one user, drawn anew in each round.
+        secret: source of samples and noise.
+        rounds: how many.
+        ratio: what a round gets of what the next one gets.
+    """
+    raw = [ratio ** (rounds - 1 - number) for number in range(rounds)]
+    scales = published_scales(budget, limit, tuple(share / sum(raw) for share in raw))
+    released = np.zeros(held.size, np.bool_)
+    for number, scale in enumerate(scales):
+        left = held.where(~released[held.items]).drawn(limit, secret, f"round {number}")
+        released |= passed(even_weights(left), scale, secret, f"noise/round {number}")
+    return released
+
+
+def pipeline_dp_scale(budget: Budget, limit: int, *, as_run: bool = True) -> Scale:
+    """Return sigma and threshold of PipelineDP's weighted Gaussian.
+
+    Args:
+        budget: epsilon and delta.
+        limit: its `max_partitions_contributed`.
+        as_run: with the factor sqrt(limit) of version 0.3.1.
+    """
+    spread = sigma(budget.epsilon, budget.delta / 2) * (sqrt(limit) if as_run else 1.0)
+    each = -np.expm1(np.log1p(-budget.delta / 2) / limit)
+    return Scale(spread, float(1.0 - spread * ndtri(each)), budget.delta)
+
+
+def private_pipeline_dp(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, *, as_run: bool = True) -> Mask:
+    """Return which items PipelineDP's weighted Gaussian releases: bool (size)."""
+    left = held.drawn(limit, secret, "pipeline dp")
+    return passed(even_weights(left), pipeline_dp_scale(budget, limit, as_run=as_run), secret, "noise")

@@ -1,0 +1,404 @@
+"""Draws from the published gram model (CAC12), to compare with: stronger than the paper's own synthesis.
+
+The synthesis of 4.3.5 makes too many and too short sequences. Here sequences are drawn from the consistent counts, with
+beginnings that are estimated from them, so that comparisons do not profit from that weakness. Post-processing only.
+
+A gram g occurs either at the beginning of a sequence or behind some symbol z, so the number of sequences that begin
+with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) the chance of y behind g,
+
+    s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)),
+
+and the sum runs over released children only, since elsewhere zg has its neighbour's chance P_g. The deviation from
+s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations / deviation)^2), the
+nonnegative garrote; with much noise a beginning behaves like any other place.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxpop.kernels._jit import jit
+from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
+from voxpop.kernels.grams import entry_of, step_of
+from voxpop.kernels.uniform import uniform
+from voxpop.papers.gram_tree import Tree
+
+SIGNIFICANT = 3.0
+"""Standard deviations of noise below which a deviation is taken for noise."""
+
+
+@jit
+def _pick(node: Any, place: Any, starts: Int64s, sums: Floats) -> Any:
+    """Return the first entry of a node whose running sum exceeds `place`, or -1."""
+    low, high = starts[node], starts[node + 1]
+    if low == high or place >= sums[high - 1]:
+        return -1
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@jit
+def _draw(
+    node: Any,
+    width: int,
+    starts: Int64s,
+    symbols: Int32s,
+    sums: Floats,
+    neighbour: Int32s,
+    rest: Floats,
+    state: Uint64s,
+) -> Any:
+    """Draw a symbol at a node, falling back to its neighbours for symbols without an entry."""
+    at = node
+    for _ in range(100_000):
+        entry = _pick(at, uniform(state), starts, sums)
+        if entry < 0 and rest[at] < 0.0:
+            at = neighbour[at]
+            continue
+        if entry >= 0:
+            symbol = symbols[entry]
+        else:
+            # A symbol without an entry: drawn from all, and again where it has one.
+            symbol = np.int32(uniform(state) * width)
+            if rest[at] == 0.0 or entry_of(at, symbol, starts, symbols) >= 0:
+                continue
+        # A draw at `at` becomes one at the node before it where that has no entry for it; else it is drawn again.
+        while at != node:
+            before = node
+            while neighbour[before] != at:
+                before = neighbour[before]
+            if entry_of(before, symbol, starts, symbols) >= 0:
+                break
+            at = before
+        if at == node:
+            return symbol
+    return width - 1
+
+
+@jit
+def sample_sequences(
+    seeds: Uint64s,
+    most: int,
+    width: int,
+    tree: tuple[Int64s, Int32s, Int32s, Floats, Int32s, Floats],
+    opening: tuple[Int64s, Int32s, Int32s, Floats],
+    symbols_out: Int32s,
+    sizes: Int64s,
+) -> int:
+    """Draw whole sequences, without end marks.
+
+    Args:
+        seeds: uint64, one per sequence; overwritten.
+        most: most symbols of a sequence.
+        width: number of symbols and the end mark.
+        tree: starts, symbols, child, running sums, neighbour, rest.
+        opening: starts, symbols, child, running sums of the openings: what sequences begin with.
+        symbols_out: int32, written; room for `most` symbols per seed.
+        sizes: int64 by seed, written.
+
+    Returns:
+        How many symbols were written.
+    """
+    starts, symbols, child, sums, neighbour, rest = tree
+    first_starts, first_symbols, first_child, first_sums = opening
+    size = 0
+    for number in range(seeds.size):
+        state = seeds[number : number + 1]
+        node = np.int32(0)
+        opened = np.int32(0)
+        begin = size
+        while size - begin < most:
+            entry = np.int64(-1)
+            if opened >= 0:
+                entry = _pick(opened, uniform(state), first_starts, first_sums)
+            if entry >= 0:
+                symbol = first_symbols[entry]
+            else:
+                symbol = _draw(node, width, starts, symbols, sums, neighbour, rest, state)
+                for _ in range(10_000):
+                    if opened < 0 or entry_of(opened, symbol, first_starts, first_symbols) < 0:
+                        break
+                    symbol = _draw(node, width, starts, symbols, sums, neighbour, rest, state)
+            if symbol == width - 1:
+                break
+            symbols_out[size] = symbol
+            size += 1
+            opened = first_child[entry] if entry >= 0 else np.int32(-1)
+            node = step_of(node, symbol, starts, symbols, child, neighbour)
+        sizes[number] = size - begin
+    return size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Openings:
+    """Grams that begin sequences, shortest first; 0 is the empty one.
+
+    Attributes:
+        starts: int64 (openings + 1), where each opening's entries begin.
+        symbols: int32 by entry, rising within an opening.
+        chances: float64 by entry: of that symbol to follow the opening.
+        child: int32 by entry, the opening it leads to, or -1.
+        factors: float64 by opening: what its node's chance is multiplied with for symbols without an entry.
+        sequences: estimated number of sequences.
+    """
+
+    starts: Int64s
+    symbols: Int32s
+    chances: Floats
+    child: Int32s
+    factors: Floats
+    sequences: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """Openings of one length: their nodes, how many sequences begin so, and their entries."""
+
+    nodes: Int32s
+    sizes: Floats
+    rows: Int64s
+    symbols: Int32s
+    chances: Floats
+    factors: Floats
+
+
+def find_openings(tree: Tree) -> Openings:
+    """Return how sequences of a tree begin.
+
+    Args:
+        tree: public.
+
+    Returns:
+        The openings, as long as the tree's counts tell them from other places.
+    """
+    first, sequences = _first_symbols(tree)
+    levels = [first]
+    parents: list[Int64s] = []
+    while True:
+        entries, nodes, sizes = _leading_on(tree, levels[-1])
+        if not entries.size:
+            break
+        levels.append(_what_follows(tree, nodes, sizes))
+        parents.append(entries)
+    return _joined(levels, parents, sequences)
+
+
+def _first_symbols(tree: Tree) -> tuple[_Level, float]:
+    """Return the empty opening, and the number of sequences: how often a sequence ends."""
+    end = tree.width - 1
+    root = slice(0, int(tree.starts[1]))
+    singles = np.flatnonzero(tree.depths == 1)
+    entries = np.arange(tree.starts[singles[0]], tree.starts[singles[-1] + 1]) if singles.size else np.empty(0, int)
+    nodes = tree.node_of(entries)
+    # P(y), float64 (width): the root's chance of each symbol y.
+    unigrams = np.full(end + 1, tree.rest[0])
+    unigrams[tree.symbols[root]] = tree.chances[root]
+    falls = tree.rest[nodes] < 0.0
+    # By entry zy below a symbol z: the chance that y has there if z says nothing of it, factor(z) P(y) or rest(z).
+    base = np.where(falls, tree.factor[nodes] * unigrams[tree.symbols[entries]], tree.rest[nodes])
+    # How often y stands behind any symbol: the sum over z of c(z) P_z(y). Entries first, as what they add to the base;
+    # then the base itself, for all y at once.
+    behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
+    falls = tree.rest[singles] < 0.0
+    behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
+    behind += (tree.totals[singles] * np.where(falls, tree.factor[singles], 0.0)).sum() * unigrams
+    closed = tree.child[root] < 0  # symbols whose followers nobody knows are taken to be followed by any
+    behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
+    # s(y) = c(y) - sum over z of c(zy): what stands behind nothing begins a sequence.
+    sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
+    if sizes.sum() <= 0.0:
+        sizes = tree.counts[root].astype(np.float64)
+    total = max(float(sizes.sum()), 1e-300)
+    level = _Level(
+        np.zeros(1, np.int32),
+        np.array([total]),
+        np.zeros(sizes.size, np.int64),
+        tree.symbols[root],
+        sizes / total,
+        np.zeros(1),
+    )
+    # Each sequence ends once, so it is counted by what stands before its end mark.
+    return level, max(float(behind[end]), 0.0)
+
+
+def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
+    """Return the entries that lead to longer openings, their nodes, and how many sequences begin so."""
+    at = level.nodes[level.rows]
+    place = _entries(tree, at, level.symbols)
+    nodes = np.where(place >= 0, tree.child[place], -1)
+    # s(gy) = s(g) times the chance of y behind the beginning g.
+    sizes = level.sizes[level.rows] * level.chances
+    # Nodes that are the suffix, one symbol shorter, of some node: only for these do counts tell beginnings apart.
+    used = np.zeros(tree.nodes, np.bool_)
+    used[tree.neighbour[tree.depths[tree.neighbour] == tree.depths - 1]] = True
+    used[0] = False
+    wanted = np.flatnonzero((nodes >= 0) & used[nodes] & (sizes > 0.0))
+    return wanted, nodes[wanted].astype(np.int32), sizes[wanted]
+
+
+def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
+    """Return what follows each opening, from the deviations of all longer nodes that end in it."""
+    # Openings g are the rows here. `longer` are the nodes zg, whose neighbour is g; `entries` are all zgy below them.
+    row_of = np.full(tree.nodes, -1, np.int64)
+    row_of[nodes] = np.arange(nodes.size)
+    longer = np.flatnonzero((row_of[tree.neighbour] >= 0) & (tree.depths[tree.neighbour] == tree.depths - 1))
+    spans = np.diff(tree.starts)[longer]
+    entries = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[u], tree.starts[u + 1]) for u in longer)])
+    shorter = tree.neighbour[np.repeat(longer, spans)]
+    # Where zg has no entry for y, its chance is factor(zg) P_g(y), or nothing where zg rules the rest out.
+    factor = np.where(tree.rest[longer] < 0.0, tree.factor[longer], 0.0)
+    fallen = np.repeat(factor, spans) * tree.chances_of(shorter, tree.symbols[entries])
+    # By entry: -c(zg) (P_zg(y) - factor P_g(y)). What is missing to -c(zg) (P_zg(y) - P_g(y)), the equation above, is
+    # c(zg) (1 - factor) P_g(y), for entries and all other symbols alike: `everywhere` holds its sum over z, by row.
+    deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
+    everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
+    # The entries of g itself, too, so that every symbol that g knows gets a row of the result even without a deviation.
+    own = np.concatenate([np.empty(0, np.int64), *(np.arange(tree.starts[g], tree.starts[g + 1]) for g in nodes)])
+    keys = np.concatenate(
+        [
+            row_of[shorter] * tree.width + tree.symbols[entries],
+            row_of[tree.node_of(own)] * tree.width + tree.symbols[own],
+        ]
+    )
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    rows, symbols = np.divmod(distinct, tree.width)
+    # By pair (g, y): P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
+    plain = tree.chances_of(nodes[rows], symbols.astype(np.int32))
+    raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
+    # Its variance: Laplace noise of scale b has 2 b^2. One term for each zgy, and one for gy, whose count enters
+    # through P_g(y) with weight sum over z of c(zg) / c(g).
+    noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
+    covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
+    noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]
+    # Nonnegative garrote (Breiman, 1995): 1 - 9 variance / deviation^2, at least 0.
+    trust = np.maximum(0.0, 1.0 - SIGNIFICANT**2 * noise / np.maximum(raw**2, 1e-9))
+    weights = np.maximum(sizes[rows] * plain + trust * raw, 0.0)
+    # Symbols that no entry names keep s(g) P_g(y), which sums to s(g) times what P_g leaves of 1.
+    others = sizes
+    outside = np.maximum(1.0 - _sums(rows, plain, nodes.size), 0.0)
+    sums = _sums(rows, weights, nodes.size) + others * outside
+    good = sums > 0.0
+    sums = np.where(good, sums, 1.0)
+    return _Level(nodes, sizes, rows, symbols.astype(np.int32), weights / sums[rows], others / sums)
+
+
+def _joined(levels: list[_Level], parents: list[Int64s], sequences: float) -> Openings:
+    sizes = [np.bincount(level.rows, minlength=level.nodes.size) for level in levels]
+    child = [np.full(level.symbols.size, -1, np.int32) for level in levels]
+    first = 1
+    for number, entries in enumerate(parents):
+        child[number][entries] = np.arange(first, first + entries.size, dtype=np.int32)
+        first += entries.size
+    return Openings(
+        starts=np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64),
+        symbols=np.concatenate([level.symbols for level in levels]),
+        chances=np.concatenate([level.chances for level in levels]),
+        child=np.concatenate(child),
+        factors=np.concatenate([level.factors for level in levels]),
+        sequences=sequences,
+    )
+
+
+def _sums(groups: NDArray[Any], values: Floats, size: int) -> Floats:
+    """Return the sum of the values of each group."""
+    return np.bincount(groups, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def _entries(tree: Tree, nodes: Int32s, symbols: Int32s) -> Int64s:
+    """Return the entry of each symbol at each node, or -1."""
+    keys = np.repeat(np.arange(tree.nodes), np.diff(tree.starts)) * tree.width + tree.symbols
+    if not keys.size:
+        return np.full(symbols.size, -1, np.int64)
+    wanted = nodes.astype(np.int64) * tree.width + symbols
+    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    return np.where(keys[at] == wanted, at, -1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampler:
+    """A tree made ready for drawing.
+
+    Attributes:
+        tree: with a chance of the end at the root, for places of which nothing else is known.
+        openings: how sequences begin.
+        sums: float64 by entry of the tree, running sums of chances within each node.
+        opening_sums: the same for openings.
+        max_length: most symbols of a sequence.
+    """
+
+    tree: Tree
+    openings: Openings
+    sums: Floats
+    opening_sums: Floats
+    max_length: int
+
+    @property
+    def sequences(self) -> float:
+        """Estimated number of sequences."""
+        return self.openings.sequences
+
+    @staticmethod
+    def of(tree: Tree, max_length: int) -> "Sampler":
+        """Return the sampler of a released tree."""
+        openings = find_openings(tree)
+        ending = _with_end_at_root(tree, openings.sequences)
+        sums = _running_sums(ending.chances, ending.starts)
+        return Sampler(ending, openings, sums, _running_sums(openings.chances, openings.starts), max_length)
+
+    def draw(self, seeds: Uint64s) -> tuple[Int32s, Int64s]:
+        """Return the symbols of one sequence per seed, one after the other, and how many each has."""
+        tree, openings = self.tree, self.openings
+        symbols = np.empty(seeds.size * self.max_length, np.int32)
+        sizes = np.empty(seeds.size, np.int64)
+        arrays = (tree.starts, tree.symbols, tree.child, self.sums, tree.neighbour, tree.rest)
+        opening = (openings.starts, openings.symbols, openings.child, self.opening_sums)
+        size = sample_sequences(seeds.copy(), self.max_length, tree.width, arrays, opening, symbols, sizes)
+        return symbols[:size].copy(), sizes
+
+
+def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
+    """Give the root an entry for the end, as likely as it is behind a symbol of which more is known."""
+    followed = tree.totals[tree.depths == 1].sum()
+    # Sequences over symbols: how often a symbol is the last one.
+    ending = min(1.0, sequences / followed) if followed > 0.0 else 0.0
+    place = int(tree.starts[1])
+    chances = tree.chances.copy()
+    known = 1.0 - tree.rest[0]
+    # What the root keeps for symbols without an entry is scaled alike, so all sums to 1.
+    chances[:place] *= (1.0 - ending) / known
+    rest = tree.rest.copy()
+    rest[0] *= (1.0 - ending) / known
+    starts = tree.starts.copy()
+    starts[1:] += 1
+    parents = tree.parents + (tree.parents >= place)
+    return Tree(
+        width=tree.width,
+        starts=starts,
+        symbols=np.insert(tree.symbols, place, tree.width - 1).astype(np.int32),
+        counts=np.insert(tree.counts, place, round(sequences)),
+        chances=np.insert(chances, place, ending),
+        child=np.insert(tree.child, place, -1).astype(np.int32),
+        parents=parents,
+        depths=tree.depths,
+        scales=tree.scales,
+        neighbour=tree.neighbour,
+        rest=rest,
+        factor=tree.factor,
+        totals=tree.totals,
+    )
+
+
+def _running_sums(chances: Floats, starts: Int64s) -> Floats:
+    """Return the sum of chances up to and including each entry, within its node."""
+    total = np.cumsum(chances)
+    before = np.concatenate([[0.0], total])[starts[:-1]]
+    # By entry: the running sum less what it was where the entry's node begins.
+    sums: Floats = total - np.repeat(before, np.diff(starts))
+    return sums

@@ -1,0 +1,55 @@
+"""Kernels of the baselines: how often a user holds each item, and weight poured item after item."""
+
+import numpy as np
+from numba import njit
+
+from voxpop.kernels.arrays import Int32s, Int64s
+
+
+@njit(nogil=True)
+def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64s, scratch: Int32s) -> Int32s:
+    """Count how often each user holds each of its distinct items.
+
+    Args:
+        tokens: int32, one id per token; negative ids are skipped.
+        user_start: int64 (users + 1), where each user's tokens begin.
+        items: int32, the distinct items of all users.
+        starts: int64 (users + 1), where each user's items begin.
+        scratch: int32 (vocabulary), zeros; zeros again afterwards.
+
+    Returns:
+        int32, as long as `items`.
+    """
+    times = np.empty(items.size, np.int32)
+    for user in range(starts.size - 1):
+        for position in range(user_start[user], user_start[user + 1]):
+            if tokens[position] >= 0:
+                scratch[tokens[position]] += 1
+        for pair in range(starts[user], starts[user + 1]):
+            # Read once and cleared at once: the scratch is zeros for the next user.
+            times[pair] = scratch[items[pair]]
+            scratch[items[pair]] = 0
+    return times
+
+
+@njit(nogil=True)
+def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64s, cutoff: int, unit: int) -> None:
+    """Let each user fill its items to `cutoff`, one after the other as they lie, until one `unit` is poured.
+
+    Args:
+        histogram: int64 (vocabulary), changed in place, nowhere above `cutoff`.
+        items: int32, the distinct items of all users, each user's in the order in which it pours.
+        starts: int64 (users + 1), where each user's items begin.
+        users: int64, the users in the order in which they come.
+        cutoff: int, weight at which items stop rising.
+        unit: int, what one user pours in all.
+    """
+    for user in users:
+        left = unit
+        for pair in range(starts[user], starts[user + 1]):
+            if left == 0:
+                break
+            # Greedy: whether an item gets anything depends on all items before it. Only for comparisons.
+            poured = min(left, cutoff - histogram[items[pair]])
+            histogram[items[pair]] += poured
+            left -= poured

@@ -1,0 +1,57 @@
+"""How a release compares with the items that at least k users hold. Reads private truth: never part of a release."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from voxpop.engine.contract import check_engine
+from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.weigh import gather_distinct
+
+if TYPE_CHECKING:
+    from voxpop.engine.local.corpus import LocalCorpus
+    from voxpop.release.release import Release
+
+
+def private_user_counts(corpus: "LocalCorpus") -> Int64s:
+    """Return how many users hold each item: private, not noisy.
+
+    Args:
+        corpus: the private side.
+
+    Returns:
+        int64 by item of the corpus's vocabulary.
+    """
+    corpus = check_engine(corpus)
+    words = len(corpus.vocabulary)
+    seen = np.full(words, -1, np.int32)
+    everyone = np.arange(corpus.user_key.size)
+    items, _ = gather_distinct(corpus.tokens, corpus.user_start, everyone, np.empty(0, np.uint8), seen, 0)
+    return np.bincount(items, minlength=words)
+
+
+def private_coverage(corpus: "LocalCorpus", release: "Release", ks: Sequence[int]) -> pl.DataFrame:
+    """Compare a release with k-anonymity, for each k (DPSU, Table 3).
+
+    Args:
+        corpus: the private side.
+        release: of items of that corpus.
+        ks: numbers of users.
+
+    Returns:
+        Columns k; held, the items that at least k users hold; size_ratio, the size of the release over it (the paper's
+        coverage); covered, the share of those items that the release names. Private: do not publish.
+    """
+    corpus = check_engine(corpus)
+    counts = private_user_counts(corpus)
+    words = pl.Series(values=corpus.vocabulary, dtype=pl.String)
+    released = words.is_in([gram for (gram,) in release.each_gram()]).to_numpy()
+    rows = []
+    for k in ks:
+        held = counts >= k
+        size = int(held.sum())
+        ratio, covered = (len(release) / size, int((held & released).sum()) / size) if size else (None, None)
+        rows.append({"k": k, "held": size, "size_ratio": ratio, "covered": covered})
+    return pl.DataFrame(rows)

@@ -1,0 +1,208 @@
+"""What the TrieHH paper proves and claims (Zhu, Kairouz, Sun, McMahan and Li, AISTATS 2020), for comparison only.
+
+Theorem 1, batches of m of n users, threshold theta, L rounds: epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)) with
+gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n that is -L ln(1 - s theta),
+whatever n is. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only "with the user against
+without", and for batches of fixed size the other direction can be arbitrarily bad: docs/privacy/heavy-hitters.md.
+
+Corollary 2 inverts Theorem 1 for s, and gets s = (1 - e^(-epsilon/L)) / 10 by replacing theta with 10 on the wrong
+side of an inequality. What follows from Theorem 1 is s = (1 - e^(-epsilon/L)) / theta.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from voxpop.errors import BudgetError
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.trie.accountant import Words, trie_delta
+from voxpop.privacy.trie.ballot import Ballot
+
+LEAST_USERS = 10_000
+
+
+def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
+    """Epsilon by Theorem 1.
+
+    Args:
+        rate: Batch size over number of users.
+        theta: Votes that a prefix needs.
+        rounds: L, how many rounds there are.
+
+    Returns:
+        Epsilon; infinite where the theorem says nothing.
+
+    Example:
+        >>> round(theorem_epsilon(6269 / 658_769, 12, 10), 3)  # the paper's Corollary 2 claims 1
+        1.213
+    """
+    # -L ln(1 - s theta).
+    return -rounds * math.log1p(-rate * theta) if rate * theta < 1 else math.inf
+
+
+def printed_rate(epsilon: float, rounds: int) -> float:
+    """The sampling rate of Corollary 2 as printed, which does not follow from Theorem 1.
+
+    Args:
+        epsilon: What the paper claims.
+        rounds: L, how many rounds there are.
+
+    Returns:
+        Batch size over number of users.
+
+    Example:
+        >>> round(printed_rate(1, 10) * 658_769)
+        6269
+    """
+    # s = (1 - e^(-epsilon / L)) / 10, as printed.
+    return -math.expm1(-epsilon / rounds) / 10
+
+
+def table_theta(users: int) -> int:
+    """The threshold of the paper's Table 1.
+
+    Args:
+        users: How many users there are.
+
+    Returns:
+        The whole number at or above log10(users) + 6.
+
+    Example:
+        >>> [table_theta(10**power) for power in (4, 6, 8, 10)]
+        [10, 12, 14, 16]
+    """
+    return math.ceil(math.log10(users) + 6 - 1e-12)
+
+
+def least_users(rate: float) -> int:
+    """How many users Theorem 1 asks for at a sampling rate.
+
+    Args:
+        rate: Batch size over number of users.
+
+    Returns:
+        The least number that satisfies n >= 10^4, gamma >= 1 and gamma + 1/gamma <= 0.874 sqrt(n).
+
+    Raises:
+        BudgetError: No number does.
+
+    Example:
+        >>> least_users(0.008)
+        15625
+    """
+    if not 0 < rate < 0.874:
+        raise BudgetError(f"Theorem 1 of TrieHH needs a sampling rate between 0 and 0.874, got {rate:g}.")
+    # gamma = s sqrt(n) >= 1, and s sqrt(n) + 1 / (s sqrt(n)) <= 0.874 sqrt(n), each solved for n.
+    return max(LEAST_USERS, math.ceil(1 / rate**2 - 1e-6), math.ceil(1 / (rate * (0.874 - rate)) - 1e-6))
+
+
+def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
+    """Epsilon and delta of a single round when small and popular prefixes are told apart at `cut` (Appendix C.3).
+
+    With up to `cut` other holders, delta is the probability that the prefix survives at all; with more, the two
+    probabilities have a ratio of at most 1 + theta / (cut - theta + 1) (Lemma 1).
+
+    Args:
+        cut: K, at least theta.
+        users: How many users there are.
+        batch: How many of them are drawn.
+        theta: Votes that a prefix needs.
+
+    Returns:
+        The pair that the paper's two lemmas give.
+
+    Raises:
+        BudgetError: The cut is below theta.
+
+    Example:
+        >>> pair = trade_off(99, 10**4, 100, 10)
+        >>> round(pair.epsilon, 3), pair.delta < 1e-6
+        (0.105, True)
+    """
+    if cut < theta:
+        raise BudgetError(f"`cut` must be at least theta, {theta}, got {cut}.")
+    # ln(1 + theta / (K - theta + 1)) of Lemma 1; K + 1 holders are K and the user itself.
+    return Budget(math.log1p(theta / (cut - theta + 1)), min(fixed_survival(cut + 1, users, batch, theta), 1 - 1e-16))
+
+
+def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
+    """The probability that a prefix survives one round with a batch of fixed size (Proposition 2).
+
+    Args:
+        holders: How many users vote for the prefix if they are drawn.
+        users: How many users there are.
+        batch: How many of them are drawn.
+        theta: Votes that a prefix needs.
+
+    Returns:
+        The probability.
+
+    Example:
+        >>> round(fixed_survival(3, 5, 2, 2), 12)
+        0.3
+    """
+    # Hypergeometric: of `batch` drawn users so many are holders.
+    votes = np.arange(max(theta, batch - (users - holders)), min(holders, batch) + 1, dtype=np.float64)
+    if not len(votes):
+        return 0.0
+    logs = _log_choose(holders, votes) + _log_choose(users - holders, batch - votes) - _log_choose(users, batch)
+    return float(min(1.0, np.exp(logs).sum()))
+
+
+def fixed_discovery_rate(holders: int, users: int, batch: int, theta: int, rounds: int) -> float:
+    """The worst-case probability that a word is found with batches of fixed size (Proposition 1).
+
+    Args:
+        holders: How many users hold the word.
+        users: How many users there are.
+        batch: How many of them are drawn in each round.
+        theta: Votes that a prefix needs.
+        rounds: How many rounds the word takes.
+
+    Returns:
+        The probability.
+
+    Example:
+        >>> round(fixed_discovery_rate(2705, 658_769, 5224, 12, 10), 2)
+        0.91
+    """
+    return fixed_survival(holders, users, batch, theta) ** rounds
+
+
+def _log_choose(whole: float, part: object) -> np.ndarray:
+    # ln of n! / (k! (n - k)!), for all k at once.
+    chosen = np.asarray(part, dtype=np.float64)
+    logs: np.ndarray = gammaln(whole + 1.0) - gammaln(chosen + 1.0) - gammaln(whole - chosen + 1.0)
+    return logs
+
+
+def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one") -> float:
+    """The least epsilon that goes with a delta, from above and within 1e-4 of itself.
+
+    Args:
+        delta: The delta of the guarantee.
+        ballot: How users vote in every round, and the threshold.
+        rounds: How many rounds there are.
+        words: `one` or `many`.
+
+    Returns:
+        Epsilon; infinite where no epsilon is enough.
+
+    Raises:
+        BudgetError: A value is out of range.
+
+    Example:
+        >>> round(trie_epsilon(1 / 65_876_900, Ballot(0.2, 16), 10), 2)
+        0.98
+    """
+    low, high = 1e-6, 64.0
+    if trie_delta(high, ballot, rounds, words) > delta:
+        return float("inf")
+    for nodes, width in ((150, 1.03), (800, 1 + 1e-4)):  # coarse values are above, so they only bring `high` down
+        while high / low > width:
+            middle = (low * high) ** 0.5
+            enough = trie_delta(middle, ballot, rounds, words, nodes=nodes) <= delta
+            low, high = (low, middle) if enough else (middle, high)
+        low /= 1.1
+    return high

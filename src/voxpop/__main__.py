@@ -1,6 +1,0 @@
-"""`python -m voxpop` is the command line."""
-
-from voxpop.cli import console
-
-if __name__ == "__main__":
-    console()

@@ -1,0 +1,345 @@
+"""Commands on a saved release or model: show, complete, export, count, top and ask."""
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from voxpop.cli.options import (
+    Charge,
+    ChargeOptions,
+    First,
+    Folder,
+    Json,
+    Overwrite,
+    Run,
+    RunOptions,
+    Sources,
+    Spend,
+    SpendOptions,
+    Table,
+    TableOptions,
+    numbers_of,
+    tokenizer_of,
+)
+from voxpop.cli.output import count as count_of
+from voxpop.cli.output import (
+    guarantee_text,
+    indented,
+    numbered,
+    plural,
+    print_json,
+    print_plan,
+    stated,
+    summary,
+    together,
+)
+from voxpop.cli.releasing import reader, released
+from voxpop.errors import InputError
+from voxpop.mechanisms.counts.mechanism import Counts, Top
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxpop.mechanisms.sequences.model import SequenceModel
+    from voxpop.release.result import Result
+
+Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
+Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
+Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
+Limit = Annotated[str, Parameter(help="Grams for which a user counts in full: one number, or a list by length.")]
+Places = Annotated[int, Parameter(help="Number of grams.")]
+File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
+
+
+def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
+    """Show a saved release or model with its guarantee and its plan.
+
+    Example: `voxpop show words`
+    """
+    from voxpop.release.loading import load
+    from voxpop.release.tally import RANKINGS, load_ranking
+
+    saved = load(folder)
+    title, rows, lines = first_of(saved, first)
+    ranking = load_ranking(folder) if RANKINGS.is_in(folder) else None
+    if json:
+        print_json({**summary(saved, folder), "first": rows} | ({} if ranking is None else {"top": _ranked(ranking)}))
+        return
+    print(title, *(f"  {line}" for line in lines), guarantee_text(saved.guarantee), sep="\n")
+    if ranking is not None:
+        print(f"\nThe {len(ranking):,} grams that most users hold, in order")
+        print(*islice(numbered(ranking.each_gram()), first), sep="\n")
+        print(f"{ranking.guarantee}; together with the release: {ranking.with_release}")
+    print(f"\nPlan\n{indented(str(saved.plan))}")
+
+
+def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
+    """Return a title, the first rows for JSON and the first rows as lines of text."""
+    from voxpop.privacy.showing import printable, words_first
+    from voxpop.release.release import Release
+
+    if isinstance(result, Release):
+        grams = words_first(result.each_gram())[:first]
+        return count_of(result), [list(gram) for gram in grams], [printable(gram) for gram in grams]
+    rows = result.to_polars().head(first).select("gram", "ends", "count").to_dicts()
+    lines = [f"{row['count']:>12,}  {printable(row['gram'])}{' .' if row['ends'] else ''}" for row in rows]
+    return f"A model of {plural(len(result), 'gram')} with noisy counts. A dot is the end of a sequence.", rows, lines
+
+
+def complete(
+    folder: Folder,
+    prompt: Annotated[str, Parameter(name="TEXT", help="Beginning of a phrase. Its last word may be incomplete.")] = "",
+    /,
+    *,
+    limit: Annotated[int, Parameter(help="Most continuations.")] = 10,
+    json: Json = False,
+) -> None:
+    """Show how released phrases continue a text, longest context first.
+
+    Example: `voxpop complete phrases "thank you for"`
+    """
+    from voxpop.privacy.showing import printable
+    from voxpop.release.release import load_release
+
+    release = load_release(folder)
+    found = release.complete(prompt, limit)
+    if json:
+        rows = [{"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found]
+        print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
+        return
+    print(*(f"  {printable(each.gram)}" for each in found) if found else ["No released phrase continues it."], sep="\n")
+
+
+def export(
+    folder: Folder,
+    /,
+    *,
+    output: File,
+    format: Annotated[str | None, Parameter(help="Format; by default the suffix of the file decides.")] = None,
+    tokenizer: Annotated[str, Parameter(help="Tokenizer of the texts that other software will read.")] = "words",
+    dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
+    size: Annotated[int, Parameter(help="Most subwords of bpe, wordpiece and unigram.")] = 8000,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a saved release as one file for other software.
+
+    The formats bpe, wordpiece and unigram are trained on counts that were saved beside the release.
+
+    Example: `voxpop export words -o words.txt`
+    """
+    from voxpop.exports.files import export_for, write
+    from voxpop.release.release import load_release
+    from voxpop.release.tally import load_tally
+
+    chosen = export_for(output, format)
+    result = load_tally(folder) if chosen.counted else load_release(folder)
+    cut = tokenizer_of(tokenizer)
+    write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
+    print(f"Wrote {plural(len(result), 'gram')} to {output}")
+
+
+def count(
+    folder: Folder,
+    source: Sources,
+    /,
+    *,
+    limit: Limit = str(Counts().limit),
+    first: First = 20,
+    save: Save = True,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    table: TableOptions = Table(),
+    spend: SpendOptions = Spend(),
+    charge: ChargeOptions = Charge(),
+    run: RunOptions = Run(),
+) -> None:
+    """Count, with noise, the users that hold each gram of a saved release.
+
+    Counts need a budget in addition to that of the release.
+
+    Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
+    """
+    from voxpop.privacy.showing import printable
+    from voxpop.release.tally import TALLIES
+
+    tally = _add(
+        TALLIES, folder, _counts_plan(folder, limit, spend), source, table, charge, run, save=save, overwrite=overwrite
+    )
+    rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
+    if json:
+        print_json(
+            {
+                "counted": len(tally),
+                "error": tally.error,
+                **_added(tally, folder if save else None),
+                "first": [{"gram": gram, "users": users} for gram, users in rows],
+            }
+        )
+        return
+    print(f"Counted {plural(len(tally), 'gram')}, standard error {tally.error:.3g} users.")
+    print(*(f"  {users:>12,}  {printable(gram)}" for gram, users in rows), sep="\n")
+    _print_added(tally, folder if save else None)
+
+
+def top(
+    folder: Folder,
+    source: Sources,
+    /,
+    *,
+    k: Places = Top().k,
+    save: Save = True,
+    overwrite: Overwrite = False,
+    json: Json = False,
+    table: TableOptions = Table(),
+    spend: SpendOptions = Spend(),
+    charge: ChargeOptions = Charge(),
+    run: RunOptions = Run(),
+) -> None:
+    """Release, with noise, the grams of a saved release that most users hold, in order.
+
+    The order needs a budget in addition to that of the release.
+
+    Example: `voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8`
+    """
+    from voxpop.release.tally import RANKINGS
+
+    ranking = _add(
+        RANKINGS, folder, _top_plan(folder, k, spend), source, table, charge, run, save=save, overwrite=overwrite
+    )
+    if json:
+        print_json({**_added(ranking, folder if save else None), "grams": _ranked(ranking)["grams"]})
+        return
+    print(*numbered(ranking.each_gram()), sep="\n")
+    _print_added(ranking, folder if save else None)
+
+
+def plan_count(
+    folder: Folder, /, *, limit: Limit = str(Counts().limit), spend: SpendOptions = Spend(), json: Json = False
+) -> None:
+    """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
+    print_plan(_counts_plan(folder, limit, spend)(), as_json=json)
+
+
+def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Spend(), json: Json = False) -> None:
+    """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
+    print_plan(_top_plan(folder, k, spend)(), as_json=json)
+
+
+def _counts_plan(folder: Path, limit: str, spend: Spend) -> Callable[[], Any]:
+    from voxpop.release.release import load_release
+
+    limits = numbers_of("--limit", limit, int)
+    return lambda: Counts(limits[0] if len(limits) == 1 else limits).plan(spend.budget, load_release(folder))
+
+
+def _top_plan(folder: Path, k: int, spend: Spend) -> Callable[[], Any]:
+    from voxpop.release.release import load_release
+
+    return lambda: Top(k).plan(spend.budget, load_release(folder))
+
+
+def ask(
+    folder: Folder,
+    question: Annotated[Question, Parameter(name="QUESTION", help="The question.")],
+    /,
+    *,
+    symbols: Symbols = "",
+    length: Annotated[int, Parameter(help="Length of the paths.")] = 3,
+    within: Annotated[int | None, Parameter(help="Most symbols from one step of a funnel to the next.")] = None,
+    level: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.9,
+    first: First = 20,
+    json: Json = False,
+) -> None:
+    """Query a model that `voxpop sequences` saved. Queries cost no budget.
+
+    Example: `voxpop ask model funnel --symbols home,basket,paid --within 3`
+    """
+    import voxpop as vp
+
+    model = vp.load(folder, vp.SequenceModel)
+    named = [symbol for symbol in symbols.split(",") if symbol]
+    if named and question not in ("next", "funnel"):
+        raise InputError(f"--symbols is an option of next and funnel, not of {question}. Leave it out.")
+    frame = _answer(model, question, named, length, within, level, first)
+    if json:
+        print_json({"question": question, "level": level, "answer": frame.to_dicts()})
+        return
+    print(*(_answer_line(row) for row in frame.head(first).iter_rows(named=True)), sep="\n")
+
+
+def _answer(
+    model: "SequenceModel",
+    question: str,
+    symbols: list[str],
+    length: int,
+    within: int | None,
+    level: float,
+    first: int,
+) -> "pl.DataFrame":
+    if question == "next":
+        return model.next(symbols, level).rename({"probability": "share"})
+    if question == "paths":
+        return model.paths(length, first, level)
+    if question == "funnel":
+        return model.funnel(symbols, within, level)
+    queries = {"lengths": model.lengths, "starts": model.starting, "ends": model.ending}
+    return queries.get(question, model.transitions)(level)
+
+
+def _answer_line(row: dict[str, Any]) -> str:
+    from voxpop.privacy.showing import printable
+
+    share, _, low, high = (f"{float(row.pop(name)):.4f}" for name in ("share", "error", "low", "high"))
+    names = []
+    for value in row.values():
+        symbols = value if isinstance(value, list) else ["(end)" if value is None else str(value)]
+        names.append(printable(tuple(symbols)))
+    return f"{share:>8}   ({low} to {high})   {' -> '.join(names)}"
+
+
+def _add(
+    kind: Any,
+    folder: Path,
+    plan: Callable[[], Any],
+    source: list[str],
+    table: Table,
+    charge: Charge,
+    run: Run,
+    *,
+    save: bool,
+    overwrite: bool,
+) -> Any:
+    """Release an addition to a saved release, and save it in the same folder."""
+
+    def check() -> None:
+        if save:
+            kind.check_target(folder, overwrite=overwrite)
+
+    read = reader(source, table, run)
+    _, addition = released(check, plan, read, run, charge, reported=False)
+    if save:
+        addition.save(folder, overwrite=overwrite)
+    return addition
+
+
+def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
+    return {
+        **stated(addition.guarantee),
+        "with_release": stated(addition.with_release),
+        "plan": addition.plan.to_dict(),
+        "folder": None if folder is None else str(folder.resolve()),
+    }
+
+
+def _ranked(ranking: Any) -> dict[str, Any]:
+    grams = [list(gram) for gram in ranking.each_gram()]
+    return {**stated(ranking.guarantee), "with_release": stated(ranking.with_release), "grams": grams}
+
+
+def _print_added(addition: Any, folder: Path | None) -> None:
+    print(guarantee_text(addition.guarantee), together(addition.with_release), sep="\n")
+    if folder is not None:
+        print(f"\nSaved to {folder}")

@@ -1,0 +1,1 @@
+"""Engines hold the private data and answer mechanisms through one contract: in memory, in files or on Spark."""

@@ -1,0 +1,459 @@
+"""The engine contract: the operations on private data that a mechanism may use.
+
+An engine holds the private data and computes weights; a mechanism does not depend on the implementation. This machine
+(`Corpus`, with or without a limit on memory) is one, a cluster (`voxpop.engine.spark.corpus.SparkCorpus`) another, and
+the tests have a third in plain dicts (`tests/naive/engine.py`). A new engine implements these protocols;
+`tests/contracts/test_engine_contract.py` checks the implementation: with the same secret, every engine gives the same
+release.
+
+| protocol | answers |
+|---|---|
+| `Engine` | the walks over the private data |
+| `RoundWalk` | items, round after round (classic set union) |
+| `PoolWalk` | items in adaptive rounds (set union by default) |
+| `LengthWalk` | grams, length after length (n-grams, counts) |
+| `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
+| `Weights` | a private histogram, read only with added noise |
+| `RestrictableDraws`, `Decision`, `LevelRule`, `Noise`, `TreeNoise` | randomness that can be sent to the weights |
+| `Arrays` | all users in arrays on this machine, for simulations of user devices (heavy hitters) |
+
+Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
+`left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
+single-side pruning), where ranks count kept names in rising order from 0.
+"""
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+import pyarrow as pa
+
+from voxpop.engine.candidates import Candidates, Subset
+from voxpop.engine.data import Corpus
+from voxpop.errors import InputError
+from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
+from voxpop.reading.keys import Keys
+
+ALL_LENGTHS = "all lengths"
+"""The name of the one order that a walk through lengths has."""
+WORDS = "words"
+"""The purpose under which words get the 64 bits that samples name them by."""
+
+
+class Draws(Protocol):
+    """A source of uniform bits by purpose: the secret of the release."""
+
+    def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
+        """Return (n, 2) uniform 64-bit words, a function of the purpose and of each (first, second)."""
+
+    def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
+        """Return (n, 2) uniform 64-bit words, a function of the purpose and of the bytes of each text."""
+
+
+def sample_of(pass_name: str) -> str:
+    """Return the purpose of the samples of one weighing."""
+    return f"sample/{pass_name}"
+
+
+def order_of(pass_name: str) -> str:
+    """Return the purpose of one order of users."""
+    return f"order/{pass_name}"
+
+
+Outcome = tuple[Floats, Bools, Bools]
+"""New evidence, and which items are released and which dropped."""
+
+
+class RestrictableDraws(Draws, Protocol):
+    """A source of draws that can give away the keys of some purposes to the machines that do the work."""
+
+    def restrict(self, *purposes: str) -> Draws:
+        """Return a source restricted to these purposes; it can be pickled."""
+
+
+class Shares(Protocol):
+    """A weighting with all its numbers filled in: how one user's weight is shared over the user's items."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether a user's shares depend on the weights that earlier users left."""
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
+        """Add bounded sets to the histogram, in order and in place.
+
+        Args:
+            histogram: int64 (ids), weight by id, in units of the weighting's grid.
+            items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
+                numbers that the engine assigns.
+            starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
+            reaches: int64 (users), the contribution bound of each user to the histogram, as `Price.reaches` gave it;
+                None: by 1.
+        """
+
+
+class Price(Protocol):
+    """The charge of a pass to each participating user: public and serializable.
+
+    Every user begins with `whole` and is charged individually. The remaining budgets stay inside the engine, and only
+    weights depend on them.
+    """
+
+    @property
+    def whole(self) -> int:
+        """The budget of a user at the beginning."""
+
+    @property
+    def by_runs(self) -> bool:
+        """Whether `costs` needs the most positions in a row at which each user holds a candidate."""
+
+    def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
+        """Return the charges, given the budgets left, whether each bounded set is not empty, and its `runs`."""
+
+    def reaches(self, costs: Int64s) -> Int64s:
+        """Return the contribution bound of each user, given its charge."""
+
+
+class Decision(Protocol):
+    """Which items pass, given their weights."""
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
+        """Return a mask: of weights, of names and of the items' bytes, the last two for draws."""
+
+    def restricted(self) -> "Decision":
+        """Return the same decision, ready to be sent: it can draw for its own purpose only."""
+
+
+class LevelRule(Protocol):
+    """Number of cutpoints that items reach, given their weights."""
+
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Int64s:
+        """Return a level for each: of weights, of names and of the items' bytes, the last two for draws."""
+
+    def restricted(self) -> "LevelRule":
+        """Return the same grading, ready to be sent."""
+
+
+class Noise(Protocol):
+    """Noise on the weight of every name of a public list."""
+
+    def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
+        """Return noisy weights, in whole cells."""
+
+    def restricted(self) -> "Noise":
+        """Return the same noise, ready to be sent."""
+
+
+class Weights(Protocol):
+    """The weight of every item of the bounded sets: private, so it is only read with noise.
+
+    Weights are int64 in units of the weighting's grid; their sum over users does not depend on any order, unless the
+    weighting is sequential. Where Spark adds up blocks of users, a sequential weighting runs in each block separately.
+    """
+
+    def chosen(self, decision: Decision) -> Int64s:
+        """Return the items that pass, rising: numbers to be given to `texts` at length 1, else names of grams.
+
+        Only items with weight are tested: an item without weight never exists.
+        """
+
+    def noisy_levels(self, levels: LevelRule, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the names of a level above 0, rising, and their levels.
+
+        Args:
+            levels: number of cutpoints that each item with weight reaches.
+            spurious_names: names that have a level where they have no weight, rising: simulated, so public.
+            theirs: int64 (spurious), the level of each.
+        """
+
+    def texts(self, ids: Int64s) -> pa.LargeStringArray:
+        """Return the words of numbers that `chosen` or `noisy_levels` gave, at length 1."""
+
+    def measured(self, noise: Noise, size: int) -> Int64s:
+        """Return the noisy weight of every rank below `size`, held or not."""
+
+
+class RoundWalk(Protocol):
+    """Items in rounds: `weigh` the remaining items, decide, `leave_out` the released items."""
+
+    def weigh(self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str) -> Weights:
+        """Let every user share its weight over at most `limit` distinct items that are left.
+
+        Args:
+            shares: how a user's weight is shared.
+            limit: most items of one user; a user of more draws `limit` of them uniformly.
+            secret: of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, where the
+                weighting is sequential, of the order of users ("order/PASS" by the user's key).
+            pass_name: which pass of the release this is; every pass draws afresh.
+        """
+
+    def leave_out(self, ids: Int64s) -> None:
+        """Exclude the items that the last weighing's `chosen` returned."""
+
+    def released(self) -> pa.LargeStringArray:
+        """Return the excluded items, in order of bytes."""
+
+
+class EvidenceStep(Protocol):
+    """The step from weights to decisions: noise, added to the evidence so far, and the fate of each item."""
+
+    def __call__(self, weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
+        """Return the new evidence, which items are released, and which are dropped.
+
+        Args:
+            weights: int64 (items), 0 for undecided items that no user drew this time.
+            names: uint64 (items, 2), the 128 bits of "words" by an item's bytes.
+            evidence: float64 (items), before the round.
+        """
+
+    def restricted(self) -> "EvidenceStep":
+        """Return the same step, ready to be sent: it can draw for its own purpose only."""
+
+
+class PoolWalk(Protocol):
+    """Items in adaptive rounds: an `opening`, then each user's pool is `draw`n once, then rounds `advance`.
+
+    Evidence and who is undecided stay inside the engine. Users weigh in the order of "order/adaptive rounds/length 1"
+    in all rounds.
+    """
+
+    def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
+        """Weigh at most `limit` distinct items of each user; release the items that pass, and exclude them."""
+
+    def draw(self, size: int, pass_name: str) -> None:
+        """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
+
+    def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
+        """Let every user weigh at most `limit` undecided items of its pool, drawn afresh; then decide.
+
+        The step is applied to every undecided item of every pool, drawn or not: the proof needs its noise.
+        """
+
+    def released(self) -> pa.LargeStringArray:
+        """Return the released items, in order of bytes."""
+
+
+class LengthWalk(Protocol):
+    """Grams by length: `weigh` the users' grams, `keep` the released ones, `extend` to the next candidates.
+
+    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. Where a weighing has a price,
+    users pay for it, once and for all; at the beginning of a walk no user has been charged.
+    """
+
+    @property
+    def length(self) -> int:
+        """Length of the grams that are weighed now."""
+
+    def weigh(
+        self,
+        shares: Shares,
+        limit: int,
+        secret: RestrictableDraws,
+        pass_name: str,
+        price: Price | None = None,
+        among: Subset | None = None,
+    ) -> Weights:
+        """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
+
+        Where the weighting is sequential, users come in the order of "order/all lengths" at every length. From the
+        first `keep` on, a weighing may have a price; candidates may be weighed more than once, and only some of them.
+        """
+
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+        """Keep only these grams: names, rising, of released grams, including grams that no user holds.
+
+        At length 1 the result of the last weighing's `chosen` or `noisy_levels`.
+
+        Args:
+            names: of the released grams.
+            aside: names, rising, of other candidates of this length, which `weigh_aside` is about.
+        """
+
+    def weigh_aside(
+        self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str, price: Price
+    ) -> Weights:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside.
+
+        Their names are their numbers, from 0, in the order in which they were set aside. The grams of a user come in
+        the order of lengths, and of one length in the order of their first occurrence in its documents.
+        """
+
+    def keep_words(self, words: pa.LargeStringArray, order: RestrictableDraws | None = None) -> None:
+        """Keep only these tokens: distinct, in order of bytes, public, including tokens that no user holds.
+
+        Args:
+            words: they.
+            order: where later weightings are sequential, the source of their order of users.
+        """
+
+    def extend(self, candidates: Candidates) -> None:
+        """Go on to the next length: its candidates among the pairs that at least one user holds.
+
+        Raises:
+            InputError: where the data have no order.
+        """
+
+
+class ChildRows(Protocol):
+    """The released children of some nodes: public."""
+
+    @property
+    def rows(self) -> Int64s:
+        """Number of the parent, among the given nodes, by child."""
+
+    @property
+    def symbols(self) -> Int32s:
+        """Symbol by child."""
+
+    @property
+    def counts(self) -> Int64s:
+        """Noisy count by child."""
+
+
+Rows = TypeVar("Rows", bound=ChildRows)
+
+
+class TreeNoise(Protocol[Rows]):
+    """The noise of the counts of some nodes."""
+
+    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
+        """Return noisy counts: of keys `node * width + symbol` that occur, distinct, and their counts."""
+
+    def nodes(self) -> dict[str, Int64s]:
+        """Return the public numbers of the nodes: "shares"."""
+
+    def of_nodes(self, first: int, shares: Int64s) -> "TreeNoise[Rows]":
+        """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
+
+    def restricted(self) -> "TreeNoise[Rows]":
+        """Return the same noise without its nodes, ready to be sent."""
+
+    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
+        """Return noisy counts of all nodes that come in any order."""
+
+
+class TreeWalk(Protocol):
+    """One sequence per user, down a tree of contexts.
+
+    At the beginning every step is under the empty context. A step is a symbol of a sequence or its end; the end of a
+    sequence of the maximum length is not a step. The counts of symbols after the nodes are returned by
+    `released_following` with noise, then each step is moved to a longer context by `lengthen`.
+    """
+
+    def released_following(self, noise: TreeNoise[Rows]) -> Rows:
+        """Count the steps under each node of the last level by their symbol, and return the noisy counts.
+
+        Keys are `node * width + symbol`; the end has the number `width - 1`.
+        """
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step under the node of a context that reaches one symbol further back.
+
+        Args:
+            depth: length of the contexts until now, so that the symbol `depth + 1` before the step selects the new
+                node.
+            keys: int64, distinct `node * width + symbol`; the symbol `width - 1` precedes every sequence.
+            longer: int32 by key, number of the new node.
+            others: int32 by old node, the new node of steps that have none of its keys; -1 if they are not counted.
+        """
+
+
+class Described(Protocol):
+    """The public properties of the private data."""
+
+    @property
+    def kind(self) -> str:
+        """One of "text", "tokens", "items" and "sequence"; only items have no order."""
+
+    @property
+    def reading(self) -> str:
+        """How its tokens were made, which is public; "" where it is not known."""
+
+    @property
+    def keys(self) -> Keys:
+        """The columns that items came from, which are public as the schema is; none for words."""
+
+
+class Arrays(Described, Protocol):
+    """All users in arrays on this machine; see `voxpop.Corpus` for shapes and meanings."""
+
+    @property
+    def tokens(self) -> Int32s:
+        """int32, token by position; -1 after each document."""
+
+    @property
+    def user_start(self) -> Int64s:
+        """int64 (users + 1), where each user's tokens begin."""
+
+    @property
+    def user_key(self) -> Uint64s:
+        """uint64 (users)."""
+
+    @property
+    def vocabulary(self) -> pa.LargeStringArray:
+        """large_string, token by id."""
+
+    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
+        """Refuse work that would go beyond a limit on memory, if there is one."""
+
+
+@runtime_checkable
+class Engine(Described, Protocol):
+    """The holder of the private data, which is never part of a release."""
+
+    def round_walk(self) -> RoundWalk:
+        """Return the items, to be released in one round or several."""
+
+    def pools(self, secret: RestrictableDraws) -> PoolWalk:
+        """Return the items, to be released in adaptive rounds.
+
+        Args:
+            secret: of the order, the pools and the draws of every round ("sample/PASS" by the user's key and the
+                item's 64 bits of "words").
+        """
+
+    def length_walk(self) -> LengthWalk:
+        """Return the walk from words to longer and longer grams."""
+
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: RestrictableDraws) -> TreeWalk:
+        """Return every user's one sequence, to be counted.
+
+        Args:
+            alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
+            max_length: most symbols of one user.
+            secret: of the draw ("sequences/sample" by the user's key).
+        """
+
+    def gathered(self) -> Arrays:
+        """Return all users in arrays.
+
+        Raises:
+            InputError: where they are not on one machine.
+        """
+
+
+def check_engine(data: object) -> Engine:
+    """Return the engine of the data that a caller of `release` gives.
+
+    Raises:
+        InputError: if the data was not read, such as a path or a table.
+    """
+    engine = data._engine if isinstance(data, Corpus) else data
+    if not isinstance(engine, Engine):
+        raise InputError(
+            "the data must be what voxpop.read or voxpop.load_corpus returned, got a value of type "
+            f"{type(data).__name__}. Read it first: voxpop.read(source, user=..., text=...)."
+        )
+    return engine
+
+
+def check_ordered(engine: Engine) -> None:
+    """Refuse items where grams are wanted.
+
+    Raises:
+        InputError: for items, which have no order.
+    """
+    if engine.kind == "items":
+        raise no_order()
+
+
+def no_order() -> InputError:
+    """Build the error raised for n-grams of unordered items."""
+    return InputError("grams need tokens in order: read the corpus with text=, tokens= or sequence=, not items=.")

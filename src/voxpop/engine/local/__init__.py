@@ -1,0 +1,1 @@
+"""The engine of this machine, in memory or within a memory limit."""

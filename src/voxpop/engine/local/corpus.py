@@ -1,0 +1,331 @@
+"""A corpus in memory: tokens as integers, user by user; and its folder of arrays on disk."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.engine.contract import Arrays
+from voxpop.engine.data import Corpus
+from voxpop.errors import SourceError
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
+from voxpop.reading.keys import WORDS, Keys
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import Draws, Engine, Shares
+    from voxpop.engine.local.length_walk import MemoryLengthWalk
+    from voxpop.engine.local.pools import MemoryRoundWalk, Pools
+    from voxpop.engine.local.tree_walk import MemoryTreeWalk
+    from voxpop.engine.local.weigh import Histogram, Holdings
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class LocalCorpus:
+    """The users' data, encoded: private, and never part of a release.
+
+    Attributes:
+        tokens: int32, the id of every token; -1 after each document. Items have no order and no -1.
+        user_start: int64 (users + 1), where each user's tokens begin.
+        user_key: uint64 (users), a function of the user's id only, from which the user's random draws follow.
+        vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
+        kind: "text", "tokens", "items" or "sequence".
+        reading: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
+            "characters", "regex:PATTERN"), else the kind; "" where it is not known.
+        keys: the columns that items came from, which are public as the schema is; none for words.
+        limit: memory limit of the work on it; None for as much as it needs.
+    """
+
+    tokens: Int32s
+    user_start: Int64s
+    user_key: Uint64s
+    vocabulary: pa.LargeStringArray
+    kind: str
+    reading: str = ""
+    keys: Keys = WORDS
+    limit: "MemoryLimit | None" = None
+
+    def within(self, limit: "MemoryLimit | None") -> "LocalCorpus":
+        """Return the same corpus, to be worked on within a limit."""
+        return replace(self, limit=limit)
+
+    def weigh(
+        self,
+        weighting: "Shares",
+        limit: int,
+        candidates: Bytes | None,
+        secret: "Draws",
+        pass_name: str = "length 1",
+    ) -> "Histogram":
+        """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.engine.local.weigh`."""
+        from voxpop.engine.local.weigh import weigh
+
+        holdings = self.holdings(secret, pass_name, ordered=weighting.sequential)
+        return weigh(holdings, weighting, limit, candidates, secret, pass_name)
+
+    def holdings(self, secret: "Draws", pass_name: str, *, ordered: bool) -> "Holdings":
+        """Return the users' items, in the order of weighing in a pass where that matters."""
+        from voxpop.engine.local.weigh import Holdings
+
+        users = self.tokens, self.user_start, self.user_key
+        order = None
+        if ordered and self.limit is not None:
+            from voxpop.engine.local.weighing_order import in_weighing_order
+
+            users = in_weighing_order(*users, self.limit, secret, pass_name)
+        elif ordered:
+            from voxpop.engine.local.weighing_order import weighing_order
+
+            order = weighing_order(self.user_key, secret, pass_name)
+        return Holdings(*users, len(self.vocabulary), order, limit=self.limit, words=self.vocabulary)
+
+    def round_walk(self) -> "MemoryRoundWalk":
+        """Return the items, to be released in one round or several."""
+        from voxpop.engine.local.pools import MemoryRoundWalk
+
+        return MemoryRoundWalk(self.weigh, self.vocabulary)
+
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "Draws") -> "MemoryTreeWalk":
+        """Return every user's one sequence, to be counted; see `voxpop.engine.local.tree_walk`."""
+        from voxpop.engine.local.tree_walk import MemoryTreeWalk, one_sequence_each
+
+        self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
+        return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
+
+    def pools(self, secret: "Draws") -> "Pools":
+        """Return every user's distinct items, to be released in adaptive rounds."""
+        from voxpop.engine.local.pools import Pools
+
+        return Pools(self, secret)
+
+    def gathered(self) -> "LocalCorpus":
+        """Return all users in arrays on this machine: this corpus."""
+        return self
+
+    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
+        """Refuse work in memory that would go beyond the limit, if there is one.
+
+        Args:
+            what: the objects that take the memory, in the plural.
+            per_token: bytes that it takes at its peak for each token.
+            per_user: for each user.
+            per_word: for each distinct token.
+
+        Raises:
+            MemoryLimitError: saying which limit would do.
+        """
+        if self.limit is not None:
+            # Bytes at the peak, from above.
+            size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
+            self.limit.require(size, what)
+
+    def length_walk(self) -> "MemoryLengthWalk":
+        """Return the walk from words to longer and longer grams."""
+        from voxpop.engine.local.length_walk import MemoryLengthWalk
+
+        return MemoryLengthWalk.of(self, self.limit)
+
+    def save(self, folder: str | Path) -> None:
+        """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
+
+        Args:
+            folder: made or replaced; only its owner may read it, because it contains the private data.
+
+        Raises:
+            SourceError: where the folder cannot be written, or holds something else.
+        """
+        save_corpus(self, Path(folder))
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = LocalCorpus
+
+
+VERSION = 1
+META = "corpus.json"
+VOCABULARY = "vocabulary.arrow"
+ARRAYS = ("tokens", "user_start", "user_key")
+AT_ONCE = 1 << 20
+
+
+Blocks = Iterable[tuple[Int32s, Int64s]]
+
+
+def save_corpus(corpus: Arrays, folder: Path) -> None:
+    """Write next to the folder, then exchange: a crash leaves the old corpus or the new one; see `Corpus.save`."""
+    _save(folder, lambda fresh: _write(corpus, fresh))
+
+
+def save_blocks(folder: Path, blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str) -> None:
+    """Save a corpus that never fits into memory, block after block.
+
+    Args:
+        folder: made or replaced.
+        blocks: tokens of some users (int32, -1 after each document), and the number of positions of each of them
+            (int64).
+        vocabulary: token by id, sorted by bytes.
+        kind: "text", "tokens" or "sequence".
+
+    Raises:
+        SourceError: where the folder cannot be written, or holds something else.
+    """
+    _save(folder, lambda fresh: _write_blocks(blocks, vocabulary, kind, fresh))
+
+
+def _save(folder: Path, write: Callable[[Path], None]) -> None:
+    if folder.exists() and not (folder / META).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SourceError(f"{folder} exists and is not a corpus; choose another folder.")
+
+    def make(fresh: Path) -> None:
+        fresh.mkdir(mode=0o700)
+        write(fresh)
+        sync_folder(fresh)
+
+    try:
+        replace_folder_by(folder.resolve(), make)
+    except OSError as error:
+        raise SourceError(
+            f"the corpus cannot be saved to {folder}: {error.strerror or 'writing failed'}. "
+            "Choose a folder you may write to, with enough space."
+        ) from None
+
+
+def _write(corpus: Arrays, folder: Path) -> None:
+    for name in ARRAYS:
+        array = getattr(corpus, name)
+        with _private(folder / f"{name}.npy") as file:
+            _write_header(file, array.size, array.dtype)
+            for begin in range(0, array.size, AT_ONCE):
+                file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
+                forget_pages(array, begin, begin + AT_ONCE)
+    _write_words(corpus.vocabulary, _notes(corpus), folder)
+
+
+def _notes(corpus: Arrays) -> dict[str, Any]:
+    notes: dict[str, Any] = {"kind": corpus.kind, "reading": corpus.reading}
+    return notes | ({"keys": corpus.keys.to_list()} if corpus.keys.columns else {})
+
+
+def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
+    """Append tokens behind a header that is written again once their number is known: numpy leaves room for that."""
+    sizes = []
+    with _private(folder / "tokens.npy") as file:
+        _write_header(file, 0, np.int32)
+        for tokens, own in blocks:
+            file.write(np.ascontiguousarray(tokens, np.int32).data)
+            sizes.append(own)
+        user_start = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))]).astype(np.int64)
+        file.seek(0)
+        _write_header(file, int(user_start[-1]), np.int32)
+    for name, array in (("user_start", user_start), ("user_key", np.arange(user_start.size - 1, dtype=np.uint64))):
+        with _private(folder / f"{name}.npy") as file:
+            np.save(file, array)
+    _write_words(vocabulary, {"kind": kind}, folder)
+
+
+def _write_header(file: Any, size: int, kind: Any) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (size,)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, Any], folder: Path) -> None:
+    table = pa.table({"token": vocabulary})
+    with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    with _private(folder / META) as file:
+        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, **notes}).encode())
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[Any]:
+    """Write a new file that only its owner may read, and see it on disk."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+# A saved corpus mapped back into memory.
+
+TYPES = {"tokens": np.int32, "user_start": np.int64, "user_key": np.uint64}
+
+
+def load_corpus(
+    folder: str | Path, *, memory: str | int | None = None, work_folder: str | os.PathLike[str] | None = None
+) -> Corpus:
+    """Map a saved corpus into memory.
+
+    Args:
+        folder: where `Corpus.save` put it.
+        memory: the most that the process may hold while it extracts; see `voxpop.read`.
+        work_folder: where work files are made then.
+
+    Returns:
+        The corpus; pages are read when needed.
+
+    Raises:
+        SourceError: where there is no corpus, or one of another version, or a damaged one.
+
+    Example:
+        >>> import polars as pl, tempfile
+        >>> import voxpop as vp
+        >>> corpus = vp.read(pl.DataFrame({"who": [1], "text": ["good morning"]}), user="who", text="text")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     corpus.save(folder + "/morning")
+        ...     vp.load_corpus(folder + "/morning")
+        Corpus(kind='text', private)
+    """
+    limit = None if memory is None else MemoryLimit.of(memory, work_folder)
+    path = folder_to_read(Path(folder))
+    meta = _meta(path)
+    try:
+        arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
+        with pa.memory_map(str(path / VOCABULARY)) as source:
+            vocabulary = pa.ipc.open_file(source).read_all().column("token").combine_chunks()
+    except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
+        raise _damaged(path) from None
+    kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
+    try:
+        keys = Keys.from_list(meta.get("keys", []))
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(path) from None
+    corpus = LocalCorpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, keys=keys, limit=limit)
+    if not _fits(corpus):
+        raise _damaged(path)
+    return Corpus(corpus)
+
+
+def _large(vocabulary: pa.Array) -> pa.LargeStringArray:
+    if isinstance(vocabulary, pa.ChunkedArray):
+        return pa.concat_arrays(vocabulary.chunks) if vocabulary.num_chunks else pa.nulls(0, pa.large_string())
+    return vocabulary
+
+
+def _meta(path: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads((path / META).read_bytes())
+    except OSError:
+        raise SourceError(f"{path} is not a saved corpus: it has no {META}. Save one with corpus.save(...).") from None
+    except ValueError:
+        raise _damaged(path) from None
+    if not isinstance(meta, dict) or meta.get("version") != VERSION:
+        raise SourceError(f"{path} was saved by another version of voxpop; read the source again and save it.")
+    return meta
+
+
+def _fits(corpus: LocalCorpus) -> bool:
+    """Check whether types and sizes are consistent."""
+    typed = all(getattr(corpus, name).dtype == TYPES[name] and getattr(corpus, name).ndim == 1 for name in ARRAYS)
+    starts = corpus.user_start
+    return typed and starts.size == corpus.user_key.size + 1 and starts[0] == 0 and starts[-1] == corpus.tokens.size
+
+
+def _damaged(path: Path) -> SourceError:
+    return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")

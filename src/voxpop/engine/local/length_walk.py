@@ -1,0 +1,411 @@
+"""The corpus, length by length: the users' grams that may still be released."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from voxpop.engine.candidates import Candidates, Subset
+from voxpop.engine.contract import ALL_LENGTHS, Arrays, Draws, Price, Shares, no_order
+from voxpop.engine.local.near_misses import NearMisses, UserBudgets
+from voxpop.engine.local.weigh import Histogram, Holdings, weigh
+from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.pairs import (
+    find_names,
+    merge_names,
+    move_down,
+    number_pairs,
+    rename_in_runs,
+    rename_range,
+    rename_users,
+    table_of,
+)
+from voxpop.kernels.threads import THREADS, in_order
+from voxpop.reading import widths
+from voxpop.reading.arrow import numbers_of
+from voxpop.reading.limited.memory import forget_pages, release_unused
+from voxpop.reading.limited.sorter import copied, number_within, rename_all
+from voxpop.reading.widths import check_width
+
+if TYPE_CHECKING:
+    from voxpop.reading.limited.memory import MemoryLimit
+
+
+POSITIONS_AT_ONCE = 1 << 22
+NAMES_AT_ONCE = 1 << 20
+POSITIONS_IN_PARTS = 1 << 28
+"""Beyond this number one thread numbers the pairs: two threads would need more memory than the positions themselves."""
+PHRASES = "distinct phrases of one length"
+
+Kind = TypeVar("Kind", np.int32, np.uint8)
+
+
+class MemoryLengthWalk:
+    """A walk through the lengths, one int32 per position, overwritten from length to length.
+
+    At each length: `weigh` the users' grams, `keep` the released ones, `extend` to the candidates of the next length. A
+    gram's name is its id in the vocabulary at length 1, and above it `left * 2^32 + partner`, both by their rank among
+    the kept grams of the length before. Ranks follow the order of names, so every engine gives the same names.
+    """
+
+    def __init__(
+        self,
+        tokens: Int32s,
+        user_start: Int64s,
+        user_key: Uint64s,
+        size: int,
+        *,
+        words: pa.LargeStringArray | None = None,
+        limit: "MemoryLimit | None" = None,
+        ordered: bool = True,
+    ) -> None:
+        """Begin with the tokens of all users.
+
+        Args:
+            tokens: int32, the token of each position; -1 after each document.
+            user_start: int64 (users + 1), where each user's positions begin.
+            user_key: uint64 (users).
+            size: number of distinct tokens.
+            words: large_string, the tokens by id; None in a walk that goes on after `keep`.
+            limit: memory limit of the walk; None for as much as it needs.
+            ordered: whether tokens have an order, so that grams exist.
+        """
+        self._tokens, self._user_start, self._user_key = tokens, user_start, user_key
+        self._size, self._words, self._limit, self._ordered = size, words, limit, ordered
+        self._length, self._in_order = 1, False
+        self._order: Int64s | None = None
+        self._ids: Int32s | None = None
+        self._first: Int32s | None = None
+        self._names: Int64s | None = None
+        self._ranges = _ranges(user_start)
+        self._budgets = UserBudgets()
+        self._aside = NearMisses(limit)
+
+    @classmethod
+    def of(cls, corpus: Arrays, limit: "MemoryLimit | None") -> "MemoryLengthWalk":
+        """Return the walk through the lengths of a corpus, from its tokens."""
+        users = corpus.tokens, corpus.user_start, corpus.user_key
+        words = corpus.vocabulary
+        return cls(*users, len(words), words=words, limit=limit, ordered=corpus.kind != "items")
+
+    @classmethod
+    def at(
+        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: Uint64s, size: int
+    ) -> "MemoryLengthWalk":
+        """Return a walk that goes on where another one was after `keep`.
+
+        Args:
+            length: of the grams that were kept.
+            ids: int32 by position, ranks; overwritten.
+            first: int32 by position, the kept tokens; needed above length 1 for candidates whose partner is a token.
+            user_start: int64 (users + 1).
+            user_key: uint64 (users).
+            size: number of kept grams.
+        """
+        walk = cls(ids, user_start, user_key, size)
+        walk._ids, walk._first, walk._length, walk._in_order = ids, first, length, True
+        return walk
+
+    def with_past(self, left: Int64s | None, aside: NearMisses | None) -> "MemoryLengthWalk":
+        """Restore the remaining budgets and the deferred candidates in a walk that `at` began."""
+        self._budgets = UserBudgets(left)
+        self._aside = self._aside if aside is None else aside
+        return self
+
+    def past(self, users: Bools) -> tuple[Int64s | None, Int32s, Int64s]:
+        """Return the remaining budgets and the users' deferred candidates, for `with_past`.
+
+        Args:
+            users: bool by user, whether it is needed; see `compact`.
+        """
+        left = self._budgets.left(users.size)
+        items, starts = self._aside.joined(users.size)
+        counts = np.diff(starts)
+        mine = items[np.repeat(users, counts)]
+        return None if left is None else left[users], mine, np.concatenate([[0], np.cumsum(counts[users])])
+
+    @property
+    def length(self) -> int:
+        """Length of the grams that are weighed now."""
+        return self._length
+
+    def weigh(
+        self,
+        shares: Shares,
+        limit: int,
+        secret: Draws,
+        pass_name: str,
+        price: Price | None = None,
+        among: Subset | None = None,
+    ) -> Histogram:
+        """Let every user share its weight over at most `limit` of its distinct grams of this length.
+
+        Before `keep` these are the candidates or some of them, by their names; after it the kept grams, by ranks.
+        """
+        if shares.sequential and not self._in_order:
+            if self._ids is not None:
+                raise InternalError("a walk that began without an order of users cannot have one at a later length.")
+            self.put_in_order(secret)
+        holdings, wanted, reaches = self._holdings(), self._wanted(among), None
+        if price is not None:
+            self._kept()  # before, users are not separated
+            reaches = self._budgets.pay(price, holdings, wanted)
+        histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, reaches)
+        forget_pages(self._tokens)
+        return histogram
+
+    def weigh_aside(self, shares: Shares, limit: int, secret: Draws, pass_name: str, price: Price) -> Histogram:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside."""
+        holdings = self._aside.holdings(self._user_key)
+        return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(price, holdings, None))
+
+    def _holdings(self) -> Holdings:
+        ids = self._tokens if self._ids is None else self._ids
+        words = self._words if self._ids is None else None
+        users = self._user_start, self._user_key
+        return Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
+
+    def pay(self, price: Price, among: Subset | None = None) -> None:
+        """Let users pay for a pass that was weighed elsewhere."""
+        self._budgets.pay(price, self._holdings(), self._wanted(among))
+
+    def _wanted(self, among: Subset | None) -> Bytes | None:
+        if among is None:
+            return None
+        if self._names is None:
+            raise InternalError("some of the candidates were asked for where there are none; please report the call.")
+        return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
+
+    def _of_names(self, work: Callable[[Int64s], NDArray[Kind]], kind: type[Kind]) -> NDArray[Kind]:
+        """Return by id the value computed from its name, some names at a time."""
+        if self._names is None:
+            raise InternalError("names were asked of where there are none; please report the call.")
+        parts = [self._names[begin : begin + NAMES_AT_ONCE] for begin in range(0, self._names.size, NAMES_AT_ONCE)]
+        found, end = np.empty(self._names.size, kind), 0
+        for each in in_order(work, parts):
+            found[end : end + each.size] = each
+            end += each.size
+        return found
+
+    def put_in_order(self, secret: Draws) -> None:
+        """Settle once the order in which users weigh where it matters, the same at every length."""
+        if self._limit is None:
+            self._order = weighing_order(self._user_key, secret, ALL_LENGTHS)
+        else:
+            users = self._tokens, self._user_start, self._user_key
+            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
+        self._in_order = True
+
+    def _kept(self) -> Int32s:
+        """Return ids by position, which there are once the grams of length 1 were kept."""
+        if self._ids is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
+        return self._ids
+
+    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, Uint64s, Bools]:
+        """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
+
+        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
+        gram, and no candidate set aside, are left out; which users stay comes last.
+        """
+        ids = self._kept()
+        first = ids if self._first is None else self._first
+        # (users + 1,), positions with a gram before each user begins.
+        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
+        # (users,), who holds a gram of this length, or a candidate set aside.
+        holding = (np.diff(before) > 0) | (np.diff(self._aside.joined(self._user_key.size)[1]) > 0)
+        # A gram can grow at its position and at the position of its partner, one place on.
+        live = (first if single else ids) >= 0
+        needed = live.copy()
+        # One empty place behind each run stays, so that runs do not meet.
+        needed[1:] |= live[:-1]
+        needed &= np.repeat(holding, np.diff(self._user_start))
+        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
+        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
+        return ids[needed], first[needed], user_start, self._user_key[holding], holding
+
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+        """Keep only these grams.
+
+        Args:
+            names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
+                below 0 denote words that no user holds here.
+            aside: int64, rising: names of other candidates, which are weighed once more in the end.
+        """
+        check_width(names.size, PHRASES)
+        if aside is not None and aside.size:
+            if self._names is None:
+                raise InternalError("candidates were set aside where there are none; please report the call.")
+            check_width(self._aside.size + aside.size, PHRASES)
+            # Before ids are overwritten: afterwards their holders are unknown.
+            self._aside.add(self._holdings(), self._ranks(aside), aside.size)
+        # By id: its rank among all kept names, held here or not; so ranks are public and the same on every engine.
+        ranks = self._ranks(names)
+        self._names = None
+        if self._ids is None:
+            self._start_ids(ranks)
+        elif self._limit is None:
+            self._ids = self._renamed(self._ids, ranks)
+        else:
+            rename_all(self._ids, ranks)
+        self._size = names.size
+
+    def _ranks(self, names: Int64s) -> Int32s:
+        """Return by id its place among names, which rise; -1 where it is not among them."""
+        if self._names is None:
+            ranks = np.full(self._size, -1, np.int32)
+            # An id is its own name; ids below 0 belong to no user here.
+            ranks[names[names >= 0]] = np.flatnonzero(names >= 0)
+            return ranks
+        # The requested names are few, so the table contains them and not all names in use.
+        table = table_of(names)
+        return self._of_names(lambda part: find_names(part, table), np.int32)
+
+    def _renamed(self, ids: Int32s, ranks: Int32s) -> Int32s:
+        """Write ranks in place, one int32 a position, and leave out positions that no longer gram can reach.
+
+        The order of users does not change, and users without grams remain: remaining budgets are stored by place.
+        """
+        if self._first is not None:
+            # Tokens that follow are looked up by position: all of them stay.
+            self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+            return ids
+        before, starts = self._user_start, np.zeros_like(self._user_start)
+        # Cut at users, as ranges are.
+        cuts = [int(np.searchsorted(before, begin)) for begin, _ in self._ranges[1:]]
+        spans = list(pairwise([0, *cuts, before.size - 1]))
+        ends = list(in_order(lambda span: rename_in_runs(ids, before, *span, ranks, starts), spans))
+        end = 0
+        for (first, stop), its_end in zip(spans, ends, strict=True):
+            begin = int(before[first])
+            move_down(ids, begin, its_end, end)
+            starts[first:stop] -= begin - end
+            end += its_end - begin
+        starts[-1] = end
+        self._user_start, self._ranges = starts, _ranges(starts)
+        return ids[:end]
+
+    def keep_words(self, words: pa.LargeStringArray, order: Draws | None = None) -> None:
+        """Keep only these tokens.
+
+        Args:
+            words: distinct, in order of bytes, public, including tokens that no user holds.
+            order: where later weightings are sequential, the source of their order of users.
+        """
+        if self._words is None:
+            raise InternalError("words are kept at length 1 only; please report.")
+        if order is not None:
+            self.put_in_order(order)
+        self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
+
+    def keep_all(self) -> tuple[Int32s, Int64s | None]:
+        """Keep every gram that occurs, with its present number: for comparisons without pruning.
+
+        Returns:
+            int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the
+            numbers, None at length 1.
+        """
+        if self._ids is None:
+            self._ids = np.array(self._tokens)
+        names, self._names = self._names, None
+        return self._ids, names
+
+    def extend(self, candidates: Candidates) -> None:
+        """Go on to the next length: the candidates among the pairs that occur, numbered and named.
+
+        Raises:
+            InputError: where the corpus holds items, which have no order.
+        """
+        if not self._ordered:
+            raise no_order()
+        ids, partners, offset = self._kept(), self._kept(), 1
+        if candidates.single:
+            if self._first is None:
+                self._first = ids.copy() if self._limit is None else copied(ids, self._limit)
+            # Single-side: the partner is the token that follows the gram.
+            partners, offset = self._first, self._length
+        need, estimates = candidates.need, candidates.estimates
+        if self._limit is None:
+            self._names = self._numbered(ids, partners, offset, need, estimates)
+        else:
+            # Numbers differ from those without a limit; names do not, and only names are ever seen.
+            self._names = number_within(ids, partners, offset, need, estimates, self._limit)
+        self._size = self._names.size
+        self._length += 1
+
+    def _numbered(self, ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s) -> Int64s:
+        """Number the pairs of all ranges, each in a separate thread."""
+
+        def number(span: tuple[int, int]) -> Int64s:
+            # Ranges are cut at users, so no gram crosses from one thread's range to another's.
+            names, count = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
+            check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
+            return names[:count]
+
+        if ids.size > POSITIONS_IN_PARTS:
+            # Most pairs occur in all parts, and each part would hold them: one thread, and a single table.
+            return number((0, ids.size))
+        return self._merged(list(in_order(number, self._ranges)))
+
+    def _merged(self, parts: list[Int64s]) -> Int64s:
+        """Give the pairs of all ranges one numbering."""
+        names = parts[0]
+        for own, (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
+            renamed = np.empty(own.size, np.int32)
+            # In the order of ranges, so numbers do not depend on which thread was first.
+            names = merge_names(own, names, names.size, renamed)
+            check_width(names.size, PHRASES)
+            rename_range(self._kept(), begin, end, renamed)
+        return names
+
+    def _start_ids(self, ranks: Int32s) -> None:
+        """Write the kept tokens into an array of our own, users in the order in which they weigh.
+
+        So every later pass reads memory in order, which is twice as fast as following a random order each time.
+        """
+        if self._limit is not None:
+            self._ids = copied(self._tokens, self._limit, ranks)
+            return
+        # Memory of earlier rounds is free, but allocators keep it: gigabytes beside the array that comes now.
+        release_unused()
+        order = np.arange(self._user_key.size) if self._order is None else self._order
+        # (users + 1,), where each user's positions begin in the new order.
+        places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)
+        ids = np.empty(self._tokens.size, np.int32)
+        cuts = np.unique(np.searchsorted(places, np.arange(0, places[-1], POSITIONS_AT_ONCE)))
+
+        def write(span: tuple[int, int]) -> None:
+            rename_users(self._tokens, self._user_start, order[span[0] : span[1]], ranks, ids, int(places[span[0]]))
+            forget_pages(self._tokens)
+
+        for _ in in_order(write, pairwise([*cuts.tolist(), order.size])):
+            pass
+        self._ids, self._user_start, self._user_key, self._order = ids, places, self._user_key[order], None
+        self._ranges = _ranges(places)
+
+    def _each_range(self, work: "Work") -> None:
+        for _ in in_order(lambda span: work(*span), self._ranges):
+            pass
+
+
+class Work(Protocol):
+    """Something to do with a range of positions."""
+
+    def __call__(self, begin: int, end: int) -> None:
+        """Do it."""
+
+
+def _ranges(user_start: Int64s) -> list[tuple[int, int]]:
+    """Cut the positions into one range per thread, at users."""
+    total = int(user_start[-1])
+    # Even parts of positions, each moved on to where the next user begins.
+    wanted = [total * number // THREADS for number in range(1, THREADS)]
+    cuts = [int(user_start[np.searchsorted(user_start, cut)]) for cut in wanted]
+    edges = [0, *cuts, total]
+    return list(pairwise(edges))

@@ -1,0 +1,172 @@
+"""Candidates set aside at every length, to be weighed once more all together: who holds which of them is private."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voxpop.engine.local.weigh import Holdings, distinct_sets
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.threads import in_order
+from voxpop.kernels.weigh import candidate_runs
+from voxpop.reading.limited.memory import forget_pages
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import Price
+    from voxpop.reading.limited.memory import MemoryLimit
+
+
+USERS_AT_ONCE = 1 << 18
+
+
+class NearMisses:
+    """By length and user, the distinct candidates set aside; numbered over all lengths in the order they came."""
+
+    def __init__(self, limit: "MemoryLimit | None") -> None:
+        """Begin with none.
+
+        Args:
+            limit: memory limit; None for as much as they need.
+        """
+        self._limit = limit
+        self._items: list[Int32s] = []
+        self._starts: list[Int64s] = []
+        self.size = 0
+
+    def add(self, holdings: Holdings, ranks: Int32s, size: int) -> None:
+        """Set candidates of one length aside.
+
+        Args:
+            holdings: the users' grams at this length.
+            ranks: int32, by id of this length its place among these candidates, or -1.
+            size: their number, held or not.
+        """
+        items, counts = [], []
+        wanted = (ranks >= 0).view(np.uint8)
+        for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts), shuffle=False):
+            # In the order of first occurrence in the user's documents: the same on every engine. By number over all
+            # lengths.
+            items.append(ranks[mine] + np.int32(self.size))
+            counts.append(np.diff(starts))
+        self._items.append(self._stored(items))
+        # (users + 1,), of this length.
+        self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
+        self.size += size
+
+    @classmethod
+    def of(cls, items: Int32s, starts: Int64s, size: int) -> "NearMisses":
+        """Go on from what `joined` gave.
+
+        Args:
+            items: int32, of one user after the other.
+            starts: int64 (users + 1).
+            size: number of candidates.
+        """
+        found = cls(None)
+        found._items, found._starts, found.size = [items], [starts], size
+        return found
+
+    def joined(self, users: int) -> tuple[Int32s, Int64s]:
+        """Return every user's candidates of all lengths, the shortest first, and where they begin."""
+        holdings = self.holdings(np.empty(users, np.uint64))
+        return holdings.ids, holdings.user_start
+
+    def holdings(self, user_key: Uint64s) -> Holdings:
+        """Return every user's candidates of all lengths, the shortest first."""
+        sizes = sum((np.diff(starts) for starts in self._starts), np.zeros(user_key.size, np.int64))
+        user_start = np.concatenate([[0], np.cumsum(sizes)])
+        spans = range(0, user_key.size, USERS_AT_ONCE)
+        ids = self._stored([self._joined(first, first + USERS_AT_ONCE, user_start) for first in spans])
+        return Holdings(ids, user_start, user_key, self.size, limit=self._limit)
+
+    def _joined(self, first: int, stop: int, user_start: Int64s) -> Int32s:
+        """Lay the candidates of some users side by side."""
+        begin = user_start[first:stop]
+        ids = np.empty(int(user_start[min(stop, user_start.size - 1)] - begin[0]), np.int32)
+        place = begin - begin[0]
+        for items, starts in zip(self._items, self._starts, strict=True):
+            own = starts[first : stop + 1]
+            counts = np.diff(own)
+            shift = np.repeat(place[: counts.size] - (own[:-1] - own[0]), counts)
+            ids[shift + np.arange(shift.size)] = items[own[0] : own[-1]]
+            place = place[: counts.size] + counts
+        return ids
+
+    def _stored(self, parts: list[Int32s]) -> Int32s:
+        """Return arrays as one: within a limit, on disk."""
+        if self._limit is None:
+            return np.concatenate([np.empty(0, np.int32), *parts])
+        file = self._limit.file()
+        for part in parts:
+            file.append(part)
+        mapped: Int32s = file.mapped(np.int32)
+        file.close()
+        return mapped
+
+    def __repr__(self) -> str:
+        return "NearMisses(private)"
+
+
+# The remaining budget of every user, and its payments: private, and never part of a result.
+#
+# A user pays for a pass in which it holds a candidate, before weights are computed. The payment is a function of the
+# user's own items, its own past and public results, on which the proof of the individual filter relies
+# (docs/privacy/individual.md).
+
+POSITIONS_AT_ONCE = 1 << 21
+
+
+class UserBudgets:
+    """The remaining budget of each user, in stored order."""
+
+    def __init__(self, left: Int64s | None = None) -> None:
+        """Begin with the remaining budgets; None before the first charge."""
+        self._left = left
+
+    def left(self, users: int) -> Int64s | None:
+        """Return the remaining budget of each user, None before the first charge."""
+        if self._left is not None and self._left.size != users:
+            raise InternalError("users came or went after some had paid; please report the call.")
+        return self._left
+
+    def pay(self, price: "Price", holdings: "Holdings", wanted: Bytes | None) -> Int64s:
+        """Charge every user for a pass; return the contribution bound of each.
+
+        Args:
+            price: of the pass.
+            holdings: the users' grams, in the order of weighing.
+            wanted: uint8 by id, nonzero for candidates; None for all ids.
+        """
+        if holdings.order is not None:
+            raise InternalError("users were to pay before they were put in order; please report the call.")
+        users = holdings.user_key.size
+        left = self.left(users)
+        left = np.full(users, price.whole, np.int64) if left is None else left
+        runs = runs_of(holdings, wanted, whole=price.by_runs)
+        # (users,), before any weight is read: other users have no influence on it (docs/privacy/individual.md).
+        costs = price.costs(left, runs > 0, runs)
+        # Private for good: no price, noise or threshold is ever computed from it.
+        self._left = left - costs
+        return price.reaches(costs)
+
+    def __repr__(self) -> str:
+        return "UserBudgets(private)"
+
+
+def runs_of(holdings: "Holdings", wanted: Bytes | None, *, whole: bool) -> Int64s:
+    """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
+    starts = holdings.user_start
+    # uint8 (ids); empty stands for all.
+    mask = np.empty(0, np.uint8) if wanted is None else wanted
+    # Cut at users, so that no run is counted in two parts.
+    cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), POSITIONS_AT_ONCE))
+    edges = np.unique([0, *cuts.tolist(), starts.size - 1]).tolist()
+
+    def count(span: tuple[int, int]) -> Int64s:
+        found = candidate_runs(holdings.ids, starts[span[0] : span[1] + 1], mask, whole)
+        if holdings.limit is not None:
+            forget_pages(holdings.ids, int(starts[span[0]]), int(starts[span[1]]))
+        return found
+
+    return np.concatenate([np.empty(0, np.int64), *in_order(count, pairwise(edges))])

@@ -1,0 +1,317 @@
+"""Adaptive rounds over the users' items: pools of distinct items, drawn once, without the decided items."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar, final
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.engine.contract import Decision, Draws, EvidenceStep, Outcome, Shares
+from voxpop.engine.local.weigh import (
+    BYTES_OF_ID,
+    TOKENS_AT_ONCE,
+    BoundedSets,
+    Histogram,
+    cut_to_limit,
+    distinct_sets,
+    item_names,
+)
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.threads import in_order
+from voxpop.kernels.weigh import keep_undecided
+from voxpop.reading.arrow import int64_array
+from voxpop.reading.limited.memory import MemoryLimit, forget_pages
+
+if TYPE_CHECKING:
+    from voxpop.engine.local.corpus import LocalCorpus
+
+
+# The pools of users, some hundred thousand items at a time: in memory, or in a work file within a limit.
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Batch:
+    """Some users, in order.
+
+    Attributes:
+        items: int32, distinct for each user.
+        starts: int64 (users + 1), where each user's items begin; the first is 0.
+        keys: uint64 (users).
+    """
+
+    items: Int32s
+    starts: Int64s
+    keys: Uint64s
+
+    @staticmethod
+    def of(items: Int32s, starts: Int64s, keys: Uint64s) -> "Batch":
+        """Return users with a copy of their items: the given items may be the front of a much larger array."""
+        return Batch(items.copy(), starts, keys)
+
+    def undecided(self, mask: Bytes) -> "Batch":
+        """Return the same users without decided items, and without users who have no others; this one is used up."""
+        # In place, from the front: the rest is never read again.
+        items, users = keep_undecided(self.items, self.starts, self.keys, mask)
+        return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users])
+
+
+@final
+class Batches:
+    """Batches by number; each is read, made smaller and written back."""
+
+    __slots__ = ("_file", "_kept", "_lock", "_places")
+
+    def __init__(self, limit: MemoryLimit | None) -> None:
+        self._kept: list[Batch] = []
+        self._file = None if limit is None else limit.file()
+        self._places: list[tuple[int, int, int]] = []
+        self._lock = Lock()  # threads read ahead
+
+    def __len__(self) -> int:
+        return len(self._kept) if self._file is None else len(self._places)
+
+    def append(self, batch: Batch) -> None:
+        """Add a batch behind the others."""
+        if self._file is None:
+            self._kept.append(batch)
+        else:
+            self._places.append((self._file.size, batch.items.size, batch.keys.size))
+            for each in (batch.starts, batch.keys, batch.items):
+                self._file.append(each)
+
+    def read(self, number: int) -> Batch:
+        """Return a batch, which may be changed."""
+        if self._file is None:
+            return self._kept[number]
+        begin, items, users = self._places[number]
+        with self._lock:
+            starts = self._file.read(begin, users + 1, np.int64)
+            keys = self._file.read(begin + starts.nbytes, users, np.uint64)
+            return Batch(self._file.read(begin + starts.nbytes + keys.nbytes, items, np.int32), starts, keys)
+
+    def write(self, number: int, batch: Batch) -> None:
+        """Keep the rest of a batch, which is never longer than the batch."""
+        if self._file is None:
+            self._kept[number] = batch
+            return
+        # In its old place: a batch only becomes smaller.
+        begin = self._places[number][0]
+        self._places[number] = begin, batch.items.size, batch.keys.size
+        with self._lock:
+            for each in (batch.starts, batch.keys, batch.items):
+                self._file.write(begin, each)
+                begin += each.nbytes
+
+
+# The users' side of adaptive rounds: pools of undecided items, and the users' contributions to them; the same on every
+# engine.
+
+Result = TypeVar("Result")
+
+ITEMS_BEFORE_FORGETTING = 1 << 24
+
+ORDER = "adaptive rounds/length 1"
+"""The name of the one order in which users weigh in all rounds."""
+
+
+@final
+class PoolUsers:
+    """Users in the order in which they weigh, each with its undecided items.
+
+    Attributes:
+        undecided: uint8 (items), nonzero for items that users may still give to.
+    """
+
+    def __init__(self, batches: Batches, names: Uint64s, secret: Draws) -> None:
+        """Take users in their order.
+
+        Args:
+            batches: the users.
+            names: uint64 (items), the names of items in draws.
+            secret: source of the samples.
+        """
+        self.undecided = np.ones(names.size, np.uint8)
+        self._batches = batches
+        self._names = names
+        self._secret = secret
+
+    @staticmethod
+    def of(corpus: "LocalCorpus", names: Uint64s, secret: Draws) -> "PoolUsers":
+        """Lay out the distinct items of every user, users in the order in which they weigh."""
+        batches, holdings, held = Batches(corpus.limit), corpus.holdings(secret, ORDER, ordered=True), 0
+        # `shuffle`: in the secret order of users, one for all rounds.
+        for batch in distinct_sets(holdings, None, Batch.of, shuffle=True):
+            batches.append(batch)
+            held += batch.items.size
+            if held > ITEMS_BEFORE_FORGETTING:
+                # In that order pages are read here and there, so none is done with before the others.
+                forget_pages(holdings.ids)
+                held = 0
+        forget_pages(holdings.ids)
+        return PoolUsers(batches, names, secret)
+
+    @staticmethod
+    def at(users: Batch, names: Uint64s, secret: Draws) -> "PoolUsers":
+        """Take up users that `joined` gave, which are used up."""
+        batches, starts, first = Batches(None), users.starts, 0
+        while first < users.keys.size:
+            # Whole users of about that number of items; at least one.
+            stop = int(np.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right")) - 1
+            stop = max(stop, first + 1)
+            begin, end = int(starts[first]), int(starts[stop])
+            batches.append(Batch(users.items[begin:end], starts[first : stop + 1] - begin, users.keys[first:stop]))
+            first = stop
+        return PoolUsers(batches, names, secret)
+
+    def draw(self, size: int, pass_name: str) -> None:
+        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        pooled = np.zeros_like(self.undecided)
+        for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
+            # uint8 (items): in at least one pool.
+            pooled[batch.items] = 1
+            self._batches.write(number, batch)
+        # An item in no pool is never weighed again.
+        self.undecided &= pooled
+
+    def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
+        """Return the weight of every item, each user sharing over at most `limit` undecided ones, drawn afresh."""
+        # int64 (items), from nothing in each round: evidence remembers, weights do not.
+        histogram = np.zeros(self.undecided.size, np.int64)
+
+        def prepare(batch: Batch) -> tuple[Batch, BoundedSets]:
+            drawn = self._cut(batch, limit, pass_name)
+            return batch, (drawn.items, drawn.starts)
+
+        for number, (batch, sets) in self._each(prepare):
+            self._batches.write(number, batch)
+            # In order and on this thread: contributions depend on those of earlier users.
+            shares.add(histogram, *sets)
+        return histogram
+
+    def joined(self) -> Batch:
+        """Return all users in one piece."""
+        held = [self._batches.read(number) for number in range(len(self._batches))]
+        sizes = [np.diff(batch.starts) for batch in held]
+        return Batch(
+            np.concatenate([np.empty(0, np.int32), *(batch.items for batch in held)]),
+            np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes])),
+            np.concatenate([np.empty(0, np.uint64), *(batch.keys for batch in held)]),
+        )
+
+    def _each(self, work: Callable[[Batch], Result]) -> Iterator[tuple[int, Result]]:
+        """Yield the result for each batch without its decided items, in order."""
+
+        def prepare(number: int) -> tuple[int, Result]:
+            return number, work(self._batches.read(number).undecided(self.undecided))
+
+        return in_order(prepare, range(len(self._batches)))
+
+    def _cut(self, batch: Batch, limit: int, pass_name: str) -> Batch:
+        """Return a batch with at most `limit` items of each user."""
+        if not batch.keys.size or int(np.diff(batch.starts).max()) <= limit:
+            return batch
+        items, starts = batch.items.copy(), batch.starts.copy()
+        items, starts = cut_to_limit(self._names, items, starts, batch.keys, limit, self._secret, pass_name)
+        return Batch(items, starts, batch.keys)
+
+    def __repr__(self) -> str:
+        return "PoolUsers(private)"
+
+
+ITEMS_AT_ONCE = 1 << 15
+"""Items whose noise is drawn together, each such part by a thread."""
+BYTES_OF_ITEM = BYTES_OF_ID + 32
+"""Bytes of a distinct item: its weight, name in draws, evidence, and fate."""
+
+
+class Pools:
+    """Every user's undecided items, and the state of each item.
+
+    An `opening` over a bounded number of items of each user comes first; then `draw` gives every user a pool; then
+    `advance` runs a round over a bounded number of items of each pool.
+    """
+
+    def __init__(self, corpus: "LocalCorpus", secret: Draws) -> None:
+        """Lay out the distinct items of every user."""
+        self._vocabulary = corpus.vocabulary
+        size = len(self._vocabulary)
+        if corpus.limit is not None:
+            corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the evidence of all distinct tokens")
+        # uint64 (items, 2): 128 bits that follow from an item's bytes, so noise is the same wherever an item is held.
+        self._names = item_names(self._vocabulary, secret)
+        self._found = np.zeros(size, np.bool_)
+        self._evidence = np.zeros(size)
+        self._users = PoolUsers.of(corpus, self._names[:, 0], secret)
+
+    def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
+        """Weigh at most `limit` items of each user; release the items that pass."""
+        histogram = self._users.weigh(shares, limit, pass_name)
+        # Only items with weight: items that no user holds are never tested.
+        ids = np.flatnonzero(histogram)
+        words = self._vocabulary.take(int64_array(ids))
+        self._decide(Histogram(ids, histogram[ids], words).chosen(decision), released=True)
+
+    def draw(self, size: int, pass_name: str) -> None:
+        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        self._users.draw(size, pass_name)
+
+    def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
+        """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
+        histogram = self._users.weigh(shares, limit, pass_name)
+        # Every undecided item of every pool, drawn this time or not: noise on all of them is essential
+        # (docs/privacy/adaptive.md, "Shared items").
+        ids = np.flatnonzero(self._users.undecided)
+
+        def work(part: Int64s) -> Outcome:
+            return step(histogram[part], self._names[part], self._evidence[part])
+
+        # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
+        parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
+        for part, (evidence, released, dropped) in zip(parts, in_order(work, parts), strict=True):
+            # S_r of every item of the part; decided ones are not looked at again.
+            self._evidence[part] = evidence
+            self._decide(part[released], released=True)
+            self._decide(part[dropped], released=False)
+
+    def released(self) -> pa.LargeStringArray:
+        """Return the released items, in order of bytes."""
+        return self._vocabulary.take(int64_array(np.flatnonzero(self._found)))
+
+    def _decide(self, ids: Int64s, *, released: bool) -> None:
+        self._users.undecided[ids] = 0
+        self._found[ids] |= released
+
+    def __repr__(self) -> str:
+        return "Pools(private)"
+
+
+# The items of a corpus, round after round: released items are excluded from later rounds.
+
+Weigh = Callable[[Shares, int, Bytes | None, Draws, str], Histogram]
+"""`Corpus.weigh`."""
+
+
+class MemoryRoundWalk:
+    """A walk through rounds: `weigh` the remaining items, `leave_out` the released items."""
+
+    def __init__(self, weigh: Weigh, vocabulary: pa.LargeStringArray) -> None:
+        """Begin with all items left; `weigh` is that of the corpus whose vocabulary it is."""
+        self._weigh = weigh
+        self._vocabulary = vocabulary
+        self._left = np.ones(len(vocabulary), np.uint8)
+
+    def weigh(self, shares: Shares, limit: int, secret: Draws, pass_name: str) -> Histogram:
+        """Let every user share its weight over at most `limit` distinct items that are left."""
+        # uint8 (vocabulary): a function of the released items.
+        candidates = None if self._left.all() else self._left
+        return self._weigh(shares, limit, candidates, secret, pass_name)
+
+    def leave_out(self, ids: Int64s) -> None:
+        """Exclude the ids that the last weighing released."""
+        self._left[ids] = 0
+
+    def released(self) -> pa.LargeStringArray:
+        """Return the excluded items, in order of bytes."""
+        return self._vocabulary.take(int64_array(np.flatnonzero(self._left == 0)))

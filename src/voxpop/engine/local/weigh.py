@@ -1,0 +1,384 @@
+"""Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.engine.contract import WORDS, Draws, Shares, sample_of
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Texts, Uint64s
+from voxpop.kernels.pairs import mark_met, table_of
+from voxpop.kernels.threads import THREADS, in_order
+from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
+from voxpop.reading.arrow import int64_array, text_buffers
+from voxpop.reading.limited.memory import forget_pages
+from voxpop.reading.widths import check_width
+
+if TYPE_CHECKING:
+    from voxpop.reading.limited.memory import MemoryLimit
+
+
+# The ids of every user at one length: one id per position, user by user.
+
+WORDS_AT_ONCE = 1 << 17
+"""Words named together: their draws take 42 MB then, and 147 for two million at once."""
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Holdings:
+    """The private side of one weighing.
+
+    Attributes:
+        ids: int32, the item or gram at each position; negative if no item is there.
+        user_start: int64 (users + 1), where each user's positions begin.
+        user_key: uint64 (users), a function of the user's id only.
+        size: ids are below it.
+        order: int64 (users), the order in which they weigh where it matters; None for that of the corpus.
+        names: int64 (size), the name of each id in draws, the same on every engine; None where ids themselves are.
+        limit: memory limit of weighing them; None for as much as it needs.
+        words: large_string (size), the items themselves at length 1: draws name them by their bytes, because ids depend
+            on the other items; None elsewhere.
+    """
+
+    ids: Int32s
+    user_start: Int64s
+    user_key: Uint64s
+    size: int
+    order: Int64s | None = None
+    names: Int64s | None = None
+    limit: "MemoryLimit | None" = None
+    words: pa.LargeStringArray | None = None
+
+    def draw_names(self, secret: Draws) -> Uint64s | None:
+        """Return the names in draws by id, None where ids are their own names.
+
+        Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
+        sample, which the proof allows: a sample may be any function of the user's own items.
+        """
+        if self.words is not None:
+            return item_names(self.words, secret, parts=1)[:, 0]
+        # left * 2^32 + partner is below 2^63, so the sign plays no part.
+        return None if self.names is None else self.names.view(np.uint64)
+
+    def __repr__(self) -> str:
+        return "Holdings(private)"
+
+
+def item_names(words: pa.LargeStringArray, secret: Draws, parts: int = 2) -> Uint64s:
+    """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
+
+    Args:
+        words: large_string (n), the items.
+        secret: source of the bits.
+        parts: number of 64-bit parts kept (1 or 2), the more significant first.
+    """
+    letters, starts = text_buffers(words)
+    names = np.empty((len(words), parts), np.uint64)
+    for first in range(0, len(words), WORDS_AT_ONCE):
+        mine = starts[first : first + WORDS_AT_ONCE + 1]
+        # A function of the bytes and the secret: ids differ between engines, names do not.
+        names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS, letters, mine)[:, :parts]
+    return names
+
+
+# User first: a user's items are made distinct and cut to the limit before weighing.
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+TOKENS_AT_ONCE = 1 << 19
+FEW_TOKENS_AT_ONCE = 1 << 16
+"""Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
+
+
+BoundedSets = tuple[Int32s, Int64s]
+
+
+@dataclass(slots=True)
+class _Scratch:
+    """The marks of one thread for repeated items: the last user who held each item."""
+
+    seen: Int32s
+    stamp: int = 0
+
+
+def bounded_sets(
+    holdings: Holdings,
+    limit: int,
+    candidates: Bytes | None,
+    secret: Draws,
+    pass_name: str,
+    *,
+    shuffle: bool,
+) -> Iterator[BoundedSets]:
+    """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
+
+    A user's draw depends on the secret, the user's key and the user's own items only, so adding a user changes no other
+    user's draw. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the
+    number of threads that prepare them ahead.
+    """
+    # Positions bound distinct items: where no user has more of them than the limit nothing is drawn.
+    crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
+    # Names cost a draw for each item: only where a user's set is cut.
+    names = holdings.draw_names(secret) if crowded else None
+
+    def bound(items: Int32s, starts: Int64s, keys: Uint64s) -> BoundedSets:
+        return cut_to_limit(names, items, starts, keys, limit, secret, pass_name)
+
+    yield from distinct_sets(holdings, candidates, bound, shuffle=shuffle)
+
+
+def distinct_sets(
+    holdings: Holdings,
+    candidates: Bytes | None,
+    then: Callable[[Int32s, Int64s, Uint64s], Result],
+    *,
+    shuffle: bool,
+) -> Iterator[Result]:
+    """Yield the result of `then` on (items, starts, keys) of users: all distinct candidates of each, in order."""
+    check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
+    # uint8 (ids), nonzero for candidates; empty for all.
+    mask = np.empty(0, np.uint8) if candidates is None else candidates
+    scratches: SimpleQueue[_Scratch] = SimpleQueue()
+    for _ in range(THREADS if holdings.limit is None else 1):
+        scratches.put(_Scratch(np.full(holdings.size, -1, np.int32)))
+
+    def distinct(users: Int64s) -> Result:
+        scratch = scratches.get()
+        items, starts = _distinct(holdings, users, mask, scratch)
+        # Marks of this thread's next users begin behind those of the last ones.
+        scratch.stamp += users.size
+        scratches.put(scratch)
+        return then(items, starts, holdings.user_key[users])
+
+    if holdings.order is None or not shuffle:
+        yield from in_order(distinct, _batches_as_they_are(holdings))
+    else:
+        yield from in_order(distinct, _batches(holdings, holdings.order))
+
+
+def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch) -> BoundedSets:
+    """Return the distinct items of users; of one user with a great many positions a part at a time."""
+    ids, user_start = holdings.ids, holdings.user_start
+    begin, end = int(user_start[users[0]]), int(user_start[users[-1] + 1])
+    # One pass, unless a single user holds more than four batches.
+    if users.size > 1 or end - begin <= 4 * TOKENS_AT_ONCE:
+        items, starts = gather_distinct(ids, user_start, users, mask, scratch.seen, scratch.stamp)
+    else:
+        parts, alone = [], np.zeros(1, np.int64)
+        for place in range(begin, end, TOKENS_AT_ONCE):
+            span = np.array([place, min(place + TOKENS_AT_ONCE, end)], np.int64)
+            # One mark for all parts: the next part skips items that an earlier part has seen.
+            parts.append(gather_distinct(ids, span, alone, mask, scratch.seen, scratch.stamp)[0])
+            forget_pages(ids, place, int(span[1]))
+        items = np.concatenate(parts)
+        starts = np.array([0, items.size], np.int64)
+    if holdings.order is None:
+        forget_pages(ids, begin, end)
+    return items, starts
+
+
+def cut_to_limit(
+    names: Uint64s | None,
+    items: Int32s,
+    starts: Int64s,
+    keys: Uint64s,
+    limit: int,
+    secret: Draws,
+    pass_name: str,
+) -> BoundedSets:
+    """Draw `limit` items of each user who holds more."""
+    if starts.size < 2 or np.diff(starts).max() <= limit:
+        return items, starts
+    # Only for users who hold too many: items of other users are not drawn.
+    first, second = pairs_over_limit(items, starts, keys, limit)
+    # By the name of the item, which is the same on every engine, not by its number here.
+    named = second if names is None else names[second.view(np.int64)]
+    # uint64 by (user key, item): the draw of a user does not depend on other users (docs/privacy/randomness.md).
+    priorities = secret.draws(sample_of(pass_name), first, named)[:, 0].copy()
+    kept = keep_smallest(items, starts, priorities, limit)
+    return items[:kept], starts
+
+
+def _batches(holdings: Holdings, order: Int64s) -> Iterator[Int64s]:
+    """Yield the users in an order, about `TOKENS_AT_ONCE` tokens at a time."""
+    # (users,), positions up to and with each user, in the order in which they weigh.
+    ends = np.cumsum(np.diff(holdings.user_start)[order])
+    start = 0
+    while start < order.size:
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right")))
+        yield order[start:stop]
+        start = stop
+
+
+def _batches_as_they_are(holdings: Holdings) -> Iterator[Int64s]:
+    """Yield the users in stored order, about that number of tokens and at most that number of users at a time."""
+    user_start, start = holdings.user_start, 0
+    most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
+    while start < user_start.size - 1:
+        stop = int(np.searchsorted(user_start, user_start[start] + most, side="right")) - 1
+        stop = min(max(start + 1, stop), start + most)
+        yield np.arange(start, stop)
+        forget_pages(user_start, 0, start)
+        forget_pages(holdings.user_key, 0, start)
+        start = stop
+
+
+# The weights of the items that at least one user holds: private.
+
+IDS_AT_ONCE = 1 << 17
+"""Items that are decided together: draws for their bytes take 42 MB then, and 147 for two million at once."""
+
+Decision = Callable[[Int64s, Int64s, Texts | None], Bools]
+"""Which items pass: of weights, of names and of the items' bytes, the last two for draws."""
+LevelRule = Callable[[Int64s, Int64s, Texts | None], Int64s]
+"""Number of cutpoints that items reach."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Histogram:
+    """Weight by item, for the items of the bounded sets and for no others.
+
+    Attributes:
+        ids: int64 (support), which items: ids in rising order, or names of grams (see `MemoryLengthWalk`) in any order.
+        weights: int64 (support), positive, in units of the weighting's grid.
+        words: large_string (support), the items themselves where draws name them by their bytes; else None.
+    """
+
+    ids: Int64s
+    weights: Int64s
+    words: pa.LargeStringArray | None = None
+
+    def chosen(self, decision: Decision) -> Int64s:
+        """Return the ids that pass, rising.
+
+        Args:
+            decision: which of the items pass.
+        """
+        # Draws are by name, so parts may be of any size.
+        parts = [ids[decision(weights, ids, texts)] for weights, ids, texts in self._parts()]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
+
+    def noisy_levels(self, levels: LevelRule, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the ids of a level above 0, rising, and their levels.
+
+        Args:
+            levels: number of cutpoints that each item with weight reaches.
+            spurious_names: ids that have a level where they have no weight, rising.
+            theirs: int64 (spurious), the level of each.
+        """
+        # A simulated hit counts only where there is no weight: elsewhere the item's own noise decides
+        # (docs/privacy/ngrams.md, "Simulation").
+        table, somebodys = table_of(spurious_names), np.zeros(spurious_names.size, np.uint8)
+
+        def grade(part: tuple[Int64s, Int64s, Texts | None]) -> tuple[Int64s, Int64s]:
+            weights, ids, texts = part
+            mark_met(ids, table, somebodys)
+            each = levels(weights, ids, texts)
+            return ids[each > 0], each[each > 0]
+
+        # Draws are by name, so neither parts nor threads change them; those of bytes need memory, one part at a time.
+        work = in_order(grade, self._parts()) if self.words is None else map(grade, self._parts())
+        graded = list(work)
+        nobodys = somebodys == 0
+        ids_of = [spurious_names[nobodys], *(ids for ids, _ in graded)]
+        levels_of = [theirs[nobodys], *(reached for _, reached in graded)]
+        # Sorted, so the order does not reveal the simulated ones.
+        names = np.concatenate(ids_of)
+        order = np.argsort(names)
+        return names[order], np.concatenate(levels_of)[order]
+
+    def _parts(self) -> Iterator[tuple[Int64s, Int64s, Texts | None]]:
+        """Yield weights, ids and texts, some at a time."""
+        texts = None if self.words is None else text_buffers(self.words)
+        for start in range(0, self.ids.size, IDS_AT_ONCE):
+            stop = min(start + IDS_AT_ONCE, self.ids.size)
+            some = None if texts is None else (texts[0], texts[1][start : stop + 1])
+            yield self.weights[start:stop], self.ids[start:stop], some
+
+    def texts(self, ids: Int64s) -> pa.LargeStringArray:
+        """Return the words of ids that passed, at length 1."""
+        if self.words is None:
+            raise InternalError("texts were asked of weights whose ids are numbers of grams.")
+        # At length 1 ids rise, so places are found by bisection.
+        return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
+
+    def measured(self, noise: Callable[[Int64s, Int64s], Int64s], size: int) -> Int64s:
+        """Return the noisy weight of every id below `size`, also of those without weight."""
+        # (names,): including those that no user holds; otherwise their absence would be published.
+        weights = np.zeros(size, np.int64)
+        weights[self.ids] = self.weights
+        return noise(weights, np.arange(size))
+
+    def __repr__(self) -> str:
+        return "Histogram(private)"
+
+
+NAMES_AT_ONCE = 1 << 20
+BYTES_OF_ID = 48
+"""Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
+
+
+def weigh(
+    holdings: Holdings,
+    shares: Shares,
+    limit: int,
+    candidates: Bytes | None,
+    secret: Draws,
+    pass_name: str,
+    reaches: Int64s | None = None,
+) -> Histogram:
+    """Return the histogram of the bounded sets: one pass over the positions.
+
+    Args:
+        holdings: the private data: the items of every user.
+        shares: how a user's weight is shared, with its grid and cutoff filled in.
+        limit: most items of one user.
+        candidates: uint8 (ids), nonzero where an item may be chosen, a function of public outputs only; None
+            means every item.
+        secret: source of the sample and of the order of users.
+        pass_name: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
+        reaches: int64 by user, in the order in which they lie: the contribution bound of each, as charged; None if the
+            bound is 1 for every user.
+
+    Returns:
+        Weights of exactly those items that lie in some bounded set.
+    """
+    if holdings.limit is not None:
+        holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
+    # int64 (ids), units of the weighting's grid: sums are exact, so their order matters only to sequential weightings.
+    histogram, weighed = np.zeros(holdings.size, np.int64), 0
+    for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name, shuffle=shares.sequential):
+        if reaches is None:
+            shares.add(histogram, items, starts)
+        else:
+            shares.add(histogram, items, starts, reaches[weighed : weighed + starts.size - 1])
+        weighed += starts.size - 1
+    # Reaches are by the places of users; any other order would give users the bounds of other users.
+    if reaches is not None and (holdings.order is not None or weighed != reaches.size):
+        raise InternalError("users weighed with the reach of others; please report the call.")
+    # The support of the bounded sets, and nothing else, may be queried.
+    if holdings.names is not None:
+        return Histogram(*_supported(holdings.names, histogram))
+    ids, words = np.flatnonzero(histogram), holdings.words
+    if words is not None and ids.size < len(words):
+        words = words.take(int64_array(ids))
+    return Histogram(ids, histogram[ids], words)
+
+
+def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the names and the weights of those above 0; the weights that are given are used up."""
+    found, end = np.empty(np.count_nonzero(weights), np.int64), 0
+    for begin in range(0, names.size, NAMES_AT_ONCE):
+        mine = weights[begin : begin + NAMES_AT_ONCE]
+        held = np.flatnonzero(mine)
+        found[end : end + held.size] = names[begin : begin + NAMES_AT_ONCE][held]
+        # In place, from the front: hundreds of millions of pairs are not copied once more.
+        weights[end : end + held.size] = mine[held]
+        end += held.size
+    return found, weights[:end] if 2 * end > names.size else weights[:end].copy()

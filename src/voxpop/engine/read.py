@@ -1,0 +1,105 @@
+"""Read a table of users and their contents, by the engine that the table requires."""
+
+from typing import Any
+
+from voxpop.engine.data import Corpus
+from voxpop.engine.local.read import read_here
+from voxpop.errors import InputError
+from voxpop.reading.choices import TextTokenizer
+from voxpop.reading.csv_text import CSV
+from voxpop.reading.sources import is_spark
+from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
+
+
+def read(
+    source: Any,
+    *,
+    user: str | list[str],
+    text: str | None = None,
+    tokens: str | None = None,
+    items: str | list[str] | None = None,
+    sequence: str | None = None,
+    order: str | None = None,
+    session: Any = None,
+    tokenizer: TextTokenizer | Tokenizer = "words",
+    types: dict[str, Any] | None = None,
+    csv: CSV | None = None,
+    options: ReadOptions | None = None,
+) -> Corpus:
+    """Read a table with a column of users and a column of their contents.
+
+    Rows of one user may come in any order and from any number of files.
+
+    Args:
+        source: a path, folder or glob of Parquet, CSV, TSV or JSON lines files (the last three also .gz or .zst), an
+            address of one (s3://, https://), or a list of these; a polars, pandas or pyarrow table, or any object with
+            Arrow's interfaces; an iterator of tables; a list of dictionaries; a dictionary of columns; a cursor;
+            `vp.SQL(query, connection)`; or a Spark DataFrame, which stays on its cluster (docs/guides/spark.md).
+        user: name of the column that identifies the user of a row, never null, or a list of several columns.
+        text: name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
+        tokens: name of a column of lists of tokens, in order.
+        items: name of a column of unordered items, one in each row or a list; nulls are left out. A list of columns
+            makes one item of their values. Releases return items with the types of these columns.
+        sequence: name of a column of lists in which order matters. With `order`, a column of single events.
+        order: name of a column of times. Each row is then an event, and a user's events in this order are the user's
+            sequence. Events of the same time are in the order of their bytes; null events are left out.
+        session: the longest pause within a sequence, such as "30min", or a number if `order` is a column of numbers.
+            A longer pause starts a new sequence.
+        tokenizer: "words" (NFC, lower case, URLs removed; runs of letters, marks and digits, with apostrophes inside),
+            "unicode" (words, numbers and emoji by ICU; needs `pip install voxpop[unicode]`), "whitespace",
+            "characters", a compiled regular expression, a callable from a list of texts to a list of lists of strings,
+            or `vp.Tokenizer` with further options.
+        types: types of columns that the source does not declare, such as {"price": "decimal(12, 2)", "at":
+            "timestamp"}. Undeclared values are read as strings, and times as integers or ISO timestamps, whatever the
+            other rows hold (docs/guides/types.md).
+        csv: how CSV files are written, such as `vp.CSV(delimiter=";")`; by default it is detected.
+        options: how reading runs, such as `vp.ReadOptions(memory="2GiB")`.
+
+    Returns:
+        The private data, for `release` of any mechanism.
+
+    Raises:
+        InputError: if not exactly one of text, tokens, items and sequence is given, or arguments do not fit the source.
+        SourceError: if the source is missing or broken, a row has no user, or a value does not fit its type. A table
+            without rows is no error.
+        ColumnError: if a column is missing or of a type that does not fit.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> posts = pl.DataFrame({"author": ["ann", "bob"], "body": ["Good morning!", "good night"]})
+        >>> vp.read(posts, user="author", text="body")
+        Corpus(kind='text', private)
+    """
+    cut = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
+    how, dialect = _checked("options", options, ReadOptions), _checked("csv", csv, CSV)
+    wanted = Wanted.of(
+        user=user,
+        text=text,
+        tokens=tokens,
+        items=items,
+        sequence=sequence,
+        order=order,
+        session=session,
+        types=types,
+        tokenizer=cut.name,
+        sentences=cut.sentences,
+        html=cut.html,
+    )
+    if not is_spark(source):
+        if how.partitions is not None:
+            raise InputError("`partitions` is an option for Spark DataFrames. Leave it out for this source.")
+        return Corpus(read_here(source, wanted, how, dialect))
+    from voxpop.engine.spark.reading import read_spark
+
+    if dialect.given:
+        raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
+    if wanted.types:
+        raise InputError("a Spark DataFrame declares its types: cast its columns there, and leave types= out.")
+    return Corpus(read_spark(source, wanted, how))
+
+
+def _checked(name: str, given: Any, kind: Any) -> Any:
+    if given is not None and not isinstance(given, kind):
+        raise InputError(f"`{name}` must be a vp.{kind.__name__}, got {type(given).__name__}.")
+    return kind() if given is None else given

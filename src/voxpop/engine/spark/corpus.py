@@ -1,0 +1,142 @@
+"""The corpus on a cluster."""
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.spark.frames import MESSAGES, Arrays, Holder, pieces, received, spread, texts_of, word_arrays
+from voxpop.engine.spark.pools import SparkPools
+from voxpop.engine.spark.trees import SparkTreeWalk
+from voxpop.engine.spark.walks import SparkLengthWalk, SparkRoundWalk
+from voxpop.engine.spark.worker import task
+from voxpop.errors import InputError
+from voxpop.reading.arrow import numbers_of
+from voxpop.reading.keys import Keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.engine import contract as engine
+    from voxpop.engine.contract import Engine, RestrictableDraws
+    from voxpop.engine.spark.frames import Answer, Batches
+
+
+# Users of many partitions in few groups: for weightings in which a user's contribution depends on other users.
+#
+# A partition that weighs separately cannot see contributions of others, and more partitions waste more weight. So users
+# are read in as many partitions as there are cores, and weigh in at most `GROUPS`.
+
+GROUPS = 2
+"""Two lose 2.7 of 100 phrases, four 6.4 (docs/guides/spark.md); with one, one core would weigh and hold all users."""
+
+
+def in_groups(state: "DataFrame", places: int) -> "DataFrame":
+    """Return the encoded users of the partitions in groups: a partition's group depends only on its number."""
+    from pyspark.sql import functions as sql
+
+    if places <= GROUPS:
+        return state
+    homes = sql.array(*(sql.lit(number) for number in spread(GROUPS).tolist()))
+    numbered = state.withColumn("sender", sql.spark_partition_id())
+    sent = numbered.withColumn("place", homes[sql.col("sender") % GROUPS].cast("int"))
+    arrived = sent.repartition(GROUPS, "place")
+    return arrived.mapInArrow(gather, MESSAGES)
+
+
+@task
+def gather(batches: "Batches") -> "Answer":
+    """Yield the state of a group: the corpora of several partitions, in the order of their numbers."""
+    held = list(batches)
+    parts = list(received(pa.Table.from_batches(held)).values()) if held else []
+    if parts:
+        yield from pieces(joined(parts))
+
+
+def joined(parts: list[Arrays]) -> Arrays:
+    """Return the arrays of the users of all parts, with one vocabulary."""
+    texts = [texts_of(part) for part in parts]
+    vocabulary = pc.unique(pa.chunked_array(texts, pa.large_string()))
+    tokens, starts, before = [], [np.zeros(1, np.int64)], 0
+    for part, words in zip(parts, texts, strict=True):
+        ranks = numbers_of(pc.index_in(words, value_set=vocabulary), missing=-1).astype(np.int32)
+        tokens.append(np.append(ranks, np.int32(-1))[part["tokens"]])  # -1, the end of a document, takes the last
+        starts.append(part["user_start"][1:] + before)
+        before += part["tokens"].size
+    users: Arrays = {"tokens": np.concatenate(tokens), "user_start": np.concatenate(starts)}
+    users["user_key"] = np.concatenate([part["user_key"] for part in parts])
+    return {**users, **word_arrays(vocabulary)}
+
+
+class SparkCorpus:
+    """The users' data, encoded, spread over executors: private, and it never comes to the driver.
+
+    A user lives in one Spark partition, which holds the arrays of a `Corpus` of its users. Set union, n-grams and
+    sequences take it as they take a `Corpus`.
+
+    Attributes:
+        kind: "text", "tokens", "items" or "sequence".
+        reading: how its tokens were made, as in `Corpus`.
+        keys: the columns that items came from, as in `Corpus`.
+    """
+
+    def __init__(self, state: "DataFrame", places: int, kind: str, reading: str, keys: Keys) -> None:
+        """Take the encoded partitions and their number; see `voxpop.engine.spark.frames`."""
+        self._places = places
+        self.kind = kind
+        self.reading = reading
+        self.keys = keys
+        self._holder = Holder()
+        self._groups: DataFrame | None = None
+        self._state = self._holder.hold(state, theirs=True)
+
+    def round_walk(self) -> SparkRoundWalk:
+        """Return the items, to be released in one round or several."""
+        return SparkRoundWalk(self._state, self._in_groups)
+
+    def pools(self, secret: "RestrictableDraws") -> SparkPools:
+        """Return every user's distinct items, to be released in adaptive rounds."""
+        return SparkPools(self._state, self._places, secret)
+
+    def length_walk(self) -> SparkLengthWalk:
+        """Return the walk from words to longer and longer grams."""
+        return SparkLengthWalk(self._state, self._in_groups, ordered=self.kind != "items")
+
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "RestrictableDraws") -> SparkTreeWalk:
+        """Return every user's one sequence, to be counted."""
+        return SparkTreeWalk(self._state, alphabet, max_length, secret)
+
+    def _in_groups(self) -> "DataFrame":
+        """Return the same users in few groups, for order-dependent weightings."""
+        if self._groups is None:
+            self._groups = self._holder.hold(in_groups(self._state, self._places))
+        return self._groups
+
+    def gathered(self) -> "engine.Arrays":
+        """Refuse: users stay on their executors.
+
+        Raises:
+            InputError: always.
+        """
+        raise _spread("arrays of all users")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise the error for data that a cluster does not hold in one piece."""
+        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "bounded", "require", "save"):
+            raise _spread(f"`{name}`")
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"SparkCorpus(kind={self.kind!r}, private)"
+
+
+def _spread(what: str) -> InputError:
+    return InputError(
+        f"a corpus on Spark has no {what}: its users stay on their executors. Set union, n-grams, counts and sequences "
+        "run on it; for heavy hitters, comparisons and baselines read a table on this machine."
+    )
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = SparkCorpus

@@ -1,0 +1,281 @@
+"""Arrays as rows of a DataFrame, settings and public arrays of a task, and states that are kept.
+
+Executors keep a few arrays of their users from one pass to the next, and send each other arrays through a shuffle. Both
+are cut into pieces, one row each, so that no row is large. A row contains its destination and its origin.
+"""
+
+import io
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from functools import partial, wraps
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.engine.spark.session import as_written
+from voxpop.engine.spark.worker import task
+from voxpop.errors import InputError
+from voxpop.kernels.arrays import Int64s
+from voxpop.reading.arrow import text_buffers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Arrays = dict[str, NDArray[Any]]
+Batches = Iterable[pa.RecordBatch]
+Answer = Iterator[pa.RecordBatch]
+Task = Callable[..., Answer]
+"""A task on a partition; see `voxpop.engine.spark.tasks`."""
+Message = tuple[int, int, Arrays]
+"""Place, sender and arrays."""
+
+MESSAGES = "place int, sender int, piece int, name string, type string, data binary"
+SCHEMA = pa.schema(
+    {
+        "place": pa.int32(),
+        "sender": pa.int32(),
+        "piece": pa.int32(),
+        "name": pa.string(),
+        "type": pa.string(),
+        "data": pa.binary(),
+    }
+)
+PIECE = 1 << 21
+"""Bytes in one row."""
+BYTES_AT_ONCE = 1 << 24
+"""Approximate number of bytes of rows that go to Spark together."""
+ROWS_AT_ONCE = 1 << 16
+MOST_IN_CLOSURE = 1 << 18
+"""Bytes of public arrays in a closure; with `MOST_CLOSURE` for all else below the size that Spark writes to disk."""
+MOST_CLOSURE = 1 << 19
+"""Bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, and keys must not be written."""
+SEED = 42
+"""Of the hash by which Spark finds the partition of a number."""
+_WORD = 2**32 - 1
+
+
+def written(messages: Iterable[Message]) -> Answer:
+    """Yield the rows of messages. The pieces of a message are numbered from 0."""
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for place, sender, arrays in messages:
+        number = 0
+        for name, array in arrays.items():
+            content: Any = np.ascontiguousarray(array).reshape(-1)
+            kind, content = content.dtype.str, content.view(np.uint8)
+            for begin in range(0, max(content.size, 1), PIECE):
+                rows.append((place, sender, number, name, kind, content[begin : begin + PIECE].tobytes()))
+                number, size = number + 1, size + len(rows[-1][-1])
+                if size > BYTES_AT_ONCE:
+                    yield _together(rows)
+                    rows, size = [], 0
+    if rows:
+        yield _together(rows)
+
+
+def _together(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, kind.type) for column, kind in zip(columns, SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+
+def as_table(messages: Iterable[Message]) -> pa.Table:
+    """Return the rows of messages as one table."""
+    return pa.Table.from_batches(written(messages), SCHEMA)
+
+
+def pieces(arrays: Arrays) -> Answer:
+    """Yield the rows of the state of one partition."""
+    return written([(0, 0, arrays)])
+
+
+def received(rows: pa.Table) -> dict[int, Arrays]:
+    """Return the arrays that each sender sent, senders rising. The arrays are writable."""
+    if not rows.num_rows:  # Spark then gives a table without columns
+        return {}
+    found: dict[int, dict[tuple[str, str], list[tuple[int, Any]]]] = {}
+    columns = (rows.column(name).to_pylist() for name in ("sender", "name", "type", "piece"))
+    data = (value.as_buffer() for value in rows.column("data"))  # without a copy
+    for sender, name, kind, piece, content in zip(*columns, data, strict=True):
+        found.setdefault(sender, {}).setdefault((name, kind), []).append((piece, content))
+    return {
+        sender: {name: _joined(kind, parts) for (name, kind), parts in found[sender].items()}
+        for sender in sorted(found)
+    }
+
+
+def _joined(kind: str, parts: list[tuple[int, Any]]) -> NDArray[Any]:
+    return np.frombuffer(bytearray().join(content for _, content in sorted(parts, key=itemgetter(0))), kind)
+
+
+def laid_together(batches: Batches, sent: bytes | None = None) -> tuple[Arrays, Arrays]:
+    """Return the arrays of a partition and the public ones; none of an empty partition.
+
+    Args:
+        batches: the rows of its state.
+        sent: public arrays that came with the closure. Otherwise they come with the first piece, if there are any.
+    """
+    held = list(batches)
+    if not held:
+        return {}, {}
+    rows = pa.Table.from_batches(held)
+    public: Arrays = {} if sent is None else unpacked(sent)
+    if "public" in rows.column_names:
+        for content in rows.column("public").drop_null().to_pylist():
+            public = unpacked(content)
+    return next(iter(received(rows).values()), {}), public
+
+
+def on_state(work: Callable[..., Answer]) -> Task:
+    """Make a task of a function of a partition's arrays and the public arrays. Empty partitions are omitted."""
+
+    @wraps(work)
+    def run(batches: Batches, *, public: bytes | None = None, **settings: Any) -> Answer:
+        arrays, sent = laid_together(batches, public)
+        if arrays:
+            yield from work(arrays, sent, **settings)
+
+    return task(run)
+
+
+def packed(arrays: Arrays) -> bytes:
+    """Return arrays as bytes, without pickling."""
+    sink = io.BytesIO()
+    np.savez(sink, allow_pickle=False, **arrays)
+    return sink.getvalue()
+
+
+def unpacked(content: bytes) -> Arrays:
+    """Return the arrays of `packed`."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as held:
+        return {name: held[name] for name in held.files}
+
+
+def run_with_public(state: "DataFrame", work: Task, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
+    """Run a task on every partition, with public arrays: small ones in its closure, others by a broadcast.
+
+    A broadcast brings them with the first piece of a partition. It is a separate job, which costs more than small
+    arrays do. Large arrays must not travel in a closure, since Spark writes large closures to disk, and keys travel in
+    closures.
+    """
+    from pyspark.sql import functions as sql
+
+    content = packed(arrays)
+    if len(content) <= MOST_IN_CLOSURE:
+        return state.mapInArrow(partial(work, public=content), schema)
+    table = pa.table({"piece": pa.array([0], pa.int32()), "public": pa.array([content], pa.binary())})
+    beside = state.sparkSession.createDataFrame(table)
+    return state.join(sql.broadcast(beside), "piece", "left").mapInArrow(work, schema)
+
+
+def closure(work: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
+    """Return a task with its settings. Settings that may hold keys are sent in no other way.
+
+    Raises:
+        InputError: if Spark would write the settings to disk.
+    """
+    from pyspark import cloudpickle
+
+    dumps: Any = cloudpickle.dumps
+    if len(dumps(settings)) > MOST_CLOSURE:
+        raise InputError(
+            "the weighting takes more than half a megabyte to send to executors, and Spark would write it to disk "
+            "together with the keys of the noise. Make it smaller: let it compute its tables when they are needed."
+        )
+    return partial(work, **settings)
+
+
+def texts_of(arrays: Arrays) -> pa.LargeStringArray:
+    """Return the strings that arrays hold by their bytes."""
+    starts = np.ascontiguousarray(arrays["word_starts"], np.int64)
+    return pa.LargeStringArray.from_buffers(starts.size - 1, pa.py_buffer(starts), pa.py_buffer(arrays["word_data"]))
+
+
+def weight_rows(names: pa.Array | Int64s, weights: Int64s, low_bits: int) -> Answer:
+    """Yield (name, high, low): weights in two parts whose sums over all partitions cannot overflow."""
+    low = weights & ((1 << low_bits) - 1) if low_bits < 63 else weights
+    high = weights >> low_bits
+    names = pa.array(names) if isinstance(names, np.ndarray) else names
+    batch = pa.RecordBatch.from_arrays([names, pa.array(high), pa.array(low)], ["name", "high", "low"])
+    for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
+        yield batch.slice(begin, ROWS_AT_ONCE)
+
+
+def word_arrays(words: pa.LargeStringArray) -> Arrays:
+    """Return strings as arrays of their bytes."""
+    data, starts = text_buffers(words)
+    return {"word_data": data[starts[0] : starts[-1]], "word_starts": starts - starts[0]}
+
+
+def spread(count: int) -> Int64s:
+    """Return numbers that Spark's hash sends to partitions 0, 1, 2, ..., one to each.
+
+    Spark places by the hash of a number, and hashes of 0, 1, 2, ... leave a third of the partitions without any. Where
+    a hash of another kind placed these numbers, the release would be the same, and some tasks longer.
+    """
+    numbers = np.full(count, -1, np.int64)
+    first = 0
+    while (numbers < 0).any():
+        some = np.arange(first, first + 4 * count)
+        places, firsts = np.unique(_hashes(some) % count, return_index=True)
+        free = numbers[places] < 0
+        numbers[places[free]] = some[firsts[free]]
+        first += some.size
+    return numbers
+
+
+def _hashes(numbers: Int64s) -> Int64s:
+    """Return Spark's hash of 32-bit numbers: Murmur3 (Appleby, 2011), x86, 32 bits."""
+    mixed = numbers.astype(np.uint64) * np.uint64(0xCC9E2D51) & np.uint64(_WORD)
+    mixed = (mixed << np.uint64(15) | mixed >> np.uint64(17)) & np.uint64(_WORD)
+    mixed = mixed * np.uint64(0x1B873593) & np.uint64(_WORD)
+    state = mixed ^ np.uint64(SEED)
+    state = (state << np.uint64(13) | state >> np.uint64(19)) & np.uint64(_WORD)
+    state = (state * np.uint64(5) + np.uint64(0xE6546B64)) & np.uint64(_WORD)
+    state ^= np.uint64(4)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        state = (state ^ state >> np.uint64(shift)) * np.uint64(factor) & np.uint64(_WORD)
+    state ^= state >> np.uint64(16)
+    return state.astype(np.uint32).view(np.int32).astype(np.int64)
+
+
+class Holder:
+    """Keeps partitions on their executors, in memory or on local disk, for as long as it lives.
+
+    Of the states given to it the last two are kept: the last is made from the one before. Where nothing is made before
+    the end, all have to be. Blocks that are lost with an executor are made again, from the kept states or from the
+    source.
+    """
+
+    def __init__(self, most: int | None = 2) -> None:
+        self._most = most
+        self._held: list[DataFrame] = []
+        weakref.finalize(self, _let_all_go, self._held)
+
+    def hold(self, state: "DataFrame", *, theirs: bool = False) -> "DataFrame":
+        """Keep a new state, and let go of the one before the last, or of none.
+
+        Args:
+            state: the state to keep once it is made.
+            theirs: whether an external query is part of it, which is planned with the settings of the session.
+        """
+        from pyspark import StorageLevel
+
+        with nullcontext() if theirs else as_written(state.sparkSession):
+            state = state.persist(StorageLevel.MEMORY_AND_DISK)
+        self._held.append(state)
+        if self._most is not None and len(self._held) > self._most:
+            self._held.pop(0).unpersist()
+        return state
+
+
+def _let_all_go(held: "list[DataFrame]") -> None:
+    for state in held:
+        try:
+            state.unpersist()
+        except Exception:  # the session may have ended before
+            return

@@ -1,0 +1,331 @@
+"""Adaptive rounds on a cluster: users and items stay in their places and exchange messages.
+
+A user's place is the partition that holds it, an item's a reducer, found by its name of 128 bits. Both are laid out
+once, when pools are drawn. In a round every place of users sends each reducer the weights of its undecided items, and
+the reducer, which keeps their evidence, returns the decisions: two shuffles, of 8 bytes and of a bit for each item of
+each place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
+"""
+
+from collections.abc import Iterator
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.contract import WORDS, order_of, sample_of
+from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers
+from voxpop.engine.local.weigh import item_names
+from voxpop.engine.spark.frames import (
+    MESSAGES,
+    Answer,
+    Arrays,
+    Batches,
+    Holder,
+    Message,
+    as_table,
+    closure,
+    laid_together,
+    on_state,
+    received,
+    run_with_public,
+    spread,
+    texts_of,
+    word_arrays,
+    written,
+)
+from voxpop.engine.spark.session import answer, at_least_two
+from voxpop.engine.spark.tasks import MOST_WEIGHT, Weighing, corpus_of, places_of, word_rows
+from voxpop.engine.spark.walks import weigh_by
+from voxpop.engine.spark.worker import safely, task
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bytes, Floats, Int64s, Uint64s
+from voxpop.privacy.secret import TEXT
+from voxpop.reading.arrow import int64_array
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.engine.contract import Decision, Draws, EvidenceStep, RestrictableDraws, Shares
+    from voxpop.privacy.secret import Source
+
+
+OF_ITEMS = ("evidence", "fates")
+"""Messages of reducers to themselves."""
+STATE_OF_ITEMS = -1
+"""Who passes it on: no place of users."""
+UNDECIDED, RELEASED, DROPPED = 0, 1, 2
+"""Fates of items."""
+
+
+@on_state
+def weigh_opening(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
+    """Weigh the items of a partition, users in the order of all rounds."""
+    corpus = corpus_of(arrays)
+    users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
+    histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
+    ids = np.flatnonzero(histogram)
+    yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids], weighing)
+
+
+@task
+def draw_pools(
+    batches: Batches,
+    *,
+    size: int,
+    pass_name: str,
+    secret: "Source",
+    places: int,
+    reducers: int,
+    public: bytes | None = None,
+) -> Answer:
+    """Give every user of a partition a pool, and send each reducer those of its items that lie in one."""
+    held = list(batches)
+    arrays, sent = laid_together(held, public)
+    if not arrays:
+        return
+    mine = int(held[0].column("sender")[0].as_py())
+    corpus = corpus_of(arrays)
+    names = item_names(corpus.vocabulary, secret)
+    users = PoolUsers.of(corpus, names[:, 0], secret)
+    found = places_of(texts_of(sent), corpus.vocabulary)
+    users.undecided[found[found >= 0]] = 0
+    users.draw(size, pass_name)
+    pooled, bounds = _by_reducer(np.flatnonzero(users.undecided), names, reducers)
+    rank = np.full(len(corpus.vocabulary), -1, np.int32)
+    rank[pooled] = np.arange(pooled.size, dtype=np.int32)
+    batch = users.joined()
+    kept: Arrays = {"items": rank[batch.items], "user_start": batch.starts, "user_key": batch.keys}
+    kept |= {"user_names": names[pooled, 0], "bounds": bounds}
+    yield from written([(int(spread(places)[mine]), mine, kept)])
+    yield from written(_registrations(corpus.vocabulary.take(int64_array(pooled)), names[pooled], bounds, mine))
+
+
+def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int64s]:
+    """Return ids by reducer and name, and where each reducer's begin (one more)."""
+    reducer = names[ids, 1] % np.uint64(reducers)
+    order = np.lexsort((names[ids, 1], names[ids, 0], reducer))
+    return ids[order], np.searchsorted(reducer[order], np.arange(reducers + 1, dtype=np.uint64)).astype(np.int64)
+
+
+def _registrations(words: pa.LargeStringArray, names: Uint64s, bounds: Int64s, mine: int) -> Iterator[Message]:
+    places = spread(bounds.size - 1)
+    for reducer, (begin, end) in enumerate(pairwise(bounds.tolist())):
+        if end > begin:
+            known: Arrays = {"reducer": np.array([reducer]), "names": names[begin:end]}
+            yield int(places[reducer]), mine, {**known, **word_arrays(words.slice(begin, end - begin))}
+
+
+def register(rows: pa.Table) -> pa.Table:
+    """Return the items of one reducer, and who holds each, in the order in which the holders name them."""
+    with safely("register"):
+        sent = received(rows)
+        names = np.concatenate([each["names"].reshape(-1, 2) for each in sent.values()])
+        texts = pa.concat_arrays([texts_of(each) for each in sent.values()])
+        order = np.lexsort((names[:, 1], names[:, 0]))
+        ordered = names[order]
+        first = np.ones(order.size, np.bool_)
+        first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        held = np.empty(order.size, np.int32)
+        held[order] = np.cumsum(first) - 1
+        sizes = np.array([each["names"].size // 2 for each in sent.values()], np.int64)
+        items: Arrays = {
+            "names": ordered[first],
+            **word_arrays(texts.take(int64_array(order[first]))),
+            "senders": np.array(list(sent), np.int64),
+            "held_starts": np.concatenate([[0], np.cumsum(sizes)]),
+            "held": held,
+        }
+        place = rows.column("place")[0].as_py()
+        reducer = int(next(iter(sent.values()))["reducer"][0])
+        return as_table([(place, reducer, items)])
+
+
+def weigh_pools(pools: pa.Table, news: pa.Table, *, weighing: Weighing, reducers: int) -> pa.Table:
+    """Return the weights of a round, to each reducer those of its undecided items, in their order.
+
+    Messages of reducers to themselves are passed on: a round makes one table of the one before, which is used once.
+    """
+    with safely("weigh_pools"):
+        places, sent = spread(reducers), received(news)
+        states = [
+            (int(places[reducer]), STATE_OF_ITEMS, {name: each[name] for name in OF_ITEMS})
+            for reducer, each in sent.items()
+            if "fates" in each
+        ]
+        weights = (_weights(arrays, mine, sent, weighing, places) for mine, arrays in received(pools).items())
+        return as_table(chain(states, chain.from_iterable(weights)))
+
+
+def _weights(
+    arrays: Arrays, mine: int, sent: dict[int, Arrays], weighing: Weighing, places: Int64s
+) -> Iterator[Message]:
+    bounds = arrays["bounds"]
+    parts = [slice(*bounds[number : number + 2]) for number in range(places.size)]
+    batch = Batch(arrays["items"], arrays["user_start"], arrays["user_key"])
+    users = PoolUsers.at(batch, arrays["user_names"], weighing.secret)
+    for reducer, each in sent.items():
+        if "decided" in each:
+            part = parts[reducer]
+            users.undecided[part] = 1 - np.unpackbits(each["decided"], count=part.stop - part.start)
+    histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
+    for place, part in zip(places.tolist(), parts, strict=True):
+        undecided = users.undecided[part] > 0
+        if undecided.any():
+            yield place, mine, {"weights": histogram[part][undecided]}
+
+
+def advance_items(items: pa.Table, news: pa.Table, *, step: "EvidenceStep", places: int) -> pa.Table:
+    """Return the evidence and the fates of a reducer's items after a round, and send the decisions to the holders."""
+    with safely("advance_items"):
+        ((mine, arrays),) = received(items).items()
+        sent = received(news)
+        fates, evidence = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
+        weights = _summed(arrays, fates, sent)
+        names = arrays["names"].reshape(-1, 2)
+        ids = np.flatnonzero(fates == UNDECIDED)
+        for begin in range(0, ids.size, ITEMS_AT_ONCE):
+            some = ids[begin : begin + ITEMS_AT_ONCE]
+            evidence[some], released, dropped = step(weights[some], names[some], evidence[some])
+            fates[some[dropped]] = DROPPED
+            fates[some[released]] = RELEASED
+        return as_table(_outcomes(mine, arrays, fates, evidence, places))
+
+
+def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats]:
+    """Return fates and evidence of items; before the first round none of either."""
+    evidence = np.zeros(size)
+    if not sent:
+        return np.full(size, UNDECIDED, np.uint8), evidence
+    evidence[sent["fates"] == UNDECIDED] = sent["evidence"]
+    return sent["fates"], evidence
+
+
+def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
+    """Add up the holders' weights, cut off where nothing depends on them any more; 0 for items that no user drew.
+
+    Each holder's part is at most 2^61, and so is the sum so far: min(min(a + b, c) + d, c) = min(a + b + d, c).
+    """
+    weights = np.zeros(fates.size, np.int64)
+    starts = arrays["held_starts"]
+    for number, sender in enumerate(arrays["senders"].tolist()):
+        held = arrays["held"][starts[number] : starts[number + 1]]
+        held = held[fates[held] == UNDECIDED]
+        theirs: Any = sent.get(sender, {}).get("weights", np.empty(0, np.int64))
+        if theirs.size != held.size:
+            raise InternalError("a partition's weights do not fit its undecided items.")
+        weights[held] = np.minimum(weights[held] + theirs, MOST_WEIGHT)
+    return weights
+
+
+def _outcomes(mine: int, arrays: Arrays, fates: Bytes, evidence: Floats, places: int) -> Iterator[Message]:
+    numbers, starts = spread(places), arrays["held_starts"]
+    yield int(numbers[mine]), mine, {"evidence": evidence[fates == UNDECIDED], "fates": fates}
+    for number, sender in enumerate(arrays["senders"].tolist()):
+        decided = fates[arrays["held"][starts[number] : starts[number + 1]]] != UNDECIDED
+        yield int(numbers[sender]), mine, {"decided": np.packbits(decided)}
+
+
+def released_items(items: pa.Table, news: pa.Table) -> pa.Table:
+    """Return the bytes of a reducer's released items."""
+    with safely("released_items"):
+        found = [
+            texts_of(arrays).filter(pa.array(received(news)[reducer]["fates"] == RELEASED))
+            for reducer, arrays in received(items).items()
+        ]
+        names = [each.cast(pa.large_binary()).cast(pa.binary()) for each in found]
+        return pa.table({"name": pa.chunked_array(names, pa.binary())})
+
+
+MOST_REDUCERS = 1024
+"""A round sends a message from every place to every reducer."""
+OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
+
+
+class SparkPools:
+    """What `Pools` answers: an `opening`, then `draw`, then `advance` for each round, then `released`."""
+
+    def __init__(self, state: "DataFrame", places: int, secret: "RestrictableDraws") -> None:
+        """Take the encoded partitions.
+
+        Args:
+            state: arrays of users, in that number of partitions.
+            places: their number.
+            secret: of the release; executors get only the keys of each task.
+        """
+        self._state = state
+        self._places = places
+        self._reducers = min(places, MOST_REDUCERS)
+        self._secret = secret
+        self._opened: pa.LargeStringArray = pa.array([], pa.large_string())
+        self._users: DataFrame | None = None
+        self._items: DataFrame | None = None
+        self._outcome: DataFrame | None = None
+        self._holder = Holder(most=None)
+
+    def opening(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
+        """Weigh at most `limit` items of each user; release the items that pass."""
+        weighing = Weighing(shares, limit, self._restricted(pass_name), pass_name)
+        histogram = weigh_by(self._state, closure(weigh_opening, weighing=weighing), words=True)
+        self._opened = histogram.texts(histogram.chosen(decision))
+
+    def draw(self, size: int, pass_name: str) -> None:
+        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        from pyspark.sql import functions as sql
+
+        settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
+        work = closure(draw_pools, pass_name=pass_name, secret=self._restricted(pass_name), **settings)
+        numbered = self._state.withColumn("sender", sql.spark_partition_id())
+        drawn = self._holder.hold(run_with_public(numbered, work, word_arrays(self._opened)))
+        of_users = sql.col("name").isin(*OF_USERS)
+        self._users = self._placed(drawn.filter(of_users), self._places)
+        told = drawn.filter(~of_users)
+        items = (
+            told.repartition(at_least_two(self._reducers), "place").groupBy("place").applyInArrow(register, MESSAGES)
+        )
+        self._items = self._placed(items, self._reducers)
+
+    def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", pass_name: str) -> None:
+        """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
+        from pyspark.sql import functions as sql
+
+        if self._users is None or self._items is None:
+            raise InternalError("a round was to run before pools were drawn.")
+        weighing = Weighing(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
+        # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
+        before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome
+        weigh = closure(weigh_pools, weighing=weighing, reducers=self._reducers)
+        advance = closure(advance_items, step=step.restricted(), places=self._places)
+        weights = _met(self._users, before, weigh, self._places)
+        self._outcome = _met(self._items, weights, advance, self._reducers)
+
+    def released(self) -> pa.LargeStringArray:
+        """Return the released items, in order of bytes."""
+        from pyspark.sql import functions as sql
+
+        words = [self._opened]
+        if self._items is not None and self._outcome is not None:
+            homes = sql.array(*map(sql.lit, spread(self._reducers).tolist()))
+            states = self._outcome.filter(sql.col("name").isin(*OF_ITEMS))
+            states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
+            found = answer(_met(self._items, states, closure(released_items), self._reducers, "name binary"))
+            words.append(found.column("name").combine_chunks().cast(pa.large_binary()).cast(pa.large_string()))
+        together = pa.concat_arrays(words)
+        return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
+
+    def _restricted(self, pass_name: str) -> "Draws":
+        return self._secret.restrict(sample_of(pass_name), order_of(ORDER), f"{WORDS}{TEXT}")
+
+    def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":
+        """Keep rows where messages to them will arrive, so that only messages are shuffled."""
+        return self._holder.hold(rows.repartition(at_least_two(count), "place").sortWithinPartitions("place"))
+
+    def __repr__(self) -> str:
+        return "SparkPools(private)"
+
+
+def _met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
+    """Run a task on the content of each place and the messages to it."""
+    arrived = news.repartition(at_least_two(count), "place")
+    return there.groupBy("place").cogroup(arrived.groupBy("place")).applyInArrow(work, schema)

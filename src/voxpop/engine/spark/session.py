@@ -1,0 +1,308 @@
+"""Sessions: Java and the master, the number of parallel tasks, settings of one plan, and failures without data."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from voxpop import errors
+from voxpop.errors import InputError, InternalError, MemoryLimitError, SourceError, VoxpopError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+LOCAL = re.compile(r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?")
+"""Masters whose tasks run in the Java process of the driver. `local-cluster[...]` starts other processes."""
+CONNECT = "sc://"
+LEAST_JAVA = 17
+VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+"""Output of `java -version`. Before Java 9 the version was 1.8."""
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java on this machine: Python does the work, and Java spent half of its time on optimizing itself."""
+
+
+def java() -> Path:
+    """Return the Java program of JAVA_HOME, or else the one on the PATH.
+
+    Raises:
+        InputError: if no session exists.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = Path(home, "bin", "java") if home else None
+    if found is not None and found.is_file():
+        return found
+    on_path = shutil.which("java")
+    if on_path is None:
+        raise InputError(
+            "Spark needs Java 17 or later, and neither JAVA_HOME nor the PATH has it. Install one (Debian: "
+            "apt-get install openjdk-17-jre-headless), or use --engine local."
+        )
+    return Path(on_path)
+
+
+def check_java() -> None:
+    """Raise an InputError if Java is too old or does not start."""
+    program = java()
+    with suppress(OSError):
+        told = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
+        found = VERSION.search(told.stderr + told.stdout)
+        if found is not None and int(found.group(1)) >= LEAST_JAVA:
+            return
+        if found is not None:
+            raise InputError(
+                f"Spark needs Java {LEAST_JAVA} or later, and {program} is {found.group(1)}. Set JAVA_HOME."
+            )
+    raise InputError(f"{program} does not start. Set JAVA_HOME to Java {LEAST_JAVA} or later.")
+
+
+def start_session(master: str) -> "SparkSession":
+    """Start a session for the command line, or return the active one.
+
+    Args:
+        master: "local[*]", "spark://host:7077", "yarn", "k8s://..." or, for Spark Connect, "sc://host:15002".
+
+    Raises:
+        InputError: if pyspark or Java is missing, or the master cannot be reached.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("--engine spark needs pyspark: pip install 'voxpop[spark]', or use --engine local.") from None
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    builder: Any = SparkSession.builder.appName("voxpop")
+    if master.startswith(CONNECT):
+        return _started(builder.remote(master), master)
+    java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = builder.master(master).config("spark.ui.showConsoleProgress", "false")
+    if LOCAL.fullmatch(master):
+        builder = builder.config("spark.ui.enabled", "false")
+        builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
+    ahead = Thread(target=_import_ahead, daemon=True)
+    ahead.start()  # while Java starts
+    session = _started(builder, master)
+    ahead.join()
+    session.sparkContext.setLogLevel("FATAL")  # voxpop reports failures in one line
+    return session
+
+
+def _import_ahead() -> None:
+    for name in ("numba", "pandas", "polars", "scipy.special"):
+        import_module(name)
+
+
+def _started(builder: Any, master: str) -> "SparkSession":
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as error:  # py4j, grpc and pyspark have different exceptions
+        if not master.startswith(CONNECT):
+            check_java()
+        raise InputError(
+            f"no Spark session could be started with --master {master} ({type(error).__name__}). Check the address, "
+            "and try --master 'local[*]'."
+        ) from error
+    return session
+
+
+def context_of(session: "SparkSession") -> Any:
+    """Return the Spark context of a session, or None on Spark Connect, which has none."""
+    try:
+        return session.sparkContext
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def is_here(session: "SparkSession") -> bool:
+    """Return whether all of Spark runs in one Java process on this machine that this process started."""
+    context = context_of(session)
+    return context is not None and LOCAL.fullmatch(str(context.master)) is not None
+
+
+def use_own_python(session: "SparkSession") -> None:
+    """Make workers on this machine run the Python that runs here, unless the user chose another.
+
+    Spark takes the first `python3` on the PATH. In a virtual environment that is not activated, that Python has no
+    voxpop.
+    """
+    context = context_of(session)
+    if context is None or not str(context.master).startswith("local"):
+        return
+    if "PYSPARK_PYTHON" not in os.environ and context.getConf().get("spark.pyspark.python") is None:
+        context.pythonExec = sys.executable
+
+
+DYNAMIC = "spark.dynamicAllocation.enabled"
+SETTING = "spark.sql.shuffle.partitions"
+QUIET = 2.0
+"""Seconds without a new executor after which all executors are assumed to have registered."""
+MOST_SECONDS = 30.0
+EVERY = 0.2
+MOST_COUNTED = 1 << 14
+"""Most parallel tasks that are counted on Spark Connect."""
+_CONNECT_CORES: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
+
+
+def cores(session: "SparkSession") -> int:
+    """Return the number of tasks that run in parallel. The number never depends on a table.
+
+    If Spark starts and ends executors with the amount of work (dynamic allocation), their number depends on the data.
+    The number is then `spark.sql.shuffle.partitions` as configured.
+    """
+    if str(session.conf.get(DYNAMIC, "false")).lower() == "true":
+        return int(session.conf.get(SETTING) or 1)
+    context = context_of(session)
+    if context is not None:
+        return int(context.defaultParallelism)
+    if session not in _CONNECT_CORES:
+        from pyspark.sql import functions as sql
+
+        parts = session.range(MOST_COUNTED).select(sql.spark_partition_id().alias("part")).distinct()
+        _CONNECT_CORES[session] = answer(parts).num_rows
+    return _CONNECT_CORES[session]
+
+
+def settled_cores(session: "SparkSession") -> int:
+    """Return the number of tasks that run in parallel, on a cluster after its executors have registered."""
+    context = context_of(session)
+    if context is not None and not is_here(session):
+        session.range(1).count()  # Spark waits for the first executor; before, it reports two cores
+        _wait_for_executors(context)
+    return cores(session)
+
+
+def _wait_for_executors(context: Any) -> None:
+    """Wait until the number of cores has not changed for a while."""
+    start = changed = time.monotonic()
+    known = context.defaultParallelism
+    while time.monotonic() - start < MOST_SECONDS:
+        time.sleep(EVERY)
+        there = context.defaultParallelism
+        if there != known:
+            known, changed = there, time.monotonic()
+        if time.monotonic() - changed > QUIET:
+            return
+
+
+def at_least_two(count: int) -> int:
+    """Return the number of partitions into which two joined tables are shuffled.
+
+    Spark does not regard rows in a single partition as placed by a column, and would shuffle both tables again.
+    """
+    return max(count, 2)
+
+
+ADAPTIVE = "spark.sql.adaptive.enabled"
+_LOCK = Lock()
+_DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
+
+
+@contextmanager
+def with_setting(session: "SparkSession", name: str, value: str) -> Iterator[None]:
+    """Change a setting of a session, and restore it when the last thread that changed it is done."""
+    key = id(session), name
+    with _LOCK:
+        depth, before = _DEPTH.get(key, (0, ""))
+        if not depth:
+            before = str(session.conf.get(name))
+            session.conf.set(name, value)
+        _DEPTH[key] = depth + 1, before
+    try:
+        yield
+    finally:
+        with _LOCK:
+            depth, before = _DEPTH[key]
+            _DEPTH[key] = depth - 1, before
+            if depth == 1:
+                del _DEPTH[key]
+                session.conf.set(name, before)
+
+
+def as_written(session: "SparkSession") -> AbstractContextManager[None]:
+    """Plan without adaptive execution, which runs every shuffle as a separate job to learn sizes known here."""
+    return with_setting(session, ADAPTIVE, "false")
+
+
+RAISED = re.compile(r"^voxpop\.errors\.(\w+): (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+PYTHON = "Set PYSPARK_PYTHON, or spark.pyspark.python, to a Python that has it before the session starts."
+KNOWN: dict[str, tuple[type[InputError], str]] = {
+    r"No module named '?(voxpop|pyarrow|numpy|numba|polars|scipy|cryptography)\b": (
+        InputError,
+        "the Python of the executors has no {}. Install voxpop there, in the version of the driver. " + PYTHON,
+    ),
+    r"Can't get attribute '(\w+)' on <module 'voxpop": (
+        InputError,
+        "the executors have another version of voxpop than the driver: theirs has no {}. Install the same on both.",
+    ),
+    r"PYTHON_VERSION_MISMATCH|Python in worker has different version": (
+        InputError,
+        "the executors run another version of Python than the driver. " + PYTHON.replace(" that has it", " of its own"),
+    ),
+    r'Cannot run program "?([^"\s]+)': (
+        InputError,
+        "the executors cannot start {}. " + PYTHON.replace(" that has it", " that they have"),
+    ),
+    r"No space left on device|DiskErrorException|Disk quota exceeded": (
+        InputError,
+        "a disk is full. Shuffles and states between passes lie in spark.local.dir, rows that are handed over on one "
+        "machine in work_folder= (--work-folder). Free some space, or name larger disks there.",
+    ),
+    r"java\.lang\.OutOfMemoryError": (
+        MemoryLimitError,
+        "Java had too little memory. Raise spark.driver.memory or spark.executor.memory before the session starts.",
+    ),
+    r"exited unexpectedly \(crashed\)|ExecutorLostFailure|Python worker exited|EOFException.*PythonRunner": (
+        MemoryLimitError,
+        "executors, or the Python of their tasks, were lost again and again, mostly for want of memory. "
+        "Read into more parts (partitions= of voxpop.read), or raise spark.executor.memoryOverhead.",
+    ),
+    r"MALFORMED_RECORD_IN_PARSING|MALFORMED_CSV_RECORD|CSVHeaderChecker": (
+        SourceError,
+        "a file of the table has a row that is not JSON, or a row of CSV with more or fewer values than columns, or a "
+        "header unlike that of the first file. Correct the file.",
+    ),
+}
+"""Failures of Spark and what to do. Nothing of Spark's own text is passed on, since it may quote rows."""
+
+
+def answer(frame: "DataFrame") -> "pa.Table":
+    """Return the rows of a frame, or raise a VoxpopError that quotes nothing."""
+    try:
+        with as_written(frame.sparkSession):
+            return frame.toArrow()
+    except Exception as error:  # py4j, grpc and pyspark have different exceptions
+        failure = failure_of(error)
+    raise failure
+
+
+def failure_of(error: Exception) -> VoxpopError:
+    """Return the error to raise for a failed query: a known one, or one that names Spark's condition only."""
+    condition = getattr(error, "getCondition", lambda: None)()
+    return translated(str(error)) or SourceError(
+        f"the query that gives the table fails on Spark ({condition or type(error).__name__}). Spark's message may "
+        "quote rows, and is left out here: run the query by itself, for example with "
+        "frame.write.format('noop').mode('overwrite').save()."
+    )
+
+
+def translated(text: str) -> VoxpopError | None:
+    """Return the VoxpopError that a failure of Spark quotes or corresponds to, or None."""
+    match = RAISED.search(text)
+    if match is not None:
+        kind = getattr(errors, match.group(1), InternalError)
+        return kind(match.group(2)) if issubclass(kind, VoxpopError) else None
+    for pattern, (known, advice) in KNOWN.items():
+        found = re.search(pattern, text)
+        if found is not None:
+            return known(advice.format(*found.groups()))
+    return None

@@ -1,0 +1,227 @@
+"""The walk through lengths on a cluster: each partition walks, released sets are broadcast in between."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.engine.contract import ALL_LENGTHS, WORDS, no_order, order_of, sample_of
+from voxpop.engine.spark.frames import Arrays, Holder, Task, closure, run_with_public, word_arrays
+from voxpop.engine.spark.histogram import SparkHistogram
+from voxpop.engine.spark.tasks import (
+    Paying,
+    Since,
+    Weighing,
+    keep_next,
+    keep_words,
+    weigh_aside,
+    weigh_kept,
+    weigh_next,
+    weigh_remaining,
+    weigh_words,
+)
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.secret import TEXT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from voxpop.engine.candidates import Candidates, Subset
+    from voxpop.engine.contract import Draws, Price, RestrictableDraws, Shares
+
+
+def restricted_weighing(
+    shares: "Shares",
+    limit: int,
+    secret: "RestrictableDraws",
+    pass_name: str,
+    *,
+    order: str,
+    paying: Paying | None = None,
+) -> Weighing:
+    """Return a weighing with the keys of only its sample and order."""
+    purposes = [sample_of(pass_name), f"{WORDS}{TEXT}"]
+    if shares.sequential:
+        purposes.append(order_of(order))
+    return Weighing(shares, limit, secret.restrict(*purposes), pass_name, paying)
+
+
+def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:
+    """Run a weighing on every partition, with public arrays where it needs some."""
+    schema = f"name {'binary' if words else 'bigint'}, high bigint, low bigint"
+    rows = state.mapInArrow(work, schema) if public is None else run_with_public(state, work, public, schema)
+    return SparkHistogram(rows, words=words)
+
+
+class SparkRoundWalk:
+    """What `MemoryRoundWalk` answers: `weigh` the remaining items, `leave_out` the released items."""
+
+    def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]") -> None:
+        """Take the encoded partitions, and how to get their users in groups; see `voxpop.engine.spark.corpus`."""
+        self._state = state
+        self._in_groups = in_groups
+        self._released: list[pa.LargeStringArray] = []
+        self._last: SparkHistogram | None = None
+
+    def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
+        """Let every user share its weight over at most `limit` distinct items that are left."""
+        public = word_arrays(self.released()) if self._released else None
+        weighing = restricted_weighing(shares, limit, secret, pass_name, order=pass_name)
+        state = self._in_groups() if shares.sequential else self._state
+        self._last = weigh_by(state, closure(weigh_remaining, weighing=weighing), words=True, public=public)
+        return self._last
+
+    def leave_out(self, ids: Int64s) -> None:
+        """Exclude the items that the last weighing released."""
+        if self._last is None:
+            raise InternalError("nothing was weighed before something was left out; please report.")
+        self._released.append(self._last.texts(ids))
+
+    def released(self) -> pa.LargeStringArray:
+        """Return the excluded items, in order of bytes."""
+        words = pa.concat_arrays([pa.array([], pa.large_string()), *self._released])
+        return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
+
+
+class SparkLengthWalk:
+    """What `MemoryLengthWalk` answers: `weigh`, `keep` the released grams, `extend` to the next candidates.
+
+    The state of a length is a DataFrame of arrays, made from that of the length before and from public sets, and kept
+    on the executors while the next length needs it. Lost blocks are recomputed from the length before, or from the
+    source.
+    """
+
+    def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]", *, ordered: bool) -> None:
+        """Begin with the tokens of all partitions.
+
+        Args:
+            state: of each partition.
+            in_groups: the same users in few groups; see `voxpop.engine.spark.corpus`.
+            ordered: whether tokens have an order.
+        """
+        self._state = state
+        self._in_groups = in_groups
+        self._ordered = ordered
+        self._length = 1
+        self._size: int | None = None
+        self._candidates: Candidates | None = None
+        self._words: SparkHistogram | None = None
+        self._order: Draws | None = None
+        self._holder = Holder()
+        self._paid: list[Paying] = []
+        self._subsets: list[Subset] = []
+        self._aside_size = 0
+
+    @property
+    def length(self) -> int:
+        """Length of the grams that are weighed now."""
+        return self._length
+
+    def weigh(
+        self,
+        shares: "Shares",
+        limit: int,
+        secret: "RestrictableDraws",
+        pass_name: str,
+        price: "Price | None" = None,
+        among: "Subset | None" = None,
+    ) -> SparkHistogram:
+        """Let every user share its weight over at most `limit` of its distinct grams of this length."""
+        given = shares, limit, secret, pass_name
+        if self._size is None:
+            if price is not None or among is not None:
+                raise InternalError("users were to pay for a pass before words were kept; please report the call.")
+            if shares.sequential:
+                self._in_order(secret)
+            weighing = restricted_weighing(*given, order=ALL_LENGTHS)
+            self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), words=True)
+            return self._words
+        if shares.sequential and self._order is None:
+            raise InternalError("a walk that began without an order of users cannot have one at a later length.")
+        since, paying = self._since(), self._paying(price, among)
+        weighing = restricted_weighing(*given, order=ALL_LENGTHS, paying=paying)
+        if self._candidates is None:
+            work: Task = closure(weigh_kept, weighing=weighing, since=since, size=self._size)
+            return weigh_by(self._state, work, words=False)
+        work = closure(weigh_next, weighing=weighing, since=since)
+        return weigh_by(self._state, work, words=False, public=self._public())
+
+    def _in_order(self, secret: "RestrictableDraws") -> None:
+        """Let users weigh in an order from now on, in groups."""
+        self._state = self._in_groups()
+        self._order = secret.restrict(order_of(ALL_LENGTHS))
+
+    def weigh_aside(
+        self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, price: "Price"
+    ) -> SparkHistogram:
+        """Let every user share its weight over at most `limit` of all candidates that were set aside."""
+        if self._size is None or self._candidates is not None:
+            raise InternalError("candidates set aside were weighed in the middle of a length; please report the call.")
+        since, paying = self._since(), self._paying(price, None)
+        weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS, paying=paying)
+        work: Task = closure(weigh_aside, weighing=weighing, since=since, size=self._size)
+        return weigh_by(self._state, work, words=False)
+
+    def _since(self) -> Since:
+        """Return the settings that a task needs in addition to the state."""
+        between = self._candidates is not None
+        single = self._candidates is not None and self._candidates.single
+        return Since(self._length - between, single, self._aside_size, tuple(self._paid))
+
+    def _paying(self, price: "Price | None", among: "Subset | None") -> Paying | None:
+        """Remember that users pay for a pass."""
+        if price is None:
+            if among is not None:
+                raise InternalError("some candidates were weighed without a price; please report the call.")
+            return None
+        number = None if among is None else len(self._subsets)
+        self._subsets += [] if among is None else [among]
+        paying = Paying(price, self._candidates is None, number)
+        self._paid.append(paying)
+        return paying
+
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+        """Keep only these grams."""
+        if self._candidates is None:
+            if self._words is None:
+                raise InternalError("words were kept before they were weighed.")
+            self.keep_words(self._words.texts(names))
+            return
+        public = {**self._public(), "names": names}
+        if aside is not None and aside.size:
+            public["aside"] = aside
+        self._go_on(closure(keep_next, since=self._since()), public, names.size)
+        self._aside_size += 0 if aside is None else aside.size
+
+    def keep_words(self, words: pa.LargeStringArray, order: "RestrictableDraws | None" = None) -> None:
+        """Keep only these tokens: distinct, in order of bytes, including tokens that no user holds."""
+        if order is not None:
+            self._in_order(order)
+        self._go_on(closure(keep_words, order=self._order), word_arrays(words), len(words))
+
+    def _go_on(self, work: Task, public: Arrays, size: int) -> None:
+        """Make the state of that number of kept grams."""
+        self._state = self._holder.hold(run_with_public(self._state, work, public))
+        self._size, self._candidates, self._words = size, None, None
+        self._paid, self._subsets = [], []
+
+    def extend(self, candidates: "Candidates") -> None:
+        """Go on to the next length: these are its candidates."""
+        if not self._ordered:
+            raise no_order()
+        if self._size is None:
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
+        self._candidates = candidates
+        self._length += 1
+
+    def _public(self) -> Arrays:
+        if self._candidates is None:
+            raise InternalError("candidates were to be sent where there are none.")
+        public: Arrays = {"need": self._candidates.need, "estimates": self._candidates.estimates}
+        for number, each in enumerate(self._subsets):
+            public |= {f"need/{number}": each.rule.need, f"estimates/{number}": each.rule.estimates}
+            if each.further is not None:
+                public[f"further/{number}"] = each.further
+        return public

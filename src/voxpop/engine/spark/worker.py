@@ -1,0 +1,162 @@
+"""The first steps of every task on an executor: set threads, use compiled kernels, and withhold messages of other code.
+
+Every worker on a machine reads kernels that other workers have compiled, and keeps its own compiled kernels
+(`kernels/_jit.py`). Files are written once and never changed, in a folder whose name is a digest of all that machine
+code depends on. Without them every worker would compile for tens of seconds.
+"""
+
+import gc
+import os
+import platform
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from hashlib import blake2b
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from voxpop.errors import InternalError, MemoryLimitError, VoxpopError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def keep_machine_code() -> None:
+    """Keep the code of kernels that are imported from now on, and use the code kept by other processes.
+
+    Without a folder that only this user may write into, every process compiles separately.
+    """
+    if "voxpop.kernels._jit" in sys.modules:
+        return
+    from voxpop.kernels import _jit
+
+    _jit.keep_overloads_in(next(map(str, _folders()), None))
+
+
+def _folders() -> Iterator[Path]:
+    """Yield folders of this user, the best first."""
+    name = f"kernels-{_digest()}"
+    for base in _bases():
+        with suppress(OSError, RuntimeError):
+            folder = base() / name
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if is_ours(folder) and is_ours(folder.parent):
+                yield folder
+
+
+def _bases() -> Iterator[Callable[[], Path]]:
+    """Yield where folders may be: executors have not always a home."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    yield lambda: (Path(cache) if cache else Path.home() / ".cache") / "voxpop"
+    yield lambda: Path(tempfile.gettempdir()) / f"voxpop-{os.geteuid()}"
+
+
+def is_ours(folder: Path) -> bool:
+    """Check whether the folder exists and only this user can have written it."""
+    with suppress(OSError):
+        status = folder.lstat()
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return False
+
+
+def _digest() -> str:
+    """Return a name for everything that machine code depends on."""
+    from llvmlite import binding  # type: ignore[import-untyped]
+
+    cpu = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    parts = [sys.version, platform.machine(), cpu, version("numba"), version("llvmlite")]
+    digest = blake2b("\n".join(parts).encode(), digest_size=12)
+    package = find_spec("voxpop.kernels")
+    if package is None:
+        raise InternalError("the kernels of voxpop are not where its package is; install it anew.")
+    for path in sorted(Path(next(iter(package.submodule_search_locations or ()))).glob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])
+
+
+def task(work: Task) -> Task:
+    """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
+
+    That cache, shared by many processes, has crashed schedulers (docs/design/0005-spark.md): `machine_code` keeps
+    kernels instead. Messages of other code may quote data, so only the type of its exceptions is passed on.
+    """
+
+    @wraps(work)
+    def run(*args: Any, **keywords: Any) -> "Iterator[pa.RecordBatch]":
+        with safely(work.__name__):
+            yield from work(*args, **keywords)
+
+    return cast(Task, run)
+
+
+@contextmanager
+def safely(name: str) -> Iterator[None]:
+    """Set the worker up for the task of this name, and let no message out that we did not write."""
+    set_up()
+    try:
+        yield
+    except VoxpopError:
+        raise
+    except MemoryError:
+        raise MemoryLimitError(TOO_LARGE) from None
+    except Exception as error:
+        raise _safe(error) from None
+    _leave_out_of_collections(name)
+
+
+TOO_LARGE = (
+    "a part of the table does not fit into the memory of its task. Read into more parts (partitions= of voxpop.read), "
+    "or give tasks more memory (spark.executor.memoryOverhead, spark.executor.pyspark.memory). Order-dependent "
+    'weightings need half of all users in one task; weighting="weighted" does not.'
+)
+_SEEN: set[str] = set()
+"""Tasks that this worker has run."""
+
+
+def _leave_out_of_collections(name: str) -> None:
+    """Exclude the imported and compiled objects of a task from Python's garbage collection.
+
+    Spark collects garbage after every task, which takes 0.1 seconds with the 160,000 objects of numba. A task of a name
+    that has run here before imports and compiles next to nothing.
+    """
+    if name not in _SEEN and os.environ.get("VOXPOP_JIT_CACHE") == "0":
+        _SEEN.add(name)
+        gc.collect()
+        gc.freeze()
+
+
+def set_up() -> None:
+    """Choose threads and caching before anything heavy is imported; nothing outside of a task of Spark."""
+    if "pyspark" not in sys.modules:  # a worker has it
+        return
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return
+    cores = str(max(1, context.cpus()))
+    os.environ["VOXPOP_JIT_CACHE"] = "0"
+    for name in ("VOXPOP_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ[name] = cores
+    pa.set_cpu_count(int(cores))
+    keep_machine_code()
+
+
+def _safe(error: Exception) -> VoxpopError:
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = "" if where is None else f" at {os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}"
+    return InternalError(
+        f"a task failed with {type(error).__name__}{place}; its message is withheld, since it may quote private data. "
+        "Try the same call on a small public table with the local engine."
+    )

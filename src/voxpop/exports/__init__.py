@@ -1,0 +1,25 @@
+"""Releases in the forms that other software reads: tables, SQL, files and objects of other libraries.
+
+A release is public, so everything that is made from it costs no budget. Functions that need a library import it when
+they are called.
+"""
+
+from voxpop.exports.files import EXPORTS, Export, write
+from voxpop.exports.libraries import to_count_vectorizer, to_gensim, to_phrase_matcher
+from voxpop.exports.sql import to_sql
+from voxpop.exports.tables import filter, with_other
+from voxpop.exports.tokenizers import to_subword_tokenizer, to_tokenizer
+
+__all__ = [
+    "EXPORTS",
+    "Export",
+    "filter",
+    "to_count_vectorizer",
+    "to_gensim",
+    "to_phrase_matcher",
+    "to_sql",
+    "to_subword_tokenizer",
+    "to_tokenizer",
+    "with_other",
+    "write",
+]

@@ -1,0 +1,249 @@
+"""Files that other software reads: the registry of formats, and `write`."""
+
+import csv
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import pyarrow as pa
+
+from voxpop.errors import InputError
+from voxpop.exports.keys import released_items
+from voxpop.exports.libraries import entity_patterns, joined, to_gensim
+from voxpop.exports.sql import to_sql
+from voxpop.exports.tokenizers import to_subword_tokenizer, to_tokenizer
+from voxpop.privacy.budget import check_choice
+from voxpop.reading.choices import Format, Subwords, TextTokenizer
+from voxpop.reading.folder import write_file
+from voxpop.reading.keys import spelled
+from voxpop.release.grams import to_parquet
+
+if TYPE_CHECKING:
+    from voxpop.release.release import Release
+    from voxpop.release.tally import Tally
+
+FORMULA = re.compile("'*[=+\\-@\uff1d\uff0b\uff0d\uff20\\t\\r\\n]")
+BREAKS = ("\n", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029")
+
+
+def as_text(release: "Release", _: Any = None) -> bytes:
+    """Return one gram per line, tokens with a space between them.
+
+    Raises:
+        InputError: where a token holds a line break, or two grams give the same line.
+    """
+    lines = joined(release, " ", "a text file")
+    if any(mark in line for line in lines for mark in BREAKS):
+        raise InputError("some released tokens hold line breaks, which a text file cannot keep. Write JSON instead.")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def as_json(release: "Release", _: Any = None) -> bytes:
+    """Return one object: the grams as lists of tokens, the guarantee and the plan."""
+    content = {
+        "statement": str(release.guarantee),
+        "guarantee": release.guarantee.to_dict(),
+        "plan": release.plan.to_dict(),
+        "grams": [list(gram) for gram in release.each_gram()],
+    }
+    return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def as_csv(release: "Release", _: Any = None) -> bytes:
+    """Return the columns gram (tokens with a space between them) and length, then those of keys, with a header.
+
+    Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
+    """
+    columns: dict[str, list[Any]] = {"gram": joined(release, " ", "a CSV file")}
+    columns["length"] = release.grams["length"].to_pylist()
+    keys = release.keys
+    if keys is not None and keys.columns:
+        table = keys.table(released_items(release))
+        columns |= {name: _cells(table[name]) for name in keys.names}
+    sink = io.StringIO(newline="")
+    rows = csv.writer(sink, lineterminator="\r\n")  # a single one is then quoted, and does not begin a row
+    rows.writerow([guarded(name) for name in columns])
+    cells = ([guarded(cell) if isinstance(cell, str) else cell for cell in each] for each in columns.values())
+    rows.writerows(zip(*cells, strict=True))
+    return sink.getvalue().encode()
+
+
+def guarded(cell: str) -> str:
+    """Return a string that no spreadsheet takes for a formula.
+
+    A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets an apostrophe in
+    front, and so does a string that would then read the same: leave one apostrophe out before any of these to have the
+    string back.
+
+    Example:
+        >>> guarded("=1+1"), guarded("'=1+1"), guarded("'tis")
+        ("'=1+1", "''=1+1", "'tis")
+    """
+    return f"'{cell}" if FORMULA.match(cell) else cell
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return the cells of a column: numbers unchanged, all other values as strings."""
+    plain = pa.chunked_array(column.chunks, column.type).combine_chunks()
+    return list(plain.to_pylist() if pa.types.is_integer(plain.type) else spelled(plain, "key").to_pylist())
+
+
+def as_arrow(release: "Release", _: Any = None) -> bytes:
+    """Return an Arrow IPC file (Feather 2) with the columns of `Release.to_arrow`."""
+    sink = pa.BufferOutputStream()
+    table = release.to_arrow()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def as_parquet(release: "Release", _: Any = None) -> bytes:
+    """Return a Parquet file with the columns of `Release.to_arrow`."""
+    return to_parquet(release.grams, release.keys)
+
+
+class Options(NamedTuple):
+    """The options of formats.
+
+    Attributes:
+        tokenizer: how texts are tokenized, for "tokenizer".
+        dialect: the dialect of "sql".
+        size: the maximum number of subwords of "bpe", "wordpiece" and "unigram".
+    """
+
+    tokenizer: TextTokenizer | None = "words"
+    dialect: str = "duckdb"
+    size: int = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A format of files.
+
+    Attributes:
+        name: the name in calls and on the command line.
+        contains: the content of the file, for the documentation.
+        read_by: the software that reads it.
+        make: returns the content of the file.
+        suffixes: endings of file names that select the format.
+        needs: the extra of this package that installs the dependencies of the format, or "".
+        counted: whether the format is made from counts (a `Tally`) instead of a release.
+    """
+
+    name: Format
+    contains: str
+    read_by: str
+    make: Callable[[Any, Options], bytes]
+    suffixes: tuple[str, ...] = ()
+    needs: str = ""
+    counted: bool = False
+
+
+def _vocabulary(release: "Release", _: Options) -> bytes:
+    numbers = {gram: number for number, gram in enumerate(joined(release, " ", "a vocabulary"))}
+    return (json.dumps(numbers, ensure_ascii=False, indent=0) + "\n").encode()
+
+
+def _tokenizer(release: "Release", options: Options) -> bytes:
+    return cast(str, to_tokenizer(release, options.tokenizer).to_str(pretty=True)).encode()
+
+
+def _spacy(release: "Release", _: Options) -> bytes:
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entity_patterns(release)).encode()
+
+
+def _gensim(release: "Release", _: Options) -> bytes:
+    phrases = to_gensim(release)
+    with tempfile.TemporaryDirectory() as folder:
+        phrases.save(str(Path(folder, "phrases")))
+        return Path(folder, "phrases").read_bytes()
+
+
+def _sql(release: "Release", options: Options) -> bytes:
+    columns = None if release.keys is None or release.keys.columns else "word"
+    return f"{to_sql(release, options.dialect, 'select', columns)}\n".encode()
+
+
+def _subwords(model: Subwords) -> Callable[["Tally", Options], bytes]:
+    return lambda tally, options: to_subword_tokenizer(tally, model, options.size).to_str(pretty=True).encode()
+
+
+COLUMNS, TABLES = "columns gram and length, and those of keys", "polars, pandas, DuckDB, Spark, spreadsheets"
+TRAINED, FROM_FILE = "subwords, trained on counts", "`tokenizers.Tokenizer.from_file`"
+EXPORTS = (
+    Export("text", "a gram per line, tokens with a space between them", "everything", as_text, (".txt",)),
+    Export("json", "grams as lists of tokens, guarantee, plan", "everything", as_json, (".json",)),
+    Export("csv", COLUMNS, TABLES, as_csv, (".csv",)),
+    Export("arrow", COLUMNS, TABLES, as_arrow, (".arrow", ".feather")),
+    Export("parquet", COLUMNS, TABLES, as_parquet, (".parquet",)),
+    Export("sql", "a query that returns the keys", "databases, dbt", _sql, (".sql",), "sql"),
+    Export("vocabulary", "numbers by gram", "`CountVectorizer(vocabulary=json.load(...))`", _vocabulary),
+    Export("tokenizer", "`tokenizer.json`", FROM_FILE, _tokenizer, needs="tokenizers"),
+    Export("spacy", "patterns, one object per line", "an entity ruler", _spacy),
+    Export("gensim", "phrases", "`FrozenPhrases.load`", _gensim, needs="gensim"),
+    Export("bpe", TRAINED, FROM_FILE, _subwords("bpe"), needs="tokenizers", counted=True),
+    Export("wordpiece", TRAINED, FROM_FILE, _subwords("wordpiece"), needs="tokenizers", counted=True),
+    Export("unigram", TRAINED, FROM_FILE, _subwords("unigram"), needs="tokenizers", counted=True),
+)
+"""The formats. The command line, the table in docs/guides/exports.md and the tests derive from this registry."""
+
+
+def write(
+    result: "Release | Tally",
+    path: str | PathLike[str],
+    format: Format | None = None,
+    *,
+    tokenizer: TextTokenizer | None = "words",
+    dialect: str = "duckdb",
+    size: int = 8000,
+    overwrite: bool = False,
+) -> None:
+    """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
+
+    Args:
+        result: a release; for "bpe", "wordpiece" and "unigram" the counts of a release of words.
+        path: the file.
+        format: a name from the registry `EXPORTS`; by default the ending of the file name decides.
+        tokenizer: how texts are tokenized, for "tokenizer".
+        dialect: the dialect of "sql", as for `to_sql`.
+        size: the maximum number of subwords, as for `to_subword_tokenizer`.
+        overwrite: whether to replace an existing file.
+
+    Raises:
+        InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
+        ReleaseError: If the file exists or cannot be written.
+    """
+    from voxpop.release.tally import Tally
+
+    export = export_for(Path(path), format)
+    if export.counted and not isinstance(result, Tally):
+        raise InputError(f'"{export.name}" is trained on counts: count the release first, and write the counts.')
+    if not export.counted and isinstance(result, Tally):
+        raise InputError(f'"{export.name}" is a format of releases: write `tally.grams`.')
+    write_file(path, lambda: export.make(result, Options(tokenizer, dialect, size)), overwrite=overwrite)
+
+
+def export_for(path: Path, name: str | None = None) -> Export:
+    """Return the format of a name, or of the ending of a file name.
+
+    Raises:
+        InputError: If there is no such format, or the ending belongs to none.
+    """
+    by_name = {each.name: each for each in EXPORTS}
+    if name is not None:
+        check_choice("format", name, tuple(by_name))
+        return by_name[cast(Format, name)]
+    suffixes = {suffix: each for each in EXPORTS for suffix in each.suffixes}
+    if path.suffix.lower() not in suffixes:
+        raise InputError(
+            f"{path.name} does not say which format it is. Name the format, one of {', '.join(by_name)}, or end the "
+            f"name in {', '.join(suffixes)}."
+        )
+    return suffixes[path.suffix.lower()]

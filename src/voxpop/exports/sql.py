@@ -1,0 +1,157 @@
+"""Release keys as SQL in any dialect; sqlglot quotes names and values.
+
+Keys contain text that users wrote, which might attempt an injection. Every statement is therefore parsed again in its
+dialect before it is returned, and must contain the same keys and columns.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from voxpop.errors import InputError
+from voxpop.exports.keys import Columns, key_names, released_items
+from voxpop.exports.libraries import missing
+from voxpop.reading.choices import Form
+from voxpop.reading.keys import family
+
+if TYPE_CHECKING:
+    from voxpop.release.release import Release
+
+FORMS = ("where", "select")
+TYPES = {
+    "truth values": "boolean",
+    "dates": "date",
+    "times of day": "time",
+    "times": "timestamp",
+    "times with a zone": "timestamptz",
+}
+
+
+def to_sql(release: "Release", dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
+    """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install voxpop[sql]`).
+
+    Args:
+        release: a release of items.
+        dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another one that sqlglot writes.
+        form: "where" for a condition of a WHERE, "select" for a query that returns the keys as a table, to join with or
+            to save as a model of dbt.
+        columns: as for `filter`.
+
+    Raises:
+        InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
+    """
+    sqlglot = _sqlglot()
+    if form not in FORMS:
+        raise InputError(f"`form` must be one of {', '.join(FORMS)}, got {form!r}.")
+    if dialect not in sqlglot.Dialects._value2member_map_ or not dialect:
+        raise InputError(f"`dialect` must be one that sqlglot writes, such as duckdb or postgres; got {dialect!r}.")
+    if release.keys is None:
+        raise InputError("SQL compares items; this release holds grams, which are lists. Write Parquet or Arrow.")
+    names, rows, kinds = key_names(release, columns), _rows(release), _kinds(release)
+    if any("\0" in value for row in rows for value in row):
+        raise InputError("a released key holds a zero byte, which no database takes in a string. Write Parquet.")
+    tree = _where(names, rows, kinds) if form == "where" else _select(names, rows, kinds)
+    try:
+        text: str = tree.sql(dialect=dialect, pretty=form == "select", unsupported_level=sqlglot.ErrorLevel.RAISE)
+    except sqlglot.UnsupportedError:
+        raise InputError(f'{dialect} has no such query; write a condition (form="where"), Parquet or Arrow.') from None
+    _check_round_trip(text, dialect, [_token(*pair) for row in rows for pair in zip(row, kinds, strict=True)], names)
+    return text
+
+
+def _sqlglot() -> Any:
+    try:
+        import sqlglot
+    except ImportError:
+        raise missing("sqlglot", "voxpop[sql]") from None
+    return sqlglot
+
+
+def _rows(release: "Release") -> list[tuple[str, ...]]:
+    """Return the keys as strings, column by column."""
+    items = released_items(release)
+    if release.keys is None or not release.keys.columns:
+        return [(item,) for item in items.to_pylist()]
+    from voxpop.reading.keys import spelled
+
+    texts = [spelled(column.combine_chunks(), "key").to_pylist() for column in release.keys.table(items).columns]
+    return list(zip(*texts, strict=True))
+
+
+def _kinds(release: "Release") -> list[pa.DataType]:
+    columns = release.keys.columns if release.keys is not None else ()
+    return [each.type for each in columns] or [pa.string()]
+
+
+def _value(text: str, kind: pa.DataType) -> Any:
+    """Return a literal of SQL."""
+    from sqlglot import exp
+
+    name = family(kind)
+    if name in ("whole numbers", "decimals"):
+        number = exp.Literal.number(text.removeprefix("-"))
+        return exp.Neg(this=number) if text.startswith("-") else number
+    if name == "truth values":
+        return exp.Boolean(this=text == "true")
+    if name == "bytes":
+        raise InputError("dialects write bytes in ways of their own. Write Parquet or Arrow.")
+    literal = exp.Literal.string(text)
+    return literal if name == "strings" else exp.cast(literal, TYPES[str(name)])
+
+
+def _where(names: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[pa.DataType]) -> Any:
+    from sqlglot import exp
+
+    if not rows:
+        return exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0))
+    values = [[_value(text, kind) for text, kind in zip(row, kinds, strict=True)] for row in rows]
+    columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in names]
+    if len(names) == 1:
+        return exp.In(this=columns[0], expressions=[value for (value,) in values])
+    return exp.In(this=exp.Tuple(expressions=columns), expressions=[exp.Tuple(expressions=row) for row in values])
+
+
+def _select(names: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[pa.DataType]) -> Any:
+    """Return a query that gives the keys as a table."""
+    from sqlglot import exp
+
+    identifiers = [exp.to_identifier(name, quoted=True) for name in names]
+    if not rows:
+        nothing = [exp.cast(exp.Null(), _type(kind)) for kind in kinds]
+        parts = [exp.alias_(value, name) for value, name in zip(nothing, identifiers, strict=True)]
+        return exp.select(*parts).where(exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0)))
+    tuples = [
+        exp.Tuple(expressions=[_value(text, kind) for text, kind in zip(row, kinds, strict=True)]) for row in rows
+    ]
+    alias = exp.TableAlias(this=exp.to_identifier("released"), columns=identifiers)
+    return exp.select(*(exp.column(name.copy()) for name in identifiers)).from_(
+        exp.Values(expressions=tuples, alias=alias)
+    )
+
+
+def _type(kind: pa.DataType) -> str:
+    name = str(family(kind))
+    return {"strings": "varchar", "whole numbers": "bigint", "decimals": "decimal"}.get(name) or TYPES[name]
+
+
+def _token(text: str, kind: pa.DataType) -> str:
+    """Return the tokens of a value for a parser; truth values are SQL keywords, and signs are separate tokens."""
+    name = family(kind)
+    return "" if name == "truth values" else text if name == "strings" else text.removeprefix("-")
+
+
+def _check_round_trip(text: str, dialect: str, values: Sequence[str], names: Sequence[str]) -> None:
+    """Read the SQL as its dialect does, and find the same keys and columns in it."""
+    import sqlglot
+    from sqlglot.tokens import TokenType
+
+    read: dict[Any, list[str]] = {TokenType.STRING: [], TokenType.NUMBER: [], TokenType.IDENTIFIER: []}
+    for token in sqlglot.tokenize(text, read=dialect):
+        read.get(token.token_type, []).append(token.text)
+    wanted = sorted(filter(None, values))
+    found = sorted(filter(None, read[TokenType.STRING] + read[TokenType.NUMBER]))
+    if values and (found != wanted or not set(names) <= set(read[TokenType.IDENTIFIER])):
+        raise InputError(
+            f"these keys cannot be written as such SQL of {dialect} safely. Write another form, Parquet or Arrow."
+        )

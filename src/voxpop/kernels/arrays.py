@@ -1,0 +1,15 @@
+"""Names for types of arrays. A docstring's int64 means `Int64s`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Uint32s = NDArray[np.uint32]
+Uint64s = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+Texts = tuple[Bytes, Int64s]
+"""The bytes of strings, one after the other, and where each begins (one more)."""

@@ -1,0 +1,29 @@
+"""Plans of counts and rankings as text, from their public numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from voxpop.mechanisms.counts.constants import USUAL
+
+
+def describe_counts(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan of counts."""
+    limits = ", ".join(f"{limit:,}" for limit in plan["limits"]) or "none"
+    lines = [
+        "Counts of the users who hold each released gram, Gaussian noise",
+        guarantee,
+        f"grams of each length for which a user counts in full: {limits}",
+        f"standard error of a count: {plan['error']:.4g} users",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def describe_top(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan of a ranking."""
+    lines = [
+        f"The {plan['picks']:,} grams of {plan['among']:,} that most users hold, in order, Gumbel noise",
+        guarantee,
+        f"standard error of the number of users behind the order: {plan['error']:.4g}",
+        f"with probability {USUAL:g} no named gram has {plan['behind']:,.0f} users fewer than a gram after it",
+    ]
+    return "\n".join(filter(None, lines))

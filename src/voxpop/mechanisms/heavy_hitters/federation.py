@@ -1,0 +1,328 @@
+"""A federation over any transport: nodes that send sums of votes, their encoding, and the round of the server."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.errors import InputError
+from voxpop.kernels.arrays import Uint32s
+from voxpop.mechanisms.heavy_hitters.constants import MOST_PARTS, MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Symbol, Trie, Word, grow, is_valid, prefix_after
+from voxpop.mechanisms.heavy_hitters.simulation import Electorate, Spelling, spell
+
+if TYPE_CHECKING:
+    from voxpop.engine.local.corpus import LocalCorpus
+    from voxpop.privacy.secret import Secret
+
+
+# The vector of a round. Trie and alphabet are public, so the children of all living prefixes have the same places in a
+# vector on every node, which secure aggregation needs. A long vector is cut into parts that are added separately.
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+Sums = Uint32s
+
+
+def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
+    """Return the symbols of an alphabet, in order.
+
+    Args:
+        alphabet: see `HeavyHitters`.
+        declared: for characters the letters, one after the other, small English ones if None; for tokens the phrases'
+            words with spaces between.
+
+    Raises:
+        InputError: for tokens without a list, and for a symbol that comes twice.
+    """
+    if alphabet == "bytes":
+        return tuple(range(256))
+    if alphabet == "tokens" and not declared:
+        raise InputError(
+            "Secure aggregation of tokens needs a public list of tokens. Set `symbols` in the run config to the "
+            'tokens with spaces between them, such as "good morning how are you", for example to the words of an '
+            "earlier release."
+        )
+    symbols = tuple(str(declared).split()) if alphabet == "tokens" else tuple(declared or LETTERS)
+    if len(set(symbols)) < len(symbols):
+        raise InputError("`symbols` contains a symbol twice. Each symbol must be listed once.")
+    return tuple(sorted(symbols))
+
+
+class Domain:
+    """The prefixes that a round may grow, each with its place: computed, and never all in memory.
+
+    Attributes:
+        parts: number of vectors that hold all places, at most `MOST_SUMS` each.
+    """
+
+    def __init__(self, trie: Trie, rules: Rules, symbols: tuple[Symbol, ...]):
+        """Number the children of every living prefix.
+
+        Args:
+            trie: state before the round.
+            rules: the public rules.
+            symbols: the public alphabet.
+
+        Raises:
+            InputError: if there would be more than `MOST_PARTS` parts.
+        """
+        known, after = rules.size(trie.rounds), rules.size(trie.rounds + 1)
+        self._known, self._symbols = known, symbols
+        self._digit = {symbol: digit for digit, symbol in enumerate(symbols)}
+        # An order that all nodes share, or their sums would be added up in different places.
+        self._live = sorted(trie.live, key=lambda each: tuple(map(str, each.symbols)))
+        self._rank = {prefix.symbols: rank for rank, prefix in enumerate(self._live)}
+        # Of each living prefix: words that end within the round, by length, and then prefixes of its full length.
+        self._start: dict[tuple[int, bool], int] = {}
+        self._each = 0
+        # a^(size - known) of each length: all ways in which a prefix of `known` symbols goes on to `size`.
+        for size in range(max(known, 1), min(after, rules.longest) + 1):
+            self._start[size, size < after] = self._each
+            self._each += len(symbols) ** (size - known)
+        self.parts = max(1, -(-len(self) // MOST_SUMS))
+        if self.parts > MOST_PARTS:
+            most = MOST_PARTS * MOST_SUMS
+            raise InputError(
+                f"round {trie.rounds + 1} has {len(self):,} prefixes that may grow, {self._each:,} for each that is "
+                f"alive, and at most {most:,} can be added up in secret: {most // self._each:,} living prefixes. Use a "
+                "smaller `unit`, fewer `symbols`, or a smaller epsilon."
+            )
+
+    def __len__(self) -> int:
+        """Return the number of places in all parts."""
+        return self._each * len(self._live)
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of everything that determines the places, to compare the places of two parties."""
+        told = (self._known, sorted(self._start.items()), self._symbols, [prefix.symbols for prefix in self._live])
+        return hashlib.sha256(repr(told).encode()).digest()
+
+    def length(self, part: int) -> int:
+        """Return the number of places of a part."""
+        return min(MOST_SUMS, len(self) - part * MOST_SUMS)
+
+    def place_of(self, prefix: Prefix) -> int | None:
+        """Return the place of a prefix, from 0 over all parts; None where it cannot be voted for."""
+        start = self._start.get((len(prefix.symbols), prefix.ended))
+        rank = self._rank.get(prefix.symbols[: self._known])
+        digits = [self._digit.get(symbol) for symbol in prefix.symbols[self._known :]]
+        if start is None or rank is None or None in digits:
+            return None
+        number = 0
+        # The continuation of the living prefix is a number whose digits are symbols, the first the most significant.
+        for digit in digits:
+            number = number * len(self._symbols) + int(digit or 0)
+        # (living prefix, kind of continuation, continuation) as one number.
+        return rank * self._each + start + number
+
+    def prefix_at(self, place: int) -> Prefix:
+        """Return the prefix at a place: the inverse of `place_of`."""
+        rank, rest = divmod(place, self._each)
+        # The last kind of prefix that starts at or before it: starts rise in this order.
+        size, ended = max((kind for kind in self._start if self._start[kind] <= rest), key=self._start.__getitem__)
+        number, digits = rest - self._start[size, ended], []
+        for _ in range(size - self._known):
+            number, digit = divmod(number, len(self._symbols))
+            digits.append(self._symbols[digit])
+        return Prefix((*self._live[rank].symbols, *reversed(digits)), ended)
+
+    def vector(self, votes: Mapping[Prefix, int], part: int = 0) -> Sums:
+        """Return the sums of a part as a vector; votes outside the public alphabet are left out.
+
+        Args:
+            votes: of a node, by prefix.
+            part: number of the part, from 0.
+        """
+        # (places of the part,), added up modulo 2^32.
+        sums = np.zeros(self.length(part), np.uint32)
+        for prefix, count in votes.items():
+            place = self.place_of(prefix)
+            if place is not None and place // MOST_SUMS == part:
+                sums[place % MOST_SUMS] = count
+        return sums
+
+    def votes(self, sums: Sums, part: int = 0) -> Counter[Prefix]:
+        """Return the sums in the vector of a part, by prefix.
+
+        Args:
+            sums: of all nodes.
+            part: number of the part, from 0.
+        """
+        first = part * MOST_SUMS
+        return Counter({self.prefix_at(first + int(place)): int(sums[place]) for place in np.flatnonzero(sums)})
+
+
+# Trie and sums of votes as text. Everything received is validated as untrusted input.
+
+MOST_BYTES = 1 << 28
+MOST_VOTES = 1 << 40
+
+
+def write_trie(trie: Trie) -> str:
+    """Return a trie as text, the same for equal tries."""
+    return _text([sorted(map(_plain, level), key=json.dumps) for level in trie.levels])
+
+
+def read_trie(text: str) -> Trie:
+    """Return the trie that `write_trie` wrote.
+
+    Raises:
+        InputError: for anything else.
+    """
+    levels = _list(_parsed(text))
+    return Trie(tuple(frozenset(_prefix(each) for each in _list(level)) for level in levels))
+
+
+def write_votes(votes: Mapping[Prefix, int]) -> str:
+    """Return sums of votes as text, in an order that depends only on the sums."""
+    return _text(sorted(([*_plain(prefix), count] for prefix, count in votes.items()), key=json.dumps))
+
+
+def read_votes(text: object, trie: Trie, rules: Rules) -> Counter[Prefix]:
+    """Return sums of votes, every one of which could have been cast after this trie.
+
+    Args:
+        text: the text received.
+        trie: as it was before the round.
+        rules: the public rules.
+
+    Raises:
+        InputError: if any entry is no vote; no entry is then counted.
+    """
+    votes: Counter[Prefix] = Counter()
+    for entry in _list(_parsed(text)):
+        *rest, count = _list(entry) or [None]
+        prefix = _prefix(rest)
+        # True is an int to Python, and no number of votes.
+        whole = type(count) is int and 0 < count <= MOST_VOTES
+        if not whole or prefix in votes or not is_valid(prefix, trie, rules):
+            raise InputError("sums of votes must be positive whole numbers of distinct prefixes that extend the trie.")
+        votes[prefix] = count
+    return votes
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _plain(prefix: Prefix) -> list[Any]:
+    return [list(prefix.symbols), prefix.ended]
+
+
+def _prefix(entry: object) -> Prefix:
+    parts = _list(entry)
+    if len(parts) != 2 or type(parts[1]) is not bool:
+        raise InputError("a prefix must be a list of symbols, and whether it ended.")
+    symbols = tuple(_list(parts[0]))
+    if not all(type(symbol) in (str, int) for symbol in symbols):
+        raise InputError("a symbol must be a string or a whole number.")
+    return Prefix(symbols, parts[1])
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError("a list was expected.")
+    return value
+
+
+def _parsed(text: object) -> object:
+    if not isinstance(text, str) or len(text) > MOST_BYTES:
+        raise InputError("text was expected.")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("the text is not JSON.") from None
+
+
+# A node draws the votes of its users and sends only sums of votes.
+
+
+def node_votes(corpus: "LocalCorpus", alphabet: str, trie: Trie, rules: Rules, secret: "Secret") -> Counter[Prefix]:
+    """Return the votes of a node's users in the next round, by prefix: those of each user go to one.
+
+    Args:
+        corpus: the data of the node's users; it stays here.
+        alphabet: see `HeavyHitters`.
+        trie: state before the round.
+        rules: the public rules, with Bernoulli sampling.
+        secret: determines coins and choices of words.
+    """
+    spelling = spell(corpus, alphabet, rules)
+    electorate = Electorate.of(spelling, corpus.user_key, rules)
+    users, cast = electorate.sampled(trie.rounds, rules, secret)
+    having, words = electorate.choices(users, trie.rounds, rules, secret)
+    votes: Counter[Prefix] = Counter()
+    distinct, place = np.unique(words, return_inverse=True)
+    # Votes by word first, so that each word is spelled once.
+    for number, count in zip(distinct, np.bincount(place, cast[having], minlength=distinct.size), strict=True):
+        word = _symbols(int(number), spelling, corpus.vocabulary, alphabet)
+        # As `cast_vote` does for one user: one prefix, or silence.
+        if prefix_after(word, rules.size(trie.rounds)) in trie.live:
+            votes[prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
+    return votes
+
+
+def gram_of(word: Word, alphabet: str) -> list[str]:
+    """Return a found word as a gram.
+
+    Args:
+        word: its symbols, as they came over the wire.
+        alphabet: see `HeavyHitters`.
+    """
+    if alphabet == "tokens":
+        return [str(token) for token in word]
+    if alphabet == "bytes":
+        return [bytes(int(str(byte)) & 0xFF for byte in word).decode(errors="backslashreplace")]
+    return ["".join(str(letter) for letter in word)]
+
+
+def canonical(grams: list[list[str]]) -> list[list[str]]:
+    """Return distinct grams by length and then by the bytes of their tokens."""
+    distinct = {tuple(gram) for gram in grams}
+    return [list(gram) for gram in sorted(distinct, key=lambda each: (len(each), [token.encode() for token in each]))]
+
+
+def _symbols(number: int, spelling: Spelling, vocabulary: pa.LargeStringArray, alphabet: str) -> Word:
+    if spelling.rows is not None:
+        tokens = spelling.rows[number, : spelling.sizes[number]]
+        return tuple(vocabulary[int(token)].as_py() for token in tokens)
+    word = vocabulary[number].as_py()
+    return tuple(word.encode()) if alphabet == "bytes" else tuple(word)
+
+
+def next_trie(
+    trie: Trie, asked: Iterable[int], answers: Iterable[tuple[int, object]], rules: Rules
+) -> tuple[Trie, list[str]]:
+    """Return the trie after a round, and one line for each node whose votes are missing from it.
+
+    A node that is lost, late or sends a malformed answer counts as a set of users who were not sampled: the round
+    continues without it, and the guarantee holds. A second answer of a node is not counted.
+
+    Args:
+        trie: state before the round.
+        asked: numbers of the queried nodes.
+        answers: number of the node and its answer.
+        rules: the public rules.
+    """
+    waiting = dict.fromkeys(asked, "did not answer in time")
+    total: Counter[Prefix] = Counter()
+    for node, text in answers:
+        if node not in waiting:
+            continue
+        try:
+            total.update(read_votes(text, trie, rules))
+            # From here on a second answer counts as a stranger's.
+            del waiting[node]
+        except InputError as error:
+            waiting[node] = f"sent what is no vote: {error}"
+    return grow(trie, total, rules), _complaints(trie, waiting)
+
+
+def _complaints(trie: Trie, waiting: Mapping[int, str]) -> list[str]:
+    return [f"round {trie.rounds + 1}: node {node} {what}; going on without it" for node, what in waiting.items()]

@@ -1,0 +1,100 @@
+"""Heavy hitters: the words that many users hold, found without collecting the words of any user."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, final
+
+from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
+from voxpop.privacy.planned import Mechanism
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus  # noqa: F401
+    from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
+    from voxpop.release.release import Release  # noqa: F401
+
+LONGEST: Final = 256
+WIDEST_UNIT: Final = 4
+AUTO: Final = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
+"""Symbols of the first round and of later rounds under unit="auto".
+
+With 26 characters the first round has 475,255 sums, and later rounds have 703 for each living prefix. Three rounds of
+four symbols would need 51 users instead of 62, and 475,255 sums for each prefix (docs/design/0003). There are more
+bytes and tokens than letters, so their units are shorter.
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class HeavyHitters(Mechanism["Corpus", "Release"]):
+    """Find the words that many users hold, by sampled votes and a threshold.
+
+    In each round, a secret draw selects users. A user whose most frequent word starts with a prefix of the trie votes
+    for that prefix and the next symbols of the word. Prefixes with at least theta votes are added to the trie. No noise
+    is added: the secret numbers of votes and the threshold make the release (epsilon, delta)-differentially private for
+    one user with all their data, added or removed. The module `voxpop.mechanisms.heavy_hitters.flower` runs the same
+    protocol with words that never leave the devices of their users. The proof is in docs/privacy/heavy-hitters.md. The
+    algorithm of the paper is `voxpop.papers.TrieHH`.
+
+    Attributes:
+        max_length: The maximum number of symbols of a word, including its end mark. Longer words are left out.
+        alphabet: What a symbol is: one of the "characters" or "bytes" of a word. With "tokens", a whole document or
+            sequence is a word, such as a phrase, and its tokens are the symbols.
+        unit: The number of symbols by which prefixes grow in a round, 1 to 4. Longer units need fewer rounds, and so
+            fewer users for each word, but more sums in each round. "auto" takes the longest units whose sums secure
+            aggregation can add: four characters in the first round and two in each later round, two bytes and one, or
+            one token and one. A plan lists the cost of each unit.
+
+    Raises:
+        InputError: A field is out of range.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(1500), "what": ["tea", "milk", "oats"] * 500})
+        >>> corpus = vp.read(table, user="who", items="what")
+        >>> found = vp.HeavyHitters(max_length=6).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> found.to_list()
+        ['milk', 'oats', 'tea']
+        >>> print(found.guarantee)
+        (1, 1e-08)-DP, one user added or removed
+    """
+
+    max_length: int = 10
+    alphabet: Literal["characters", "bytes", "tokens"] = "characters"
+    unit: int | Literal["auto"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
+        check_choice("alphabet", self.alphabet, tuple(AUTO))
+        if self.unit != "auto":
+            check_whole("unit", self.unit, WIDEST_UNIT, 'by how many symbols prefixes grow in a round, or "auto"')
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds that the longest word takes."""
+        first, unit = self.units
+        # 1 + ceil((L - first) / unit).
+        return 1 + max(0, -(-(self.max_length - first) // unit))
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Symbols of the first round, and of each later round."""
+        return AUTO[self.alphabet] if self.unit == "auto" else (self.unit, self.unit)
+
+    def plan(self, budget: Budget) -> "HittersPlan":
+        """Compute sampling rate and threshold for a budget; no data is needed.
+
+        Args:
+            budget: The privacy budget of all rounds together.
+
+        Raises:
+            BudgetError: No sampling rate satisfies the budget.
+        """
+        from voxpop.mechanisms.heavy_hitters.plan import plan_hitters
+
+        check_budget(budget)
+        return plan_hitters(self, budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {"mechanism": "heavy hitters", **asdict(self)}

@@ -1,0 +1,46 @@
+"""The double line: the only place where votes become a public set."""
+
+from typing import TYPE_CHECKING
+
+from voxpop.engine.contract import check_engine
+from voxpop.engine.data import Corpus
+from voxpop.mechanisms.heavy_hitters.simulation import Electorate, grams_of, simulate, spell
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.secret import Secret
+from voxpop.reading.keys import WORDS, Keys
+from voxpop.release.grams import table_of_lists
+from voxpop.release.release import Release
+
+if TYPE_CHECKING:
+    from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
+
+
+def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Release:
+    """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
+    corpus = check_engine(data)
+    secret = Secret.of(seed)
+    guarantee = plan.guaranteed(private=secret.private)
+    held = corpus.gathered()
+    wide = 8 * plan.rules.longest if plan.mechanism.alphabet == "tokens" else 0
+    held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
+    spelling = spell(held, plan.mechanism.alphabet, plan.rules)
+    electorate = Electorate.of(spelling, held.user_key, plan.rules)
+    found = simulate(spelling, electorate, plan.rules, secret)
+    grams = grams_of(found, spelling, held.vocabulary)
+    return release_of(grams, plan, guarantee, reading=corpus.reading, keys=corpus.keys)
+
+
+def release_of(
+    grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, reading: str = "", keys: Keys = WORDS
+) -> Release:
+    """Return the release of grams in canonical order.
+
+    Args:
+        grams: the words found: lists of tokens.
+        plan: the plan that ran; for a federation it states the aggregation of the nodes' sums.
+        guarantee: of this plan, once it is known whether the draws were secret.
+        reading: the reading of the words, if known.
+        keys: the columns that the words came from, if they did; documents of several tokens have none.
+    """
+    single = None if plan.mechanism.alphabet == "tokens" else keys
+    return Release(table_of_lists(grams), plan, guarantee, reading, single)

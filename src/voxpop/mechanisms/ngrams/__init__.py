@@ -1,0 +1,1 @@
+"""N-grams: phrases of every length, guided by the grams that are already released."""

@@ -1,0 +1,216 @@
+"""The charge of each pass after length 1: public shares of the budget of each user.
+
+The charge of a pass depends on the length or, if tokens are few, on the released grams. From length 5 on, a user whose
+candidates form short runs pays a larger part of the remaining budget, because the user can take part in few more
+lengths. Users pay only for passes in which they hold a candidate (docs/privacy/individual.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import fsum
+from operator import mul
+from statistics import fmean
+from typing import Self
+
+import numpy as np
+
+from voxpop.mechanisms.ngrams.constants import (
+    CHAIN_FALL,
+    DENSE,
+    FALL,
+    FEW_TOKENS,
+    FIRST_CHARGES,
+    FIRST_SHARE,
+    LEAST_SHARE,
+    MEASUREMENT,
+    PACED_FROM,
+    RISE,
+    SCREENING_CHARGES,
+    SECOND_CHARGE,
+    SPARE,
+    SPARE_OF_DENSE,
+)
+from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
+
+LEAST_LEFT = 2.0**-30
+"""Charge of the last length if rounding has used up all shares; users pay no more than they have."""
+Rates = tuple[int, ...]
+"""The part of its remaining budget that a user pays, in 2^-20, by the length of its longest run of candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The public numbers of the next length before its vote.
+
+    Attributes:
+        released: grams released at the length before.
+        valid: valid candidates of the next length.
+        expected: number of these candidates that are likely to be released.
+    """
+
+    released: int
+    valid: int
+    expected: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the assumed growth factor of the shares of later lengths, from length to length."""
+        if self.expected / self.valid < DENSE:
+            return FALL
+        return min(max(self.expected / self.released, FALL), RISE)
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """The charges of all passes after length 1, in shares of a cap, and the remaining share.
+
+    Attributes:
+        cap: mu^2 that each user may spend after length 1.
+        worths: of each length, by `worths_of`.
+        dense: whether tokens are few; known after length 1.
+        left: 1 less the shares of earlier measurements and votes; used only where tokens are few.
+    """
+
+    cap: float
+    worths: tuple[float, ...]
+    dense: bool = False
+    left: float = 1.0
+
+    def after_words(self, words: int) -> Self:
+        """Return the charges once the number of released words is known."""
+        return replace(self, dense=words <= FEW_TOKENS)
+
+    def measurement(self, length: int) -> tuple[Price, Self]:
+        """Return the price of the measurement before the vote on a length, and the charges that follow."""
+        share = self._share(length, None) * MEASUREMENT
+        charges = IndividualFilter(self.cap)
+        # Even shares are rounded down one by one: the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
+        return charges.price(charges.cost(share), 1.0), replace(self, left=self.left - share)
+
+    def usual(self, length: int) -> float:
+        """Return the mu^2 that the vote on a length costs if nothing is known of its outcome."""
+        return self._share(length, None) * self.cap
+
+    def vote(self, length: int, outlook: Outlook | None) -> tuple[float, Rates | None, Self]:
+        """Return the mu^2 of the vote on a length, the rates that users pay, and the charges that follow."""
+        share = self._share(length, outlook)
+        rates = self._rates(length, FALL if outlook is None else outlook.ratio)
+        return share * self.cap, rates, replace(self, left=self.left - share)
+
+    def screening(self, length: int) -> float | None:
+        """Return the mu^2 of the screening vote before the vote on a length, None where there is none."""
+        if self.dense or length > 1 + len(SCREENING_CHARGES):
+            return None
+        return SCREENING_CHARGES[length - 2] * self.cap
+
+    def second_chance(self) -> tuple[float, Rates]:
+        """Return the mu^2 that sets the noise of the second-chance pass; users pay all that they have left."""
+        return SECOND_CHARGE * self.cap, (REACH_STEPS,)
+
+    def price(self, square: float | Fraction, sensitivity: float, rates: Rates | None) -> Price:
+        """Return the price of a vote, with the noise that it buys."""
+        charges = IndividualFilter(self.cap)
+        return charges.price(charges.cost(float(square) / self.cap), sensitivity, rates)
+
+    def _share(self, length: int, outlook: Outlook | None) -> float:
+        if not self.dense:
+            return usual_charges(self.worths)[length - 2]
+        if length == len(self.worths):
+            return max(self.left, LEAST_LEFT)
+        return self.left * dense_share(self.worths[length - 1 :], FALL if outlook is None else outlook.ratio)
+
+    def _rates(self, length: int, ratio: float) -> Rates | None:
+        if not self.dense and length < PACED_FROM:
+            return None
+        if self.dense:
+            # (lengths left,), charges relative to that of this length.
+            coming = ratio ** np.arange(len(self.worths) - length + 1)
+            spare = SPARE_OF_DENSE * float(coming.sum())
+        else:
+            coming = np.array(usual_charges(self.worths)[length - 2 :])
+            spare = SPARE[length - PACED_FROM] if length - PACED_FROM < len(SPARE) else 0.0
+        # A run of r candidates takes part in at most r more lengths, this one included: its user pays c_1 / (c_1 + ...
+        # + c_r + spare) of the remaining budget, rounded down.
+        parts = coming[0] / (np.cumsum(coming) + spare)
+        return (0, *(int(part * REACH_STEPS) for part in np.minimum(parts, 1.0)))
+
+
+def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
+    """Return the charges of lengths from 2 on, as shares of the budget after length 1.
+
+    If the extraction ends before the charges become even, the last length costs twice as much: it need not leave
+    anything for longer ones.
+
+    Args:
+        worths: of each length from 1 on, by `worths_of`.
+
+    Example:
+        >>> usual_charges((1.0, 1.0, 1.0)), [round(charge, 3) for charge in usual_charges((1.0, 1.0, 4.0))]
+        ((0.25, 0.24), [0.246, 0.627])
+    """
+    lengths = len(worths) - 1
+    first = FIRST_CHARGES[:lengths]
+    rest = lengths - len(first)
+    if rest:
+        usual = (*first, *([(1.0 - fsum(FIRST_CHARGES)) / rest] * rest))
+    else:
+        usual = (*first[:-1], *(2.0 * last for last in first[-1:]))
+    return usual if len(set(worths)) == 1 else _valued(usual, worths[1:])
+
+
+def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, ...]:
+    # Where short grams count too, the second-chance pass finds many of them: usual charges by worth.
+    spread = _adding_up([charge * worth for charge, worth in zip(usual, worths, strict=True)], fsum(usual))
+    # If only the longest count, all parts of one must be released in their own votes: shares fall, and all is spent.
+    chained = _adding_up([worth * CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
+    # 1 where length 2 is worth as much as the last, 0 where it is worth nothing.
+    short = min(1.0, worths[0] / worths[-1])
+    mixed = (short * one + (1.0 - short) * other for one, other in zip(spread, chained, strict=True))
+    return tuple(max(charge, LEAST_SHARE * least) for charge, least in zip(mixed, usual, strict=True))
+
+
+def _adding_up(parts: Sequence[float], total: float) -> list[float]:
+    factor = total / fsum(parts)
+    return [part * factor for part in parts]
+
+
+def dense_share(worths: Sequence[float], ratio: float) -> float:
+    """Return a length's share of the remaining budget if tokens are few: worth / (worth + ratio * next worth + ...).
+
+    Args:
+        worths: of this and of each longer length.
+        ratio: growth factor of the shares from length to length.
+    """
+    share = worths[0] / fsum(worth * ratio**number for number, worth in enumerate(worths))
+    return min(1.0, max(share, LEAST_SHARE / len(worths)))
+
+
+def first_share(worths: Sequence[float]) -> float:
+    """Return the share of length 1 in all mu^2: a sixth, if every gram counts the same."""
+    if len(worths) == 1:
+        return 1.0
+    # Shares of lengths 2, 3, ... over that of length 2, if every gram counts the same.
+    falling = [FALL**number for number in range(len(worths) - 1)]
+    later = fsum(map(mul, worths[1:], falling)) / fsum(falling)
+    # w_1 s / (w_1 s + w' (1 - s)), with w' the mean worth of later lengths by their usual shares.
+    return FIRST_SHARE * worths[0] / (FIRST_SHARE * worths[0] + (1 - FIRST_SHARE) * later)
+
+
+def worths_of(values: Sequence[float]) -> tuple[float, ...]:
+    """Return the worth of the budget of each length, which serves its grams and all longer ones made of them.
+
+    The number of grams that a length releases grows about as the root of its budget, so the budget should grow as the
+    square of the value.
+
+    Args:
+        values: worth to the caller of a released gram of each length, at least 0, the last above 0.
+
+    Returns:
+        For each length the square of the mean value of this and longer lengths.
+
+    Example:
+        >>> worths_of([1, 1, 1]), worths_of([10, 0, 4])
+        ((1.0, 1.0, 1.0), (21.777777777777782, 4.0, 16.0))
+    """
+    return tuple(fmean(values[number:]) ** 2 for number in range(len(values)))

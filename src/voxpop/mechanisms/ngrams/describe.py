@@ -1,0 +1,324 @@
+"""The text of a plan of n-grams and the section of its report, from public numbers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from voxpop.mechanisms.weightings.builtin import share_of
+from voxpop.privacy.showing import table
+from voxpop.release.report.numbers import Chance, at_most, curve, percent, plain, threshold_chance, users_for, whole
+from voxpop.release.report.stories import Grid, Story
+
+PHRASES_OF_EACH = 10
+PROBABILITIES = (0.5, 0.9)
+
+
+def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+    """Return the story of an extraction from its plan's numbers and the number of grams that each length released."""
+    runs = plan["ran"]
+    # Several rounds decide about length 1, so one noise scale and threshold do not give its probabilities.
+    first = 2 if plan.get("round_plans") else 1
+    chances = {run["length"]: _chance(plan, run) for run in runs if run["length"] >= first}
+    users = _users_of(plan, chances)
+    each = min(PHRASES_OF_EACH, *_limit_rows(plan))
+    longest = max(sizes, default=1)
+    single = single_user(plan, sizes)
+    curves = [
+        {"name": f"length {length}", "points": curve(chance)}
+        for length, chance in chances.items()
+        if length <= longest and users_for(chance, PROBABILITIES[-1])
+    ]
+    return Story(
+        words="ngrams.html",
+        noun=("phrase", "phrases"),
+        title="released",
+        kicker=f"Phrases of 1 to {plan['max_length']} tokens",
+        proof="docs/privacy/ngrams.md",
+        values={
+            "max_length": plan["max_length"],
+            "limits": _limit_rows(plan),
+            "eta": plan["eta"],
+            "spurious": spurious_of(plan),
+            "single": single,
+            "longest": longest,
+            "each": each,
+        },
+        needed=_needed(users, sizes, each),
+        about=_about(users, sizes),
+        curves=curves,
+        curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
+        f"phrase’s parts are released, if each user holds {each} phrases of that length, none held by more users.",
+        cards=_cards(plan, single),
+        costs=_costs(plan),
+        grids=[_ran_rows(plan, sizes)],
+    )
+
+
+def _limit_rows(plan: Mapping[str, Any]) -> list[int]:
+    limit = plan["limit"]
+    return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
+
+
+def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASES_OF_EACH) -> Chance:
+    limits = _limit_rows(plan)
+    limit = limits[run["length"] - 1]
+    share = share_of(plan["weighting"], "gaussian", limit, min(items, *limits))
+    if share is None:
+        raise ValueError("a weighting of another version")
+    cutoff = (
+        max(run["threshold"] + plan["alpha"] * run["sigma"], 1.0) if plan["weighting"] == "policy-gaussian" else None
+    )
+    numbers = {"noise": "gaussian", "scale": run["sigma"], "threshold": run["threshold"], "cutoff": cutoff}
+    return threshold_chance(numbers, share)
+
+
+def _users_of(plan: Mapping[str, Any], chances: Mapping[int, Chance]) -> dict[int, list[int | None]]:
+    """Return the users needed for `PROBABILITIES`: of length 1 as planned, of others with the thresholds that ran."""
+    users = {length: [users_for(chance, wanted) for wanted in PROBABILITIES] for length, chance in chances.items()}
+    planned = plan["lengths"][0]
+    return {1: [planned[f"users_{round(100 * wanted)}"] for wanted in PROBABILITIES]} | {
+        length: needed for length, needed in users.items() if length > 1
+    }
+
+
+def _about(users: Mapping[int, Sequence[int | None]], sizes: Mapping[int, int]) -> tuple[str, str]:
+    """Return the least and the greatest number of users needed, over the lengths that released."""
+    known = [needed[-1] for length, needed in users.items() if sizes.get(length) and needed[-1] is not None]
+    if not known:
+        return "–", "nothing was released"
+    span = whole(known[0]) if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
+    return span, "for 90 %, by length"
+
+
+def _cards(plan: Mapping[str, Any], single: str) -> list[tuple[str, str, str]]:
+    """Return the head of the report about phrases of two and more tokens, if any were released."""
+    spurious = at_most(max(spurious_of(plan), 0.01))
+    return [
+        ("Written by nobody", f"at most {spurious}", "expected number of spurious phrases"),
+        ("Written by one user", f"up to {single}", "probability of release at worst, once its parts are released"),
+    ][: 2 * bool(single)]
+
+
+def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
+    """Return the largest probability of release of a phrase of one user, over the lengths from 2 on; "" if none ran.
+
+    The worst case: the parts of the phrase are released, the user has no other phrase of that length, and the phrase is
+    among the likely ones, whose threshold is the lowest.
+
+    Args:
+        plan: the numbers of a plan, before or after it ran.
+        sizes: number of released phrases of each length; lengths without any are left out.
+    """
+    planned = ({**each, "threshold": each["lowest_threshold"]} for each in plan["lengths"])
+    found = [
+        _chance(
+            plan, {**run, "threshold": min([run["threshold"], *(b["threshold"] for b in run.get("bands", ()))])}, 1
+        )(1)
+        for run in plan["ran"] or planned
+        if run["length"] > 1 and (sizes is None or sizes.get(run["length"]))
+    ]
+    return f"{at_most(100 * max(found))} %" if found else ""
+
+
+def _needed(users: Mapping[int, Sequence[int | None]], sizes: Mapping[int, int], each: int) -> Grid:
+    rows = [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()]
+    return Grid(
+        "Users that a phrase needed",
+        ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
+        rows,
+        f"If each user holds {each} phrases of that length, none held by more users. A user with fewer phrases gives "
+        "each more weight, one with more gives each less.",
+    )
+
+
+def spurious_of(plan: Mapping[str, Any]) -> float:
+    """Return the largest expected number of released phrases without users."""
+    return sum(_spurious_by_length(plan).values())
+
+
+def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
+    found = {run["length"]: run.get("spurious") or 0.0 for run in plan["ran"]}
+    for length, more in enumerate((plan.get("second_chance") or {}).get("spurious", ()), start=2):
+        found[length] += more
+    return found
+
+
+def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each pass's part of the budget: of 1 / sigma^2, which adds up; or its price, where users pay each."""
+    # In adaptive rounds all of length 1 together, else its one vote.
+    first = sum(each["scale"] ** -2 for each in plan.get("round_plans", [])) or plan["ran"][0]["sigma"] ** -2
+    later = float(plan["mu_squared_later"])
+    parts = [{"length": 1, "part": "vote", "square": first}]
+    for run in plan["ran"][1:]:
+        looks = [run["measurement_sigma"], run.get("screening_sigma")]
+        parts += [{"length": run["length"], "part": "forecast", "square": look**-2} for look in looks if look]
+        parts.append({"length": run["length"], "part": "vote", "square": run["sigma"] ** -2})
+    if plan.get("second_chance"):
+        parts.append({"length": None, "part": "vote", "square": plan["second_chance"]["sigma"] ** -2})
+    asked = sum(part["square"] for part in parts[1:])
+    if _individual(plan) and asked:
+        parts[1:] = [{**part, "square": part["square"] * later / asked} for part in parts[1:]]
+    elif later - asked > 1e-3 * later:
+        parts.append({"length": None, "part": "not used", "square": later - asked})
+    total = sum(part["square"] for part in parts)
+    return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
+
+
+def _ran_rows(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
+    shares: dict[Any, float] = {}
+    for cost in _costs(plan):
+        shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
+    spurious = _spurious_by_length(plan)
+    rows = [
+        [
+            str(run["length"]),
+            f"{sizes.get(run['length'], 0):,}",
+            "–" if run["candidates"] is None else f"{run['candidates']:,}",
+            plain(run["sigma"]),
+            plain(run["threshold"]),
+            plain(run["measurement_sigma"]),
+            percent(shares[run["length"]]),
+            "–" if run["length"] == 1 else plain(spurious[run["length"]]),
+        ]
+        for run in plan["ran"]
+    ]
+    return Grid(
+        "What ran, length by length",
+        [
+            "tokens",
+            "released",
+            "candidates",
+            "sigma",
+            "threshold",
+            "sigma of the forecast",
+            "of the budget",
+            "spurious",
+        ],
+        rows,
+        "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
+        "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
+        "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown. Spurious: "
+        "an estimate of how many nobody holds, with the second-chance pass; no share is promised at one length."
+        + _of_individual(plan),
+    )
+
+
+def _individual(plan: Mapping[str, Any]) -> bool:
+    return plan.get("algorithm") != "DPNE"
+
+
+def _of_individual(plan: Mapping[str, Any]) -> str:
+    """Describe the differences if each user is charged separately."""
+    if not _individual(plan):
+        return ""
+    text = " Each user pays from its own budget, and only at lengths where it holds a candidate. Sigma is that of the "
+    text += "usual charge of the length, and shares of the budget are charges."
+    second = plan.get("second_chance")
+    if second:
+        text += f" At the end a second-chance pass about {second['candidates']:,} deferred candidates, with what each "
+        text += f"user had left (sigma {plain(second['sigma'])}), released {sum(second['released']):,} more phrases."
+    return text
+
+
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
+    paper = plan.get("algorithm") == "DPNE"
+    lines = [
+        f"Phrases of 1 to {plan['max_length']} tokens, {_limits(plan['limit'])} a user and length, "
+        f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
+        *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
+        *_risk(plan),
+        "",
+        *table(_planned(plan["lengths"])),
+        "",
+        "threshold: the lower number holds for few candidates, the higher one for many",
+        "users for 50 % and 90 %: how many users must hold a phrase for that probability of release, if its parts are",
+        "released, each user holds 10 phrases of that length, and 10 candidates compete for each place",
+    ]
+    if plan.get("round_plans"):
+        lines.append(f"length 1 comes in {len(plan['round_plans'])} adaptive rounds; its numbers are those of the last")
+    if plan["max_length"] > 1:
+        lines += _about_passes(plan["eta"], paper=paper)
+    if plan["ran"]:
+        lines += ["", "What ran", *table(_ran(plan["ran"], plan.get("second_chance") or {}))]
+    if plan.get("second_chance"):
+        lines.append(_second_chance(plan["second_chance"]))
+    return "\n".join(lines)
+
+
+def _risk(plan: Mapping[str, Any]) -> list[str]:
+    """Return the releases that the guarantee allows: phrases of no user or of only one user."""
+    if plan["max_length"] == 1:
+        return []
+    number = f"at most {at_most(max(spurious_of(plan), 0.01))}" if plan["ran"] else f"a share of about {plan['eta']:g}"
+    return [
+        f"expected number of released phrases that nobody wrote: {number}; a phrase that only one user wrote is",
+        f"released with a probability of up to {single_user(plan) or '0 %'}, once its parts are released",
+    ]
+
+
+def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
+    if paper:
+        return f"DPNE as published, sigma of a length {plan['ratio']:g} times that of the one before"
+    values = plan.get("values")
+    return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
+
+
+def _about_passes(eta: float, *, paper: bool) -> list[str]:
+    spurious = (
+        "spurious: phrases held by nobody that are allowed, on average at most, of all released so far or of those"
+    )
+    if paper:
+        return [spurious, "one token shorter"]
+    return [
+        spurious,
+        f"one token shorter; over all lengths at most {100 * eta:.3g} % of all; the share at one length may be greater",
+        "after the votes, thresholds of likely phrases may be lower, and then fewer users are enough",
+        "each user pays from its own budget, only at lengths where it holds a candidate; sigma is that of the usual",
+        "charge; a second-chance pass spends what each user has left",
+    ]
+
+
+def _limits(limit: Any) -> str:
+    return f"at most {limit:,}" if isinstance(limit, int) else "at most " + ", ".join(f"{each:,}" for each in limit)
+
+
+def _planned(lengths: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    rows = [["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %", "spurious"]]
+    for each in lengths:
+        low, high = each["lowest_threshold"], each["highest_threshold"]
+        span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
+        users = [_users(each["users_50"]), _users(each["users_90"])]
+        noise = [f"{each['sigma']:.5g}", _number(each["measurement_sigma"])]
+        rows.append([str(each["length"]), *noise, span, *users, _allowed(each["spurious"])])
+    return rows
+
+
+def _allowed(rule: Mapping[str, Any] | None) -> str:
+    return "-" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
+
+
+def _ran(runs: Sequence[Mapping[str, Any]], second: Mapping[str, Any]) -> list[list[str]]:
+    rows = [["length", "sigma", "measured with", "screening", "candidates", "threshold", "spurious"]]
+    more = [0.0, *second.get("spurious", ()), *[0.0] * len(runs)]
+    for each, further in zip(runs, more, strict=False):
+        candidates = "-" if each["candidates"] is None else f"{each['candidates']:,}"
+        looks = [_number(each["measurement_sigma"]), _number(each.get("screening_sigma"))]
+        spurious = "-" if each.get("spurious") is None else f"{each['spurious'] + further:.3g}"
+        numbers = [f"{each['sigma']:.5g}", *looks, candidates, f"{each['threshold']:.5g}", spurious]
+        rows.append([str(each["length"]), *numbers])
+    return rows
+
+
+def _second_chance(second: Mapping[str, Any]) -> str:
+    return (
+        f"of {second['candidates']:,} deferred candidates the second-chance pass released "
+        f"{sum(second['released']):,}, with sigma {second['sigma']:.5g}"
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5g}"
+
+
+def _users(value: int | None) -> str:
+    return "never" if value is None else f"{value:,}"

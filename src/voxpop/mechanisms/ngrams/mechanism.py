@@ -1,0 +1,156 @@
+"""N-grams: the phrases of every length that many users share, guided by the grams that are already released."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.errors import InputError
+from voxpop.mechanisms.ngrams.constants import ALPHA, LIMIT
+from voxpop.privacy.budget import Budget, check_budget, check_whole, check_within, is_real
+from voxpop.privacy.planned import Mechanism
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus  # noqa: F401
+    from voxpop.mechanisms.ngrams.lengths import Voting
+    from voxpop.mechanisms.ngrams.plan import NGramsPlan
+    from voxpop.release.release import Release  # noqa: F401
+
+LONGEST = 32
+LARGEST_LIMIT = 10**7
+MOST_VALUE = 1e6
+SIDE_VOTES = 5
+"""Passes in addition to one for each length: at most four screening votes, and the second-chance pass."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NGrams(Mechanism["Corpus", "Release"]):
+    """Release the phrases of length 1 to `max_length` that many users share.
+
+    Words are released in adaptive rounds, as by `SetUnion`. Then, length after length, every user picks at most `limit`
+    of its candidates (phrases whose parts were released) and shares one unit of weight over them. Gaussian noise is
+    added to the weight of every candidate, including candidates that no user holds, and candidates above a threshold
+    are released. A user pays only for passes in which the user holds a candidate, and a second-chance pass spends the
+    remaining budget. The release is (epsilon, delta)-differentially private for one user with all their data, and every
+    part of a released phrase is released too. The proofs are in docs/privacy/ngrams.md and docs/privacy/individual.md.
+    The algorithm extends `voxpop.papers.DPNE`.
+
+    Attributes:
+        max_length: The maximum number of tokens of a phrase, at most 32.
+        limit: The maximum number of phrases of one user at each length. The phrases of a user with more are drawn at
+            random. The default is 3,000. Only the threshold of words grows with the limit, by logarithms. A limit below
+            the number of phrases that users hold releases less (docs/guides/phrases.md, "What a limit costs").
+        eta: The expected share of released phrases that nobody holds, at most. Strictly between 0 and 1/2.
+        values: The worth of a released phrase, one number for each length. Lengths that are worth more get more of the
+            budget. By default all lengths count the same. Choose the numbers without looking at the data.
+
+    Raises:
+        InputError: a field is out of range.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(2000), "what": ["thank you very much", "see you soon"] * 1000})
+        >>> corpus = vp.read(table, user="who", text="what")
+        >>> phrases = vp.NGrams(max_length=3, limit=10).release(corpus, vp.Budget(epsilon=4, delta=1e-8))
+        >>> phrases.guarantee == vp.Guarantee(4, 1e-8), [run.length for run in phrases.plan.ran]
+        (True, [1, 2, 3])
+    """
+
+    max_length: int = 9
+    limit: int | None = None
+    eta: float = 0.01
+    values: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep lists as tuples."""
+        check_lengths(self.max_length)
+        if self.limit is not None:
+            check_limit(self.limit)
+        check_eta(self.eta)
+        object.__setattr__(self, "values", _checked_values(self.values, self.max_length))
+
+    @property
+    def bound(self) -> int:
+        """The most phrases of one user at each length."""
+        return LIMIT if self.limit is None else self.limit
+
+    @property
+    def passes(self) -> int:
+        """The most votes that there may be."""
+        return self.max_length + SIDE_VOTES
+
+    @property
+    def worths(self) -> tuple[float, ...]:
+        """The worth of the budget of each length."""
+        from voxpop.mechanisms.ngrams.charges import worths_of
+
+        return worths_of(self.values or (1.0,) * self.max_length)
+
+    def voting(self, length: int) -> "Voting":
+        """Return how users vote on a length; the same at all of them."""
+        from voxpop.mechanisms.ngrams.lengths import Voting
+        from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+        from voxpop.privacy.individual import MOST_REACH
+
+        return Voting(PolicyGaussian(), self.bound, self.eta, ALPHA, MOST_REACH)
+
+    def plan(self, budget: Budget) -> "NGramsPlan":
+        """Compute noise and thresholds for a budget; no data is needed.
+
+        Args:
+            budget: the privacy budget.
+
+        Returns:
+            The plan: noise scale, range of thresholds and users needed for each length, and the guarantee.
+
+        Raises:
+            BudgetError: no threshold can meet the budget.
+        """
+        from voxpop.mechanisms.ngrams.plan import plan_ngrams
+        from voxpop.mechanisms.ngrams.schedule import STEPS
+
+        check_budget(budget)
+        return plan_ngrams(self, budget, STEPS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {
+            "mechanism": "n-grams",
+            "max_length": self.max_length,
+            "limit": self.bound,
+            "eta": self.eta,
+            "values": None if self.values is None else list(self.values),
+            "weighting": "policy-gaussian",
+            "noise": "gaussian",
+            "alpha": ALPHA,
+        }
+
+
+def check_lengths(max_length: object) -> None:
+    """Refuse a greatest length that is out of range."""
+    check_whole("max_length", max_length, LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
+
+
+def check_limit(limit: object) -> None:
+    """Refuse a contribution bound that is out of range."""
+    check_whole("limit", limit, LARGEST_LIMIT, "the most grams of one user at one length; leave it out if unsure")
+
+
+def check_eta(eta: object) -> None:
+    """Refuse a share of spurious phrases that is out of range."""
+    check_within("eta", eta, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual")
+
+
+def _checked_values(values: object, lengths: int) -> tuple[float, ...] | None:
+    if values is None:
+        return None
+    numbers = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
+    if len(numbers) != lengths or not all(is_real(value) and 0 <= value <= MOST_VALUE for value in numbers):
+        raise InputError(
+            f"`values` must be {lengths} numbers from 0 to {MOST_VALUE:g}, what a phrase of each length is worth; "
+            f"got {values!r}."
+        )
+    if not numbers[-1] > 0:
+        raise InputError("the last of `values` must be above 0; lower `max_length` to the last length that counts.")
+    return tuple(map(float, numbers))

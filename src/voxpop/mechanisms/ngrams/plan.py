@@ -1,0 +1,207 @@
+"""From a budget to the numbers of an extraction: noise, thresholds and guarantee. No data is read here."""
+
+from dataclasses import dataclass, field, replace
+from math import nextafter
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from voxpop.errors import BudgetError
+from voxpop.mechanisms.ngrams.charges import Charges, first_share
+from voxpop.mechanisms.ngrams.constants import WORDS_NOVELTY, WORDS_PART
+from voxpop.mechanisms.ngrams.lengths import (
+    Extraction,
+    LengthPlan,
+    LengthRun,
+    SecondChanceRun,
+    Settings,
+    allowance,
+    second_chance_voting,
+)
+from voxpop.mechanisms.rounds.adaptive import (
+    AdaptiveRounds,
+    plan_rounds,
+    pool_for,
+    round_rows,
+    rounds_slack,
+    rounds_spend,
+    total_delta,
+)
+from voxpop.mechanisms.rounds.plan import RoundPlan, schedule_for
+from voxpop.privacy.budget import Budget, too_large
+from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.planned import DiscoveryPlan, sealed
+from voxpop.privacy.slack import walk_slack
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.ngrams.passes import Steps
+    from voxpop.release.release import Release
+
+CROWDED = 10**6
+"""Candidates for each gram released before, at which a plan shows the highest threshold."""
+USUAL_CANDIDATES = 10
+"""Candidates for each gram released before, at which a plan shows the users needed."""
+PROBABILITIES = (0.5, 0.9)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
+    """The numbers of an extraction, known before any data is read.
+
+    The noise of length 1, and the total mu^2 of all later passes, are fixed. Later passes share that total by the
+    released grams; the guarantee does not depend on the shares.
+
+    Attributes:
+        first: noise and threshold of length 1, or its adaptive rounds.
+        later: total mu^2 of everything after length 1.
+        lengths: one `LengthPlan` for each length.
+        slack: the part of delta that finite arithmetic costs.
+        delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
+        steps: the pure functions that choose the passes.
+        ran: in the plan of a release, the numbers with which each length ran.
+        second_chance: the same of the second-chance pass; None if there was none.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.NGrams(max_length=2).plan(vp.Budget(4, 1e-7))
+        >>> plan.users_needed(0.9, length=2) < plan.users_needed(0.9, length=1)
+        True
+    """
+
+    _recorded: ClassVar = frozenset({"ran", "second_chance"})
+    _usual: ClassVar = 10
+
+    first: RoundPlan | AdaptiveRounds
+    later: float
+    lengths: tuple[LengthPlan, ...]
+    slack: float
+    delta: float
+    steps: "Steps" = field(compare=False)
+    ran: tuple[LengthRun, ...] = ()
+    second_chance: SecondChanceRun | None = None
+
+    def _guaranteed(self) -> Guarantee:
+        # (d, mu_1) of length 1, and M of all that follows: by these it composes with other releases.
+        if isinstance(self.first, AdaptiveRounds):
+            spend = rounds_spend(self.first, self.slack, self.later)
+        else:
+            spend = gaussian_spend([self.first.pair()], self.slack, rest=self.later)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+
+    @property
+    def sigma(self) -> tuple[float, ...]:
+        """Noise scale of each length."""
+        return tuple(each.sigma for each in self.lengths)
+
+    def _longest(self) -> int:
+        return self.mechanism.max_length
+
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        from voxpop.mechanisms.rounds.users_needed import adaptive_users_needed, users_needed
+
+        if length > 1:
+            sigma, voting = self.lengths[length - 1].sigma, self.mechanism.voting(length)
+            vote = voting.finest(sigma, voting.threshold(sigma, 1, USUAL_CANDIDATES))
+            return users_needed(vote, self.budget, probability, per_user)
+        if isinstance(self.first, AdaptiveRounds):
+            return adaptive_users_needed(self.first, probability, per_user)
+        return users_needed(self.first, self.budget, probability, per_user)
+
+    def _run(self, data: "Corpus", seed: int | None) -> "Release":
+        from voxpop.mechanisms.ngrams.releasing import release_ngrams
+
+        return release_ngrams(self, data, seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        return {
+            **self.mechanism.to_dict(),
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "delta_spent": self.delta,
+            "mu_squared_later": self.later,
+            "round_plans": round_rows(self.first) if isinstance(self.first, AdaptiveRounds) else [],
+            "lengths": [self._length_row(each) for each in self.lengths],
+            "ran": [each.to_dict() for each in self.ran],
+            "second_chance": None if self.second_chance is None else self.second_chance.to_dict(),
+        }
+
+    def _length_row(self, each: LengthPlan) -> dict[str, Any]:
+        return {
+            "length": each.length,
+            "sigma": each.sigma,
+            "measurement_sigma": each.measurement_sigma,
+            "lowest_threshold": each.lowest_threshold,
+            "highest_threshold": each.highest_threshold,
+            "spurious": None if each.spurious is None else each.spurious._asdict(),
+            **{f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES},
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as a person reads it."""
+        from voxpop.mechanisms.ngrams.describe import describe
+
+        return describe(self.to_dict(), str(self.guarantee))
+
+
+def without_slack(budget: Budget, slack: float) -> Budget:
+    """Return the budget less the cost of finite arithmetic, rounded down.
+
+    Raises:
+        BudgetError: too little delta is left.
+    """
+    if budget.delta <= 2 * slack:
+        if 2 * slack >= 1.0:
+            raise too_large(budget.epsilon)
+        raise BudgetError(
+            f"n-grams need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "
+            "without it no word that is unknown beforehand may be released. Choose it far below 1 / (number of users "
+            "you expect), such as 1e-7; it must not be computed from the data."
+        )
+    return Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
+
+
+def rest_after(square: float, share: float) -> float:
+    """Return the mu^2 that a length 1 of so much mu^2, a share of all, leaves to later ones, rounded down."""
+    return nextafter(square * (1 - 2.0**-40) * (1 / share - 1), 0.0)
+
+
+def plan_ngrams(ngrams: Settings, budget: Budget, steps: "Steps") -> NGramsPlan:
+    """Compute the numbers of an extraction; see `NGrams.plan`."""
+    limit, more, worths = ngrams.bound, ngrams.max_length > 1, ngrams.worths
+    schedule, pool = schedule_for(limit), pool_for(limit)
+    slack = walk_slack(budget.epsilon, ngrams.passes)
+    slack += rounds_slack(budget.epsilon, len(schedule.shares), limit, pool)
+    exact, share = without_slack(budget, slack), first_share(worths)
+    if more:
+        share, schedule = share * WORDS_PART, replace(schedule, novelty=WORDS_NOVELTY)
+    first = plan_rounds(exact.epsilon, exact.delta, limit, pool, schedule, share=share)
+    # It is fixed before any data is read.
+    later = rest_after(first.square, share) if more else 0.0
+    # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
+    spent = total_delta(first.opening, first.rounds, first.evidence, exact, first.pool, rest=later)
+    lengths = _lengths(ngrams, first, later)
+    plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, steps)
+    return sealed(plan, plan.delta)
+
+
+def _lengths(ngrams: Settings, first: AdaptiveRounds, later: float) -> tuple[LengthPlan, ...]:
+    """Run the charges without data: every length takes its usual share, and every pass must fit a grid."""
+    lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
+    charges = Charges(later, ngrams.worths)
+    for length in range(2, ngrams.max_length + 1):
+        voting = ngrams.voting(length)
+        measurement, charges = charges.measurement(length)
+        square, rates, charges = charges.vote(length, None)
+        setting = voting.setting(square, 1, CROWDED)
+        price = charges.price(square, voting.rule.sensitivity(setting), rates)
+        low, high = (voting.threshold(price.sigma, 1, many) for many in (1, CROWDED))
+        voting.charged(setting, price.sigma, high, price.square)
+        sigmas = price.sigma, measurement.sigma
+        lengths.append(LengthPlan(length, *sigmas, low, high, allowance(ngrams.eta, length)))
+        screening = charges.screening(length)
+        if screening is not None:
+            voting.setting(screening, 1, CROWDED)
+    if ngrams.max_length > 1:
+        second_chance_voting(ngrams).setting(charges.second_chance()[0], 1, CROWDED)
+    return tuple(lengths)

@@ -1,0 +1,344 @@
+"""Votes: from noisy weights to levels, and from levels to the candidates that are released.
+
+The level of a candidate is the number of rising cutpoints that its noisy weight reaches. The number of candidates of a
+band that reach each cutpoint is public, and the number that would reach it only by noise is known. So each band gets
+the cutpoint that, over all bands, releases most while the share of spurious grams stays below eta. All of this is a
+function of noisy weights.
+
+Candidates without votes are too many to list. Each of them reaches the lowest cutpoint with the chance of weight 0, by
+geometric gaps between hits; candidates with votes are left out of the hits, since their own noise decides. The result
+has exactly the distribution of independent draws for all candidates. The published algorithm uses an estimated number
+of candidates, which breaks its proof (docs/privacy/errata.md).
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from voxpop.errors import BudgetError, InternalError
+from voxpop.kernels.arrays import Bools, Floats, Int64s
+from voxpop.kernels.cutpoints import at_prices, charges
+from voxpop.mechanisms.ngrams.constants import (
+    COARSE_STEP,
+    FEWEST_IN_PIECE,
+    FINE_CUTPOINTS,
+    FINE_STEP,
+    FURTHEST,
+    HITS,
+    LEAST_REAL,
+    LIKELIEST,
+    MOST_REACH,
+    PIECES,
+)
+from voxpop.mechanisms.rounds.plan import MOST_UNITS
+from voxpop.privacy import precise
+from voxpop.privacy.decisions import FixedRule, NoisyLevels, ThresholdRule
+from voxpop.privacy.sampling import BAND, Tail, further_bits, invert
+from voxpop.privacy.secret import Secret
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import Weights
+    from voxpop.mechanisms.ngrams.candidates import Grouped, Numbered
+
+MOST_CANDIDATES = 2**46
+MOST_CUTPOINTS = 2**7
+"""`walk_slack` covers fewer."""
+PRICES = np.geomspace(0.01, 10_000, 1_000)
+"""In released grams for each spurious one. At the lowest a spurious gram costs next to nothing, at the highest a
+hundred times what `eta` allows by default; steps of 1.4 percent."""
+
+
+def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
+    """Return the rising cutpoints below the published threshold that may decide, in sigma.
+
+    Args:
+        usual: the published threshold, in sigma.
+        released: grams released at the length before.
+        candidates: number of candidates.
+    """
+    # Phi^-1(1 - p): N candidates without votes reach it HITS * |S_k| times on average.
+    lowest = -ndtri(min(LIKELIEST, HITS * released / max(candidates, 1)))
+    return np.linspace(min(lowest, usual), usual, FINE_CUTPOINTS, endpoint=False)
+
+
+def cutpoints_above(usual: float, top: float) -> Floats:
+    """Return the rising cutpoints above the published threshold, in sigma; they show the weight of a gram.
+
+    Args:
+        usual: the published threshold, in sigma.
+        top: where weight stops rising.
+    """
+    top = min(top, usual + FURTHEST)
+    fine = np.arange(usual + FINE_STEP, usual + 1, FINE_STEP)
+    return np.concatenate([fine, np.arange(usual + 1, max(top, usual + 1), COARSE_STEP)])
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The outcome of the noisy votes of a length.
+
+    Attributes:
+        reached: int64 (bands, cutpoints), candidates that reach each cutpoint.
+        sizes: int64 (bands), candidates.
+        chances: float64 (cutpoints), probability that a candidate without users reaches each; falling.
+    """
+
+    reached: Int64s
+    sizes: Int64s
+    chances: Floats
+
+    @property
+    def reference(self) -> int:
+        """The cutpoint r; the candidates below it estimate the number of candidates without users (Storey 2002)."""
+        return int(np.argmax(self.chances <= MOST_REACH))
+
+    @property
+    def empty(self) -> Floats:
+        """Candidates without users, by band: an estimate from above.
+
+        Grams that few hold are counted among them.
+        """
+        # (bands,); plus 1, so that no estimate is 0.
+        below = self.sizes - self.reached[:, self.reference] + 1
+        return np.asarray(np.minimum(self.sizes, below / (1 - self.chances[self.reference])))
+
+    def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
+        """Return the cutpoint of each band (the number of cutpoints for none) and the spurious grams charged for it.
+
+        A price is put on each spurious gram, the lowest that keeps the share: at any price bands choose independently.
+        The charge is at least the expected number of released spurious grams, for any candidates
+        (docs/privacy/ngrams.md, "Spurious grams").
+
+        Args:
+            share: spurious grams allowed for each gram released.
+            spare: spurious grams allowed beyond.
+        """
+        reference = self.reference
+        below, each = self.sizes - self.reached[:, reference], 1 / (1 - float(self.chances[reference]))
+        # (bands, prices) each.
+        taken, released, spurious = at_prices(self.reached, below, each, self.chances, PRICES)
+        excess = spurious.sum(axis=0) - share * released.sum(axis=0) - spare
+        charged = charges(self.reached, self.sizes, reference, self.chances, PRICES, share, excess, released, spurious)
+        fitting = np.flatnonzero(excess <= 0)
+        return taken[:, fitting[0]] if fitting.size else np.full(below.size, self.chances.size), charged
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdVote:
+    """The candidates of a vote, and its cutpoints.
+
+    Attributes:
+        candidates: all of them; None at length 1, where only held grams can be selected.
+        rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
+    """
+
+    candidates: "Numbered | None"
+    rules: tuple[ThresholdRule, ...]
+
+    @staticmethod
+    def of(candidates: "Numbered | None", rule: ThresholdRule, cutpoints: Floats) -> "ThresholdVote":
+        """Put cutpoints, in sigma, on the grid of a rule, in addition to its cutpoint; equal ones are merged."""
+        # In units of the grid: thresholds are compared as whole numbers.
+        steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
+        units = sorted({rule.threshold_units, *map(int, steps)})
+        if len(units) >= MOST_CUTPOINTS:
+            raise InternalError("a vote has more cutpoints than the slack of its decisions covers; please report.")
+        return ThresholdVote(candidates, tuple(replace(rule, threshold_units=each) for each in units))
+
+    def levels(self, histogram: "Weights", secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
+        """Return the names of all candidates that reach the lowest cutpoint, rising, and the number that each reaches.
+
+        Args:
+            histogram: the votes; private.
+            secret: source of the noise.
+            pass_name: which pass of the release this is.
+        """
+        spurious_names, theirs = self._spurious_names(secret, pass_name)
+        return histogram.noisy_levels(NoisyLevels(self.rules, secret, f"noise/{pass_name}"), spurious_names, theirs)
+
+    def _spurious_names(self, secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:
+        """Grade the candidates without votes: who reaches the lowest cutpoint, and how they go on from there."""
+        if self.candidates is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        # p_0 >= p_1 >= ...: the chances of weight 0 in eighty digits.
+        lowest, *higher = (each.exact(0) for each in self.rules)
+        spurious_names = spurious_hits(self.candidates, lowest, secret, pass_name)
+        # Given a hit, cutpoint i is reached with p_i / p_0, by one toss for all i (docs/privacy/ngrams.md,
+        # "Simulation").
+        further = tuple(FixedRule(each / lowest) for each in higher)
+        levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
+        return spurious_names, 1 + levels(np.zeros(spurious_names.size, np.int64), spurious_names)
+
+    def select(self, bands: "Grouped", held: Int64s, levels: Int64s, eta: float, spare: float) -> "Selection":
+        """Choose the cutpoint of each band.
+
+        Args:
+            bands: of the candidates.
+            held: int64, the band of each candidate that reached the lowest cutpoint.
+            levels: int64, number of cutpoints that each of them reached.
+            eta: spurious grams allowed for each released gram.
+            spare: spurious grams allowed beyond.
+        """
+        cutpoints, spurious = self.votes(bands, held, levels).choose(eta, spare)
+        # A level counts reached cutpoints, so it is one more than the number of the last of them.
+        selected = levels > cutpoints[held]
+        released = np.bincount(held[selected], minlength=bands.sizes.size)
+        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one selects nothing
+        used = [thresholds[cutpoint] for cutpoint in cutpoints]
+        each = tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True))
+        return Selection(selected, each, tuple(spurious.tolist()))
+
+    def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
+        """Count, by band, the candidates that reach each cutpoint."""
+        counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
+        # (bands, cutpoints), by the last cutpoint that is reached.
+        np.add.at(counts, (held, levels - 1), 1)
+        # From above: a candidate that reaches a cutpoint reaches all lower ones.
+        reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+        return Votes(
+            reached,
+            bands.sizes,
+            np.array([float(each.probability(np.zeros(1, np.int64))[0][0]) for each in self.rules]),
+        )
+
+    @property
+    def thresholds(self) -> Floats:
+        """The noisy weight that each cutpoint requires."""
+        return np.array([each.threshold_units * each.unit for each in self.rules])
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The result of a vote: public.
+
+    Attributes:
+        selected: bool, for each given levels candidate.
+        bands: (candidates, threshold or None where none was selected, released) of each band.
+        spurious_by_band: estimated number of selected candidates without users, by band.
+    """
+
+    selected: Bools
+    bands: tuple[tuple[int, float | None, int], ...]
+    spurious_by_band: tuple[float, ...]
+
+    @property
+    def spurious(self) -> float:
+        """Estimated number of selected candidates without users."""
+        return float(sum(self.spurious_by_band))
+
+    @property
+    def released(self) -> Int64s:
+        """Number of selected candidates in each band."""
+        return np.array([released for _, _, released in self.bands], np.int64)
+
+    def threshold(self, usual: float) -> float:
+        """Return the mean threshold over the selected candidates, or the usual one if none were selected."""
+        used = [(each, released) for _, each, released in self.bands if each is not None and released]
+        if len({each for each, _ in used}) <= 1:
+            return used[0][0] if used else usual
+        return sum(each * released for each, released in used) / sum(released for _, released in used)
+
+
+def deferred_by(
+    vote: ThresholdVote, held: Int64s, levels: Int64s, votes: Votes, result: Selection
+) -> tuple[Int64s, Int64s]:
+    """Group unselected candidates by band and level, and leave out groups that are almost always spurious.
+
+    Args:
+        vote: the vote.
+        held: int64, the band of each candidate that reached the lowest cutpoint.
+        levels: int64, number of cutpoints that each reached.
+        votes: outcome of the votes, by band.
+        result: the selected candidates.
+
+    Returns:
+        Places of the deferred candidates, rising, and the piece of each.
+    """
+    # By place among candidates that reached the lowest cutpoint; -1 if selected or not deferred.
+    piece_of, piece = np.full(held.size, -1, np.int64), 0
+    # (bands,), estimated number of candidates without users.
+    empty = votes.empty
+    chances = np.append(votes.chances, 0.0)
+    # (bands, cutpoints + 1): no candidate reaches the one beyond the last.
+    reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
+    for band in range(votes.sizes.size):
+        mine = np.flatnonzero((held == band) & ~result.selected)
+        # By rising level, so pieces are alike in how close they came.
+        mine = mine[np.argsort(levels[mine], kind="stable")]
+        for part in np.array_split(mine, max(1, min(PIECES, mine.size // FEWEST_IN_PIECE))):
+            if not part.size:
+                continue
+            # Numbers of the lowest and of the first unreached cutpoint of the piece.
+            low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
+            within = int(reached[band, low] - reached[band, high])
+            # The estimated share of the piece that has users: 1 - n (p_low - p_high) / candidates between.
+            if 1.0 - empty[band] * (chances[low] - chances[high]) / max(1, within) >= LEAST_REAL:
+                piece_of[part] = piece
+                piece += 1
+    places = np.flatnonzero(piece_of >= 0)
+    return places, piece_of[places]
+
+
+def spurious_hits(candidates: "Numbered", chance: Any, secret: Secret, pass_name: str) -> Int64s:
+    """Return the names of the candidates that would reach the threshold without any votes.
+
+    Public, because votes are not used. Only the histogram determines which of them have votes, so that this information
+    stays with the votes.
+
+    Args:
+        candidates: all candidates of this length.
+        chance: high-precision probability that a candidate of weight 0 is released; strictly between 0 and 1.
+        secret: source of the gaps.
+        pass_name: which pass of the release this is.
+
+    Returns:
+        int64, rising names.
+
+    Raises:
+        BudgetError: where there are too many candidates to number them safely.
+    """
+    if candidates.count > MOST_CANDIDATES:
+        raise BudgetError(
+            "there are more than 2^46 candidates at one length, too many to simulate those without votes; "
+            "use a lower limit, a smaller budget, or fewer lengths."
+        )
+    return np.sort(candidates.names(hits_below(candidates.count, chance, secret, pass_name)))
+
+
+def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = BAND) -> Int64s:
+    """Return the rising numbers below `count`, each of which is hit independently with the chance.
+
+    Args:
+        count: size of the range.
+        chance: high-precision probability.
+        secret: source of the gaps.
+        pass_name: which pass of the release this is.
+        band: error bound of doubles; only tests widen it.
+    """
+    found: list[Int64s] = []
+    expected = count * float(chance)
+    # Six deviations of a binomial more than expected: nearly always one round is enough.
+    at_once = int(expected + 6 * expected**0.5) + 16
+    gap, purpose = _gap_tail(chance), f"unsupported/{pass_name}"
+    last, drawn = -1, 0
+    while last < count:
+        numbers = np.arange(drawn, drawn + at_once)
+        draws = secret.draws(purpose, numbers.astype(np.uint64), 0)
+        gaps = invert(gap, draws, further_bits(secret, purpose, numbers, np.zeros_like(numbers)), most=count, band=band)
+        # A gap is the number of misses before a hit. Capped at `count`, sums stay far below 2^63.
+        places = last + np.cumsum(np.minimum(gaps, count) + 1)
+        found.append(places[places < count])
+        last, drawn = int(places[-1]), drawn + at_once
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def _gap_tail(chance: Any) -> Tail:
+    """The number of misses before the next hit: P(at least m) = (1 - chance)^m."""
+
+    def exact(context: Any) -> tuple[Any, Any]:
+        # P(at least m) = e^(-rate m), with rate = -ln(1 - p).
+        return -context.log1p(-context.mpf(chance)), context.mpf(0)
+
+    return Tail(float(exact(precise.context)[0]), 0.0, exact)

@@ -1,0 +1,335 @@
+"""Adaptive rounds: from a share of a budget to the numbers that run. Nothing here reads data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, fsum, hypot, log, log2, nextafter, sqrt
+from typing import Any, Protocol, final
+
+from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
+from voxpop.mechanisms.rounds.users_needed import AtLeast, raised
+from voxpop.mechanisms.weightings.builtin import PolicyGaussian
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.cumulative import EvidenceRounds, any_release, novel_release
+from voxpop.privacy.gaussian import delta as gaussian_delta
+from voxpop.privacy.gaussian import sigma as gaussian_sigma
+from voxpop.privacy.guarantee import Spend, gaussian_spend
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.search import falling_to
+from voxpop.privacy.slack import draw_slack, walk_slack
+from voxpop.privacy.threshold import lowest_threshold
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdaptiveRound:
+    """One round that adds to the cumulative score.
+
+    Attributes:
+        shares: the weighting with limit, grid and cutoff.
+        sigma: standard deviation of the noise on a weight.
+        cell: noisy weights are rounded to whole multiples of it, a power of two.
+    """
+
+    shares: CalibratedRule
+    sigma: float
+    cell: float
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising, or None where nothing stops them."""
+        return self.shares.setting.cutoff_weight
+
+
+class Rounds(Protocol):
+    """An object with the numbers of adaptive rounds: `AdaptiveRounds`, or a plan."""
+
+    @property
+    def limit(self) -> int:
+        """Most items of one user in a round."""
+
+    @property
+    def pool(self) -> int:
+        """Most items of one user in all rounds after the first."""
+
+    @property
+    def opening(self) -> RoundPlan:
+        """The first round, which only releases."""
+
+    @property
+    def rounds(self) -> tuple[AdaptiveRound, ...]:
+        """The later rounds."""
+
+    @property
+    def evidence(self) -> EvidenceRounds:
+        """How later rounds are added up, and when items are released or dropped."""
+
+    def __hash__(self) -> int:
+        """Cache the numbers, so that a repeated query is not computed again."""
+
+
+class LastRound:
+    """The numbers of the last adaptive round, for queries as of a plan with a single threshold."""
+
+    __slots__ = ()
+
+    @property
+    def scale(self: Rounds) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round."""
+        return self.rounds[-1].sigma
+
+    @property
+    def threshold(self: Rounds) -> float:
+        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
+        return usual_threshold(self)
+
+    @property
+    def cutoff(self: Rounds) -> float | None:
+        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.rounds[-1].cutoff
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdaptiveRounds(LastRound):
+    """First round, later rounds and cumulative score; see `Rounds`."""
+
+    limit: int
+    pool: int
+    opening: RoundPlan
+    rounds: tuple[AdaptiveRound, ...]
+    evidence: EvidenceRounds
+
+    @property
+    def square(self) -> float:
+        """All of mu^2, including the first round."""
+        return fsum(mu * mu for mu in mus_of(self.opening, self.rounds))
+
+
+def mus_of(opening: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:
+    """Return mu of every round in order: the sensitivity of the setting that runs, over its sigma."""
+    return [opening.shares.sensitivity / opening.scale, *(each.shares.sensitivity / each.sigma for each in later)]
+
+
+def usual_threshold(rounds: Rounds) -> float:
+    """Return the weight in every later round at which an item that is not dropped is released with probability 1/2."""
+    evidence = rounds.evidence
+    # Weight w adds c_r w / sigma_r to the cumulative score in round r.
+    per_weight = sum(part / each.sigma for part, each in zip(evidence.parts, rounds.rounds, strict=True))
+    # The weight at which the mean of the cumulative score lies at the last threshold.
+    return float(evidence.thresholds[-1] * evidence.spreads[-1]) / per_weight
+
+
+def round_rows(rounds: Rounds) -> list[dict[str, Any]]:
+    """Return the numbers of each round, ready for JSON."""
+    return [rounds.opening.to_dict(), *(_round_row(rounds, number) for number in range(len(rounds.rounds)))]
+
+
+def _round_row(rounds: Rounds, number: int) -> dict[str, Any]:
+    each, evidence = rounds.rounds[number], rounds.evidence
+    return {
+        "noise": "gaussian",
+        "scale": each.sigma,
+        "threshold": None,
+        "cutoff": each.cutoff,
+        "grid_bits": each.shares.setting.bits,
+        "part": evidence.parts[number],
+        "evidence_threshold": evidence.thresholds[number],
+        "evidence_floor": evidence.floors[number] if number < len(evidence.floors) else None,
+    }
+
+
+def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Return the same as the cells of a table, a head above them."""
+    opening, *later = rows
+    first = ["1", f"{opening['scale']:.6g}", f"{opening['threshold'] / opening['scale']:.4g}", "-", "-"]
+    cells = [["round", "sigma", "threshold", "floor", "part"], first]
+    for number, each in enumerate(later, start=2):
+        floor = "-" if each["evidence_floor"] is None else f"{each['evidence_floor']:.4g}"
+        part = f"{each['part'] / later[-1]['part']:.4g}"
+        cells.append([str(number), f"{each['scale']:.6g}", f"{each['evidence_threshold']:.4g}", floor, part])
+    return cells
+
+
+CELLS_IN_SIGMA = 2**10
+NEGLIGIBLE = 1e-4
+"""Share of the budget up to which a crude bound on novel items suffices."""
+TOLERANCE = 0.004
+"""Tolerance of the search for thresholds, in the logarithm of the probability that novel items may spend."""
+
+
+def plan_rounds(
+    epsilon: float,
+    delta: float,
+    limit: int,
+    pool: int,
+    schedule: Schedule,
+    *,
+    promise: AtLeast | None = None,
+    data_sets: int = 1,
+    share: float = 1.0,
+) -> AdaptiveRounds:
+    """Compute the first round, the later rounds and the cumulative score.
+
+    Args:
+        epsilon: of the whole.
+        delta: of novelty and of all Gaussian noise together, slack left out.
+        limit: most items of one user in a round.
+        pool: most items of one user in all rounds after the first.
+        schedule: how the rounds share the budget.
+        promise: about items of few users, if there is one.
+        data_sets: number of data sets that share the whole evenly, each with separate rounds.
+        share: these rounds' part of all mu^2; later releases have the rest.
+    """
+    # The error of doubles is subtracted from it.
+    target = delta * (1 - 1e-6) / ROUNDING
+    weighting_rule = PolicyGaussian()
+
+    def sigmas(sensitivity: float) -> list[float]:
+        whole = gaussian_sigma(epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
+        whole *= sqrt(data_sets / share)
+        parts = (schedule.opening, *schedule.shares)
+        # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
+        return [whole * hypot(*parts) / part for part in parts]
+
+    # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
+    cutoff = _rough_cutoff(max(sigmas(1.0)), target / data_sets, schedule, promise)
+    setting = RuleSetting(limit, 2, weighting_rule.bits(cutoff))
+    first, *others = sigmas(weighting_rule.sensitivity(setting))
+    shares = CalibratedRule(weighting_rule, setting)
+    opening = _opening(shares, first, schedule, target / data_sets, promise)
+    later = tuple(_round(shares, sigma, schedule, promise) for sigma in others)
+    evidence = _evidence(later, schedule, pool, target / data_sets, promise)
+    return AdaptiveRounds(limit, pool, opening, later, evidence)
+
+
+def total_delta(
+    opening: RoundPlan,
+    later: Sequence[AdaptiveRound],
+    evidence: EvidenceRounds,
+    budget: Budget,
+    pool: int,
+    data_sets: int = 1,
+    rest: float = 0.0,
+) -> float:
+    """Return the cost of all rounds: the probability that a novel item is released, and delta of the Gaussian rounds.
+
+    Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
+
+    Args:
+        opening: the first round.
+        later: the rounds after it.
+        evidence: how the cumulative score adds them up.
+        budget: its epsilon is that of delta.
+        pool: most items of one user in the later rounds.
+        data_sets: number of data sets with such rounds.
+        rest: mu^2 of Gaussian releases afterwards, about released items (docs/privacy/adaptive.md, "What follows").
+    """
+    novel, mu = _paired(opening, later, evidence, pool, NEGLIGIBLE * budget.delta / data_sets)
+    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
+    known = gaussian_delta(budget.epsilon, hypot(mu * sqrt(data_sets), sqrt(rest)))
+    # d + delta_G(epsilon; mu), from the numbers that run.
+    return min(1.0, (data_sets * novel + known) * ROUNDING)
+
+
+def rounds_spend(rounds: Rounds, slack: float, rest: float = 0.0) -> Spend:
+    """Return by which rounds compose with other releases (docs/privacy/composition.md, "Adaptive rounds"), rounded up.
+
+    Args:
+        rounds: the rounds that run.
+        slack: delta that finite arithmetic costs.
+        rest: mu^2 of Gaussian releases afterwards.
+    """
+    novel, mu = _paired(rounds.opening, rounds.rounds, rounds.evidence, rounds.pool, 0.0)
+    return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
+
+
+def _paired(
+    opening: RoundPlan, later: Sequence[AdaptiveRound], evidence: EvidenceRounds, pool: int, negligible: float
+) -> tuple[float, float]:
+    """Return the probability that a novel item is released, and mu of all rounds together.
+
+    Up to a negligible probability, a crude bound that uses only the pool replaces the exact recursion.
+    """
+    first, _ = opening.pair()
+    mus = mus_of(opening, later)
+    if any(charged < runs for charged, runs in zip(evidence.mus, mus[1:], strict=True)):
+        raise InternalError("a round would run with less noise than was charged for; please report the call.")
+    crude = any_release(evidence, pool)
+    novel = crude if crude < negligible else novel_release(evidence, opening.shares.setting.limit, pool)
+    return first + novel, hypot(*mus)
+
+
+def pool_for(limit: int) -> int:
+    """Return the most items of a user in all rounds after the first: a public constant, never below the limit."""
+    return max(limit, LEAST_POOL)
+
+
+def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
+    """Return the cost of finite arithmetic: of decisions, and of draws from a pool that is larger than the limit."""
+    return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
+
+
+def _rough_cutoff(widest: float, target: float, schedule: Schedule, promise: AtLeast | None) -> float:
+    """Return more than the highest cutoff of any round, for noise of at most half of `2 * widest`."""
+    wide = 2 * widest
+    cutoff = (12.0 + schedule.alpha) * wide + 1.0 + sqrt(-log(target))
+    if promise is None:
+        return cutoff
+    return cutoff + promise.deviations("gaussian", 1 + len(schedule.shares)) * wide + 1.01 * promise.few
+
+
+def _opening(
+    shares: CalibratedRule, sigma: float, schedule: Schedule, target: float, promise: AtLeast | None
+) -> RoundPlan:
+    """Return the first round, an ordinary one."""
+    # The first round's part of the probability for novel items.
+    novel = target * schedule.novelty * schedule.opening_novelty
+    lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
+    if promise is not None:
+        lowest = max(lowest, promise.threshold(shares, "gaussian", sigma, 1 + len(schedule.shares)))
+    unit = shares.setting.unit
+    threshold = (ceil(lowest * unit) + 1) / unit
+    cutoff = threshold + schedule.alpha * sigma
+    return RoundPlan(with_cutoff(shares.weighting_rule, shares.setting, cutoff), "gaussian", sigma, threshold)
+
+
+def _round(shares: CalibratedRule, sigma: float, schedule: Schedule, promise: AtLeast | None) -> AdaptiveRound:
+    """Return a later round, its cutoff above the usual threshold or that of a promise."""
+    threshold = USUAL_THRESHOLD * sigma
+    if promise is not None:
+        threshold = max(threshold, promise.threshold(shares, "gaussian", sigma, 1 + len(schedule.shares)))
+    bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + schedule.alpha * sigma)
+    # A power of two of at most sigma / 1024, but no finer than the grid of weights.
+    cell = 2.0 ** floor(log2(sigma / CELLS_IN_SIGMA))
+    return AdaptiveRound(bound, sigma, max(cell, 1.0 / shares.setting.unit))
+
+
+def _evidence(
+    later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, target: float, promise: AtLeast | None
+) -> EvidenceRounds:
+    """Return the cumulative score, with the lowest thresholds that keep novel items within their probability."""
+    # The remainder for the later rounds.
+    goal = target * schedule.novelty * (1 - schedule.opening_novelty)
+    mus = tuple(each.shares.sensitivity / each.sigma for each in later)
+    parts, falls = schedule.parts, schedule.falls
+    half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
+
+    def at(last: float) -> EvidenceRounds:
+        thresholds = tuple(last + fall for fall in falls)
+        # Half a cell a round, and the rounding error of sums of doubles.
+        rounds = EvidenceRounds(mus, parts, thresholds, schedule.floors, half_cells * 1.001 + 1e-9)
+        return rounds if promise is None else raised(promise, later, rounds)
+
+    if promise is not None and any_release(at(0.0), pool) < NEGLIGIBLE * goal:
+        return at(0.0)
+    limit = later[0].shares.setting.limit
+
+    def excess(last: float) -> float:
+        # Far out the bound is below all doubles.
+        return log(max(novel_release(at(last), limit, pool), nextafter(0.0, 1.0)) / goal)
+
+    # From sqrt(-2 ln d), about where a normal tail is d.
+    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE)
+    return at(last)

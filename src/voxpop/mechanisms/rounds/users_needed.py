@@ -1,0 +1,285 @@
+"""The users that an item needs for a likely release, and thresholds that items of too few users rarely reach.
+
+Both are functions of the plan only.
+
+For any data, `few` users give an item at most `few` times the weight that one user can give one item. So it is enough
+that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+from scipy.special import ndtr
+
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Floats
+from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD
+from voxpop.mechanisms.weightings.rule import CalibratedRule
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.cumulative import EvidenceRounds
+from voxpop.privacy.search import least_whole
+from voxpop.privacy.threshold import Noise, exceeded_with, log_below
+
+if TYPE_CHECKING:
+    from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, Rounds
+    from voxpop.mechanisms.rounds.plan import RoundPlan
+    from voxpop.privacy.decisions import Rule
+
+
+MOST_USERS = 10**12
+COMMON = 10
+"""A common item has this multiple of the users at which the probability of release is 1/2."""
+PROBABILITIES = (0.5, 0.9, 0.99)
+SIZES = (1, 10, 100)
+SPREAD = 9.0
+"""Standard deviations of a binomial beyond which its terms are left out: below 1e-17 of it."""
+
+
+def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]:
+    """Return the numbers of users needed, for usual numbers of items and probabilities, ready for JSON."""
+    return [
+        {"items": items, "probability": probability, "users": needed(probability, per_user=items)}
+        for items in SIZES
+        for probability in PROBABILITIES
+    ]
+
+
+def users_needed(round_plan: "RoundPlan", budget: Budget, probability: float, items: int) -> int | None:
+    """Return the least number of holders who reach the probability, or None; see `UnionPlan.users_needed`."""
+    rule = round_plan.rule(budget)
+
+    def reached(users: int) -> bool:
+        return _release_probability(round_plan, rule, users, items) >= probability
+
+    return least_whole(reached, 0, 1, MOST_USERS)
+
+
+def missing(round_plan: "RoundPlan", budget: Budget, items: int) -> float:
+    """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
+    users = users_needed(round_plan, budget, 0.5, items)
+    return 1.0 if users is None else _probabilities(round_plan, round_plan.rule(budget), COMMON * users, items)[1]
+
+
+def _release_probability(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> float:
+    return _probabilities(round_plan, rule, users, items)[0]
+
+
+def _probabilities(round_plan: "RoundPlan", rule: "Rule", users: int, items: int) -> tuple[float, float]:
+    """Average the probabilities of release and of no release over the number of users who choose the item."""
+    setting = round_plan.shares.setting
+    share = round_plan.shares.weighting_rule.share(min(items, setting.limit), setting)
+    # A user with more items than the limit draws this one with probability limit / items, independently of other users.
+    choosing, chances = _binomial(users, min(1.0, setting.limit / items))
+    # (outcomes,), weight in units of the grid, cut where it stops rising.
+    weights = np.minimum(choosing * share * setting.unit, 2.0**62)
+    if setting.cutoff:
+        weights = np.minimum(weights, setting.cutoff)
+    released, kept_back = rule.probability(np.floor(weights + 0.5).astype(np.int64))
+    # Both sums are computed separately: 1 minus the other would lose small probabilities.
+    return float(released @ chances), float(kept_back @ chances)
+
+
+def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the likely outcomes of a binomial and their probabilities."""
+    if chance >= 1.0:
+        return np.array([float(trials)]), np.ones(1)
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    # n p and 9 sqrt(n p (1 - p)), and 9 more where the variance is near 0.
+    mean, spread = trials * chance, SPREAD * (trials * chance * (1 - chance)) ** 0.5 + SPREAD
+    outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())
+    # ln of n! / (k! (n - k)!) p^k (1 - p)^(n - k).
+    logs = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(trials - outcomes + 1.0)
+    chances = np.exp(logs + xlogy(outcomes, chance) + xlog1py(trials - outcomes, -chance))
+    # Of many outcomes some 4,000 stand for all, so probabilities are made to sum to 1 again.
+    return outcomes, chances / chances.sum()
+
+
+STEPS = 40
+"""Steps of the grid in a standard deviation of all the noise."""
+REACH = 8.0
+
+
+def adaptive_users_needed(plan: "Rounds", probability: float, items: int) -> int | None:
+    """Return the least number of users who reach the probability in adaptive rounds, or None."""
+    return least_whole(lambda users: released(plan, users, items) >= probability, 0, 1, MOST_USERS)
+
+
+def adaptive_missing(plan: "Rounds", items: int) -> float:
+    """Return the probability that an item of ten times the users needed is not released; see `AdaptivePlan.missing`."""
+    users = adaptive_users_needed(plan, 0.5, items)
+    return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
+
+
+def released(plan: "Rounds", users: int, items: int) -> float:
+    """Return the probability that an item of users who hold `items` such items each is released in some round."""
+    return 1 - _miss_probability(plan, users, items)
+
+
+@lru_cache(maxsize=1024)  # the searches for several probabilities use many of the same numbers
+def _miss_probability(plan: "Rounds", users: int, items: int) -> float:
+    """Return the probability that an item of this number of users is released in no round."""
+    setting, opening = plan.opening.shares.setting, plan.opening
+    share = opening.shares.weighting_rule.share(min(items, setting.limit), setting)
+    # The mean weight, where about limit / items of the holders choose it.
+    weight = users * min(1.0, setting.limit / items) * share
+    # P(weight + noise < threshold), the weight cut where it stops rising.
+    not_first = float(ndtr((opening.threshold - min(weight, opening.cutoff or weight)) / opening.scale))
+    means = np.array([min(weight, each.cutoff or weight) / each.sigma for each in plan.rounds])
+    return not_first * _never(plan, means)
+
+
+def _never(plan: "Rounds", means: Floats) -> float:
+    """Return the probability that the cumulative score never reaches its threshold.
+
+    The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.
+    """
+    rules = plan.evidence
+    step, points, kernels = _grid(rules.parts)
+    # (rounds,), the mean of the cumulative score after each.
+    weights = np.cumsum(np.array(rules.parts) * means)
+    # Probability by grid point of the noise in the cumulative score, of items still undecided.
+    law, missed = np.zeros(points.size), 0.0
+    law[points.size // 2] = 1.0
+    for number, kernel in enumerate(kernels):
+        # The law of the sum of noises so far: one convolution a round.
+        law = np.convolve(law, kernel, "same")
+        spread = float(rules.spreads[number])
+        threshold = rules.thresholds[number] * spread - weights[number]
+        floor = rules.floors[number] * spread - weights[number] if number < len(rules.floors) else threshold
+        # Part of each grid cell that lies below the drop threshold.
+        below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
+        # Dropped for good.
+        missed += float(law @ below)
+        # Items that reach the threshold are released, so their probability is removed.
+        law = law * np.clip((threshold - points) / step + 0.5, 0.0, 1.0) * (1.0 - below)
+    return min(1.0, missed)
+
+
+@lru_cache(maxsize=8)
+def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
+    """Return a step, the points of a grid around 0, and by round the probability of each move."""
+    spread = float(np.sqrt(np.sum(np.square(parts))))
+    step = spread / STEPS
+    # Eight standard deviations of all the noise to either side.
+    half = round(REACH * STEPS)
+    points = step * np.arange(-half, half + 1)
+    reaches = [ceil(REACH * part / step) for part in parts]
+    edges = [step * (np.arange(-reach, reach + 2) - 0.5) / part for reach, part in zip(reaches, parts, strict=True)]
+    return step, np.asarray(points, np.float64), tuple(np.diff(ndtr(each)) for each in edges)
+
+
+FAILURE_PROBABILITY: Final = 1e-6
+"""The largest probability with which an item of too few users is released."""
+UP: Final = 1 + 1e-9
+"""More than the relative error of the doubles that weights and quantiles are computed in."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """A bound: an item of fewer users than this number is released with probability at most beta.
+
+    Attributes:
+        users: least number of users of an item.
+        beta: largest probability with which an item of fewer is released, in all rounds together.
+    """
+
+    users: int
+    beta: float
+
+    @property
+    def few(self) -> int:
+        """The most users who are too few."""
+        return self.users - 1
+
+    def weight(self, shares: CalibratedRule) -> float:
+        """Return the most weight that too few users give one item in one round."""
+        # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
+        # "Proof").
+        return self.few * shares.largest * UP
+
+    def deviations(self, noise: Noise, rounds: int) -> float:
+        """Return the quantile of noise of scale 1 for one of several even parts of beta, rounded up."""
+        # t with P(N >= t) = beta / rounds: a union bound over rounds.
+        return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * UP + 1e-9
+
+    def threshold(self, shares: CalibratedRule, noise: Noise, scale: float, rounds: int) -> float:
+        """Return the threshold that too few users reach in one of several rounds with an even part of beta."""
+        return self.weight(shares) + scale * self.deviations(noise, rounds)
+
+    def reached(self, shares: CalibratedRule, noise: str, scale: float, threshold: float) -> float:
+        """Bound the probability that too few users reach a threshold in one round.
+
+        Raises:
+            InternalError: if a round has no threshold.
+        """
+        if noise not in ("gaussian", "laplace"):
+            raise InternalError("a promise about items of few users was asked of a round without a threshold.")
+        # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
+        distance = np.array([(threshold - self.weight(shares)) / scale])
+        return float(-np.expm1(log_below("laplace" if noise == "laplace" else "gaussian", distance))[0]) * UP
+
+
+def released_with_few(at_least: AtLeast, rounds: Sequence["RoundPlan"]) -> float:
+    """Bound the probability that an item of too few users is released in any of some rounds."""
+    # A union bound over the rounds.
+    return sum(at_least.reached(each.shares, each.noise, each.scale, each.threshold) for each in rounds)
+
+
+def check_promise(at_least: AtLeast, chance: float) -> None:
+    """Refuse a plan under which too few users reach a threshold more often than was promised.
+
+    Args:
+        at_least: the promise.
+        chance: probability that they do, by the numbers that will run.
+
+    Raises:
+        InternalError: if it is above beta.
+    """
+    if not chance <= at_least.beta:
+        raise InternalError("items of few users would be released more often than was promised; please report.")
+
+
+NEAREST: Final = 1.0
+"""Least distance of a drop threshold below the threshold of its round, in standard deviations."""
+
+
+def heights(at_least: AtLeast, later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds) -> Floats:
+    """Return by round the largest score from the weight of too few users, in standard deviations."""
+    # c_r (n - 1) w_max / sigma_r: the mean score of one round, at most; (rounds,).
+    shown = [part * at_least.weight(each.shares) / each.sigma for part, each in zip(evidence.parts, later, strict=True)]
+    return np.asarray(np.cumsum(shown) / evidence.spreads * UP)
+
+
+def raised(at_least: AtLeast, later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds) -> EvidenceRounds:
+    """Return rounds in which too few users reach a threshold with an even part of beta each, including the first round.
+
+    Floors rise with thresholds, so that an item which needs more users is given up as early as before: by the part of
+    the rise that an item at the threshold has seen of its evidence by then.
+    """
+    deviations = at_least.deviations("gaussian", 1 + len(later)) + evidence.margin
+    # Mean plus deviations, as for a single round; never below the threshold for novel items.
+    thresholds = np.maximum(evidence.thresholds, heights(at_least, later, evidence) + deviations)
+    rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, evidence.thresholds[-1]))
+    seen = np.cumsum(np.multiply(evidence.parts, evidence.mus)) / evidence.spreads
+    floors = np.minimum(evidence.floors + rise * (seen / seen[-1])[:-1], thresholds[:-1] - NEAREST)
+    return replace(evidence, thresholds=_numbers(thresholds), floors=_numbers(floors))
+
+
+def ever_released_with_few(
+    at_least: AtLeast, opening: "RoundPlan", later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds
+) -> float:
+    """Bound the probability that an item of too few users is released in any round."""
+    first = at_least.reached(opening.shares, "gaussian", opening.scale, opening.threshold)
+    # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
+    missing = np.array(evidence.thresholds) - evidence.margin - heights(at_least, later, evidence)
+    return first + float(np.sum(ndtr(-missing))) * UP
+
+
+def _numbers(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

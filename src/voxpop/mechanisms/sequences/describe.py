@@ -1,0 +1,218 @@
+"""Text, charts and report of a model of sequences, from one structure: the numbers of its plan and its own answers."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voxpop.mechanisms.sequences.context_tree import OTHERS
+from voxpop.privacy.showing import printable
+from voxpop.release.grams import table_of_lists
+from voxpop.release.report.numbers import plain, whole
+from voxpop.release.report.stories import Grid, Story
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxpop.mechanisms.sequences.model import SequenceModel
+
+END = "⟨end⟩"
+LEVEL = 0.9
+MOST_COUNTS = 50_000
+"""Number of released counts above which queries would take longer than the release: no charts are drawn then."""
+MOST_BARS = 12
+MOST_ROWS = 20
+MOST_LENGTHS = 40
+PATH_LENGTH = 3
+LONGEST_NAME = 24
+STEPS = 10
+"""Shades of the table of transitions."""
+
+Row = tuple[list[str], int, float]
+"""A gram, its estimated count and the scale of the noise on its inputs."""
+
+
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
+    symbols = "an alphabet that is found first"
+    if plan["alphabet_size"] is not None:
+        symbols = f"an alphabet of {plan['alphabet_size']:,} symbols"
+    lines = [
+        f"Sequences of at most {plan['max_length']:,} symbols from {symbols}; one sequence per user, drawn at random",
+        f"{guarantee}; integer Laplace noise" if guarantee else "integer Laplace noise",
+    ]
+    if "epsilon_to_find" in plan:
+        lines.append(
+            f"finding the alphabet: epsilon {plan['epsilon_to_find']:.6g}, delta {plan['delta']:.6g} (set union)"
+        )
+        lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
+    single = f"counts of single symbols: noise scale {plan['scale']:.6g}"
+    if plan["threshold"] is not None:
+        single += f"; a symbol is a context of its own from about {plan['threshold']:.6g} occurrences"
+    return "\n".join([*lines, single, f"longer contexts, for grams of up to {plan['max_gram']}: the rest of epsilon"])
+
+
+def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> bytes:
+    """Return the report page of a model; equal models give equal bytes.
+
+    Args:
+        model: to be signed off.
+        checksums: of the files saved with the page.
+    """
+    from voxpop.release.completing import GramTrie
+    from voxpop.release.report.page import MOST_SHOWN, page_of, payload_of
+
+    end = _end_mark(set(model.alphabet))
+    rows = rows_of(model, end)
+    sizes, noise = _released(model)
+    shown = rows[:MOST_SHOWN]
+    trie = GramTrie.of(table_of_lists([gram for gram, *_ in shown]))
+    counts = np.minimum(np.array([count for _, count, _ in shown], np.int64), 2**32 - 1)
+    shape, packed = payload_of(trie, counts)
+    shape |= {"reading": "sequence", "shown": len(shown)}
+    plan = model.plan.to_dict()
+    story = Story(
+        words="sequences.html",
+        noun=("noisy count", "noisy counts"),
+        title="of what follows what",
+        kicker="A model of sequences",
+        proof="docs/privacy/sequences.md",
+        values={
+            "max_length": plan.get("max_length"),
+            "alphabet_size": plan.get("alphabet_size"),
+            "scale": plain(plan.get("scale")),
+            "end": end,
+            "found": plain(plan["epsilon_to_find"]) if "epsilon_to_find" in plan else "",
+        },
+        sessions=charts_of(model, end),
+        grids=[noise],
+        completes=False,
+    )
+    return page_of(story, model.guarantee, plan, sizes, (shape, packed), checksums, model.about)
+
+
+def rows_of(model: "SequenceModel", end: str) -> list[Row]:
+    """Return the grams whose beginnings all have a count too, in canonical order, with their smoothed counts."""
+    tree, smoothed = model.tree, model._sampler.smoothed
+    names = [*model.alphabet, end]
+    rows: dict[tuple[str, ...], tuple[int, float]] = {}
+    for node in np.flatnonzero((tree.before != OTHERS) & ~tree.begun).tolist():
+        context = tuple(names[symbol] for symbol in tree.contexts[node] if symbol >= 0)
+        if context and context not in rows:
+            continue
+        counts = np.rint(smoothed.totals[node] * smoothed.chances[node]).astype(np.int64)
+        # No sequence is empty: the end does not follow nothing.
+        for symbol in np.flatnonzero(counts[: None if context else -1] > 0).tolist():
+            rows[(*context, names[symbol])] = (int(counts[symbol]), float(tree.scales[node]))
+    found = [([*gram], count, scale) for gram, (count, scale) in rows.items()]
+    return sorted(found, key=lambda row: (len(row[0]), [token.encode() for token in row[0]]))
+
+
+def _released(model: "SequenceModel") -> tuple[dict[int, int], Grid]:
+    """Return the number of released counts by length of gram, and a table of their noise."""
+    import polars as pl
+
+    length = pl.col("gram").list.len() + pl.col("ends").cast(pl.UInt32)
+    low, high = pl.col("scale").min().alias("low"), pl.col("scale").max().alias("high")
+    found = model.to_polars().group_by(length.alias("length")).agg(pl.len(), low, high).sort("length").rows()
+    grid = Grid(
+        "Noise on the counts",
+        ["length of gram", "counts", "smallest scale", "largest scale"],
+        [[str(length), whole(count), plain(least), plain(most)] for length, count, least, most in found],
+        "Integer Laplace noise of scale b has a standard deviation of about 1.4 b. Longer contexts are counted with "
+        "the rest of epsilon.",
+    )
+    return {length: count for length, count, *_ in found}, grid
+
+
+def _end_mark(symbols: set[str]) -> str:
+    """Return a spelling of the end that is not a symbol."""
+    mark = END
+    while mark in symbols:
+        mark = f"⟨{mark}⟩"
+    return mark
+
+
+def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
+    """Return the data of the charts: answers of the model with intervals.
+
+    Args:
+        model: the same answers as its methods and `voxpop ask` return.
+        end: spelling of the end of a sequence.
+
+    Returns:
+        Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
+        level of the intervals, and the number of symbols of the longest context. Empty for a model of very many counts.
+    """
+    if model.tree.counts.size > MOST_COUNTS:
+        return {}
+    starts = model.starting(LEVEL)
+    return {
+        "level": LEVEL,
+        "memory": max(int((model.tree.contexts >= 0).sum(axis=1).max(initial=0)), 1),
+        "starts": _bars(starts.head(MOST_BARS), (_named([each]) for each in starts["symbol"])),
+        "lengths": _lengths(model),
+        "paths": _paths(model),
+        "transitions": _transitions(model, end),
+    }
+
+
+def _bars(table: "pl.DataFrame", names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return rows to draw: a name, a share, and its interval."""
+    numbers = table.select("share", "low", "high").rows()
+    found = zip(names, numbers, strict=False)
+    return [{"name": name, **_share(*row)} for name, row in found if row[0] > 0]
+
+
+def _lengths(model: "SequenceModel") -> list[dict[str, Any]]:
+    table = model.lengths(LEVEL).head(MOST_LENGTHS)
+    last = model.max_length
+    names = (f"{length}+" if length == last else str(length) for length in table["length"])
+    return [
+        {"name": name, **_share(*row)}
+        for name, row in zip(names, table.select("share", "low", "high").rows(), strict=True)
+    ]
+
+
+def _paths(model: "SequenceModel") -> list[dict[str, Any]]:
+    length = min(PATH_LENGTH, model.max_length)
+    if (len(model.alphabet) + 1) ** length > 2**40:
+        return []
+    table = model.paths(length, MOST_BARS, LEVEL)
+    return _bars(table, (_named(path, " → ") for path in table["path"]))
+
+
+def _transitions(model: "SequenceModel", end: str) -> dict[str, Any]:
+    """Return the table of the followers of the most frequent symbols; symbols without rows are one column."""
+    queries = model._queries
+    rows = queries.commonest(MOST_ROWS)
+    names = [_named([model.alphabet[symbol]]) for symbol in rows]
+    others = len(rows) < len(model.alphabet)
+    share, low, high = queries.transitions_among(rows, LEVEL)
+    kept = [*range(len(rows)), *([len(rows)] if others else []), len(rows) + 1]
+    return {
+        "columns": [*names, *(["others"] if others else []), end],
+        "rows": [
+            {"name": name, "cells": [_cell(share[row, at], low[row, at], high[row, at]) for at in kept]}
+            for row, name in enumerate(names)
+        ],
+    }
+
+
+def _cell(share: float, low: float, high: float) -> dict[str, Any]:
+    """Return a cell: percent as text, its interval, and its shade, by the square root so that small ones differ."""
+    return {
+        "text": f"{100 * share:.0f}" if share >= 0.005 else "",
+        "may": f"{100 * low:.1f} to {100 * high:.1f} %",
+        "shade": round(STEPS * float(np.sqrt(share))),
+    }
+
+
+def _share(share: float, low: float, high: float) -> dict[str, float]:
+    return {"share": round(share, 5), "low": round(low, 5), "high": round(high, 5)}
+
+
+def _named(symbols: Iterable[str], between: str = " ") -> str:
+    """Return symbols as printable text, cut to `LONGEST_NAME` characters each."""
+    shown = [printable((symbol,)) for symbol in symbols]
+    return between.join(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in shown)

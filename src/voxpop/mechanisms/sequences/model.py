@@ -1,0 +1,381 @@
+"""A released model of sequences: noisy counts of the symbols after each context, and queries on them. All public."""
+
+import os
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import pyarrow as pa
+
+from voxpop.errors import InputError, ReleaseError
+from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
+from voxpop.mechanisms.sequences.queries import Queries
+from voxpop.mechanisms.sequences.sampling import ContextSampler, check_released, sample_frame
+from voxpop.privacy.budget import check_whole
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.reading.arrow import numbers_of, plain, string_array
+from voxpop.reading.folder import folder_to_read
+from voxpop.release.grams import read_parquet, write_parquet
+from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
+from voxpop.release.saving import (
+    ABOUT,
+    DAMAGED,
+    MODEL_RECORD,
+    about_entry,
+    already_there,
+    checksum,
+    holds,
+    may_write,
+    parsed_record,
+    record_bytes,
+    target_folder,
+    write_whole,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+ROWS_SHOWN = 10
+
+
+@final
+@dataclass(frozen=True, repr=False, eq=False)
+class SequenceModel(Result):
+    """A model of whole sequences: noisy counts of the symbols after each context.
+
+    Everything here is a function of the released noisy counts, so no use of a model costs budget.
+
+    All queries (`starting`, `ending`, `lengths`, `transitions`, `paths`, `funnel`, and `next` with a level) return the
+    columns share, error (one standard error), low and high. A share of `level` of the intervals from low to high is
+    correct. The intervals contain the noise; they do not contain what a longer memory would add.
+
+    Attributes:
+        alphabet: the public symbols, in order of their bytes.
+        tree: the released noisy counts by context.
+        max_length: maximum number of symbols of a sequence.
+        plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
+        guarantee: the guarantee of the release, or that it is not private.
+        about: the operator's statements for the report. It is not compared.
+    """
+
+    alphabet: tuple[str, ...]
+    tree: ContextTree
+    max_length: int
+    plan: Plan
+    guarantee: Guarantee
+    about: About = NOTHING_SAID
+
+    @property
+    def sequences(self) -> float:
+        """The number of users with a sequence, estimated from the noisy counts."""
+        return self._sampler.sequences
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the released counts.
+
+        Returns:
+            Columns gram (list of str), a context and the symbol after it; begins, whether the context is the beginning
+            of a sequence; others, whether the row covers all longer contexts without separate rows; ends, whether the
+            end of the sequence follows; count, the noisy integer that was released; estimate, the smoothed count;
+            scale, of the noise.
+        """
+        smoothed = self._sampler.smoothed
+        return context_table(self.alphabet, self.tree, smoothed.totals[:, None] * smoothed.chances)
+
+    def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
+        """Draw synthetic sequences.
+
+        Args:
+            n: number of sequences, at least 1.
+            seed: draws the same ones again; it does not affect privacy.
+
+        Returns:
+            Columns user (0 to n - 1) and sequence (list of str), as `voxpop.read` reads them with sequence="sequence".
+            Each has at least one symbol and at most `max_length`.
+
+        Raises:
+            InputError: if n is out of range, or nothing was released.
+        """
+        return sample_frame(self.alphabet, self._sampler, n, seed)
+
+    def probability(self, sequence: SequenceOf[str | int]) -> float:
+        """Return the probability that `sample` draws exactly this sequence.
+
+        Args:
+            sequence: symbols.
+
+        Returns:
+            A probability; 0 for a sequence that cannot be drawn.
+        """
+        return self._sampler.probability(self._symbols(sequence, known=False))
+
+    def next(self, prefix: SequenceOf[str | int] = (), level: float | None = None) -> "pl.DataFrame":
+        """Return the next symbols in a sequence that begins with `prefix`.
+
+        Args:
+            prefix: symbols; none for the beginning.
+            level: the share of intervals that are correct, such as 0.9; None for no intervals, which is faster.
+
+        Returns:
+            Columns symbol (null for the end of the sequence) and probability, and with a level error, low and high; the
+            most probable first. Probabilities sum to 1.
+
+        Raises:
+            InputError: if the prefix contains a symbol that is not in the alphabet, or nothing was released.
+
+        Example:
+            >>> import polars as pl
+            >>> import voxpop as vp
+            >>> visits = pl.DataFrame({"who": range(3000), "pages": [["home", "news"], ["home"], ["news"]] * 1000})
+            >>> corpus = vp.read(visits, user="who", sequence="pages")
+            >>> model = vp.Sequences(max_length=4, alphabet=["home", "news"]).release(corpus, vp.Budget(2), seed=1)
+            >>> model.next(["home"], level=0.9).columns
+            ['symbol', 'probability', 'error', 'low', 'high']
+        """
+        import polars as pl
+
+        check_released(self.tree)
+        numbers = self._symbols(prefix, known=True)
+        if level is not None:
+            return self._queries.next(numbers, level).rename({"share": "probability"})
+        frame = pl.DataFrame({"symbol": [*self.alphabet, None], "probability": self._sampler.chances(numbers)})
+        return frame.sort("probability", descending=True, maintain_order=True)
+
+    def starting(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return the first symbols of sequences: columns symbol, share, error, low and high."""
+        return self._queries.starting(level)
+
+    def ending(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return the last symbols of sequences, also of those cut at `max_length`; columns as of `starting`."""
+        return self._queries.ending(level)
+
+    def lengths(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return the lengths of sequences: columns length (`max_length` stands for all longer ones), share, ..."""
+        return self._queries.lengths(level)
+
+    def transitions(self, level: float = 0.9) -> "pl.DataFrame":
+        """Return the next symbols after each symbol: columns from, symbol (null for the end), share, ..."""
+        return self._queries.transitions(level)
+
+    def paths(self, length: int = 3, number: int = 20, level: float = 0.9) -> "pl.DataFrame":
+        """Return the runs of symbols that most sequences contain.
+
+        Args:
+            length: of the runs.
+            number: maximum number of rows.
+            level: the share of intervals that are correct.
+
+        Returns:
+            Columns path (list of str), share of sequences that contain it, error, low and high; most frequent first.
+        """
+        check_whole("length", length, self.max_length, "the number of symbols in a run")
+        check_whole("number", number, 10_000, "how many runs to return")
+        return self._queries.paths(length, number, level)
+
+    def funnel(self, steps: SequenceOf[str | int], within: int | None = None, level: float = 0.9) -> "pl.DataFrame":
+        """Return the share of sequences that reach each step.
+
+        Args:
+            steps: symbols in order.
+            within: maximum number of symbols from one step to the next; None for any number.
+            level: the share of intervals that are correct.
+
+        Returns:
+            Columns step, share, error, low and high, in the order given.
+        """
+        wanted = self._symbols(steps, known=True)
+        if not wanted:
+            raise InputError("`steps` is empty; a funnel needs at least one step.")
+        if within is not None:
+            check_whole("within", within, self.max_length, "the most symbols from one step to the next")
+        return self._queries.funnel(wanted, self.max_length if within is None else within, level)
+
+    def to_arrow(self) -> "pa.Table":
+        """Return the table of `to_polars` as a pyarrow table."""
+        return self.to_polars().to_arrow()
+
+    def _with_about(self, about: About) -> "SequenceModel":
+        return replace(self, about=about)
+
+    def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
+
+        save_model(self, folder, overwrite=overwrite)
+
+    def _page(self, checksums: Mapping[str, str]) -> bytes:
+        from voxpop.mechanisms.sequences.describe import report_of_model
+
+        return report_of_model(self, checksums)
+
+    def __iter__(self) -> Iterator[tuple[tuple[str | None, ...], int]]:
+        """Yield each gram with its noisy count; None at the end of a gram is the end of the sequence."""
+        for gram, ends, count in self.to_polars().select("gram", "ends", "count").iter_rows():
+            yield (*gram, None) if ends else tuple(gram), count
+
+    def __len__(self) -> int:
+        """Return the number of released counts."""
+        return int(self.tree.counts.size)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the released counts, the numbers that ran, and the guarantee."""
+        if not isinstance(other, SequenceModel):
+            return NotImplemented
+        mine = (self.alphabet, self.max_length, self.guarantee, self.plan.to_dict())
+        theirs = (other.alphabet, other.max_length, other.guarantee, other.plan.to_dict())
+        return mine == theirs and self.to_polars().equals(other.to_polars())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"SequenceModel({len(self):,} noisy counts, {self.guarantee})"
+
+    def _repr_html_(self) -> str:
+        """Return the guarantee and the first counts, for a notebook."""
+        from voxpop.privacy.guarantee import cautions
+        from voxpop.privacy.showing import card, printable
+
+        shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
+        rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]
+        lines = [
+            str(self.guarantee),
+            "A dot is the end of a sequence. model.to_polars() returns all counts.",
+        ]
+        title = f"A model of {len(self):,} noisy counts"
+        return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
+
+    def _symbols(self, tokens: SequenceOf[str | int], *, known: bool) -> list[int]:
+        """Return the numbers of symbols; for those outside the alphabet -1, or an error if `known`."""
+        if isinstance(tokens, str):
+            raise InputError("a sequence is a list of symbols, got one string; put it in a list.")
+        # voxpop.read turns whole numbers into their decimal strings.
+        numbers = [self._numbers.get(token if isinstance(token, str) else str(token), -1) for token in tokens]
+        if known and -1 in numbers:
+            raise InputError(
+                f"the symbol at place {numbers.index(-1) + 1} is not in the alphabet. `model.alphabet` is the list of "
+                "symbols."
+            )
+        return numbers
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {symbol: number for number, symbol in enumerate(self.alphabet)}
+
+    @cached_property
+    def _queries(self) -> Queries:
+        return Queries(self._sampler, self.alphabet)
+
+    @cached_property
+    def _sampler(self) -> ContextSampler:
+        return ContextSampler.of(self.tree, self.max_length)
+
+
+FORMAT = "voxpop sequence model"
+FORMAT_VERSION = 2
+RECORD, COUNTS, ALPHABET = MODEL_RECORD, "grams.parquet", "alphabet.parquet"
+REPORT = "report.html"
+REPLACEABLE = frozenset({RECORD, COUNTS, ALPHABET, REPORT, "synthetic.parquet"})
+
+
+def save_model(
+    model: SequenceModel,
+    folder: str | PathLike[str],
+    extra: dict[str, bytes] | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write the files of a model, and others beside them; see `SequenceModel.save`."""
+    from voxpop.mechanisms.sequences.describe import report_of_model
+
+    files = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: _alphabet(model), **(extra or {})}
+    files[RECORD] = _record(model, files)
+    replace = overwrite or holds(folder, RECORD, files[RECORD])
+    target = check_model_target(folder, overwrite=replace)
+    files[REPORT] = report_of_model(model, {name: checksum(content) for name, content in files.items()})
+    write_whole(target, files, folder, "model", replace=replace)
+
+
+def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
+    """Return the absolute path of a folder that a model can be saved to, before anything is spent.
+
+    Raises:
+        ReleaseError: if it is a file, holds a model and `overwrite` is not set, or holds anything else.
+    """
+    target = target_folder(folder, "model")
+    source = folder_to_read(target)
+    names = set(os.listdir(source)) if source.exists() else set()
+    if names and (RECORD not in names or names - REPLACEABLE):
+        raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
+    if names and not overwrite:
+        raise already_there(folder, "a model")
+    nearest = next(each for each in (target.parent, *target.parent.parents) if each.exists())
+    if not nearest.is_dir() or not may_write(nearest, target.name):
+        raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
+    return target
+
+
+def load_model(folder: str | PathLike[str]) -> SequenceModel:
+    """Return the model in a folder; see `voxpop.load`."""
+    source = folder_to_read(Path(folder))
+    record = _parsed(_read(source, RECORD, folder), folder)
+    contents = {name: _read(source, name, folder) for name in (COUNTS, ALPHABET)}
+    for name, content in contents.items():
+        if checksum(content) != record.get("checksums", {}).get(name):
+            raise ReleaseError(f"{folder}: {name} is not the file that was saved, its checksum differs. {DAMAGED}")
+    try:
+        return _model(record, contents)
+    except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
+        raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
+
+
+def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
+    words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
+    table = read_parquet(contents[COUNTS])
+    columns = {name: plain(table[name]) for name in ("parent", "before", "scale", "counts")}
+    counts = columns["counts"].cast(pa.list_(pa.int64()))
+    width, max_length = len(words) + 1, int(record["max_length"])
+    if (numbers_of(counts.value_lengths()) != width).any():
+        raise ValueError("not one count of each symbol")
+    parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
+    tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
+    guarantee = Guarantee.from_dict(record["guarantee"])
+    about = About.from_dict(dict(record.get(ABOUT, {})))
+    return SequenceModel(tuple(words), tree, max_length, StoredPlan(dict(record["plan"])), guarantee, about)
+
+
+def _alphabet(model: SequenceModel) -> bytes:
+    return write_parquet(pa.table({"symbol": string_array(model.alphabet).cast(pa.string())}))
+
+
+def _record(model: SequenceModel, files: dict[str, bytes]) -> bytes:
+    content = {
+        **about_entry(model.about),
+        "statement": str(model.guarantee),
+        "guarantee": model.guarantee.to_dict(),
+        "max_length": model.max_length,
+        "counts": "contexts",
+        "plan": model.plan.to_dict(),
+        "checksums": {name: checksum(content) for name, content in files.items()},
+    }
+    return record_bytes(FORMAT, FORMAT_VERSION, content)
+
+
+def _parsed(content: bytes, folder: str | PathLike[str]) -> dict[str, Any]:
+    otherwise = f"{folder} is not a sequence model that voxpop wrote."
+    parsed = parsed_record(content, f"{folder}: {RECORD}", FORMAT, otherwise)
+    if parsed.get("format_version") != FORMAT_VERSION or parsed.get("counts") != "contexts":
+        raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
+    return parsed
+
+
+def _read(source: Path, name: str, folder: str | PathLike[str]) -> bytes:
+    try:
+        return (source / name).read_bytes()
+    except OSError as error:
+        raise ReleaseError(
+            f"{folder} is not a sequence model: {name} cannot be read. Give the folder that `model.save(folder)` or "
+            "`voxpop sequences -o` made."
+        ) from error

@@ -1,0 +1,233 @@
+"""Plans of sequences: from a budget to the noise and the guarantee, and how guarantees add up."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, final
+
+from voxpop.errors import BudgetError, InputError
+from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
+from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Planned, sealed, with_record
+from voxpop.release.registry import configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.sequences.mechanism import Sequences
+    from voxpop.mechanisms.sequences.model import SequenceModel
+
+SMALLEST_RATE = 2.0**-30
+LARGEST_EPSILON = 1e4
+FINDER = "set union"
+"""The mechanism that finds the alphabet, by its registered name."""
+MISSING = (
+    "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
+    'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
+    ' or alphabet="find", which finds it with a quarter of epsilon and all of delta.'
+)
+
+
+def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
+    """Check that the plan can run; see `Sequences.plan`."""
+    if mechanism.alphabet is None:
+        raise InputError(MISSING)
+    plan = SequencePlan(mechanism, budget)
+    if plan.finding is not None and not budget.delta > 0.0:
+        raise BudgetError('alphabet="find" needs a delta above 0, such as Budget(1, 1e-7), to find the tokens.')
+    check_epsilon(mechanism.max_length, plan.counting.epsilon)
+    return sealed(plan, 0.0 if plan.finding is None else plan.finding.delta)
+
+
+def check_epsilon(max_length: int, epsilon: float) -> None:
+    """Refuse an epsilon for which no count can be released.
+
+    Raises:
+        BudgetError: with the range that is allowed.
+    """
+    if not SMALLEST_RATE * max_length <= epsilon <= LARGEST_EPSILON:
+        raise BudgetError(
+            f"`epsilon` must be between {SMALLEST_RATE * max_length:.2g} (for max_length {max_length:,}) and "
+            f"{LARGEST_EPSILON:g}, got {epsilon:g}; 0.1 to 4 are usual."
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
+    """The plan that `Sequences.plan` returns: every number that is known before any data are read.
+
+    Longer contexts get the rest of epsilon; on no path of the tree do the shares add up to more than epsilon.
+
+    Attributes:
+        found: the alphabet that a release found, if the mechanism has alphabet="find".
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.Sequences(max_length=20, alphabet=["a", "b", "c"]).plan(vp.Budget(1))
+        >>> plan.scale, plan.threshold
+        (400.0, 80.0)
+        >>> plan = vp.Sequences(alphabet="find").plan(vp.Budget(2, 1e-7))
+        >>> print(plan.guarantee)
+        (2, 1e-07)-DP, one user added or removed
+        >>> plan.finding, plan.counting
+        (Budget(epsilon=0.5, delta=1e-07), Budget(epsilon=1.5, delta=0.0))
+    """
+
+    _recorded: ClassVar = frozenset({"found"})
+
+    found: tuple[str, ...] | None = None
+
+    def _guaranteed(self) -> Guarantee:
+        # Basic composition: the epsilons of both steps add up to at most the budget's.
+        return Guarantee(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
+
+    @property
+    def finding(self) -> Budget | None:
+        """The budget for finding the alphabet; None if the alphabet is given."""
+        if self.mechanism.alphabet != FIND:
+            return None
+        return Budget(self.budget.epsilon * FIND_SHARE, self.budget.delta)
+
+    @property
+    def counting(self) -> Budget:
+        """The budget for counting."""
+        if self.finding is None:
+            return Budget(self.budget.epsilon)
+        # In exact fractions: both steps together must not spend more than the whole.
+        rest = Fraction(self.budget.epsilon) - Fraction(self.finding.epsilon)
+        nearest = float(rest)
+        return Budget(nearest if Fraction(nearest) <= rest else nextafter(nearest, -inf), 0.0)
+
+    @property
+    def alphabet(self) -> tuple[str, ...] | None:
+        """The public symbols, in order of their bytes; None if they are still to be found."""
+        return self.found if self.finding is not None else cast("tuple[str, ...]", self.mechanism.alphabet)
+
+    @property
+    def scale(self) -> float:
+        """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`."""
+        part = PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1)
+        paths = PathBudget(self._limits(0))
+        return paths.scale(paths.open_root(part))
+
+    @property
+    def threshold(self) -> float | None:
+        """Number of occurrences from which a symbol is a separate context; None before the alphabet is found."""
+        if self.alphabet is None:
+            return None
+        from voxpop.mechanisms.sequences.releasing import least_total
+
+        return float(least_total(self._limits(len(self.alphabet)), 1.0, 0))
+
+    def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
+        from voxpop.engine.contract import check_engine
+        from voxpop.mechanisms.sequences.model import SequenceModel
+        from voxpop.mechanisms.sequences.releasing import split_contexts
+        from voxpop.privacy.secret import Secret
+
+        engine = check_engine(data)
+        if engine.kind == "items":
+            raise InputError(
+                "sequences need an order, and this corpus was read with items=, which have none. "
+                "Read the column with sequence= (lists) or text= (words)."
+            )
+        secret = Secret.of(seed)
+        guarantee = self.guaranteed(private=secret.private)
+        plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
+        alphabet = plan.alphabet or ()
+        counting = engine.tree_walk(alphabet, self.mechanism.max_length, secret)
+        tree = split_contexts(self._limits(len(alphabet)), counting, secret)
+        return SequenceModel(alphabet, tree, self.mechanism.max_length, plan, guarantee)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        budgets = {}
+        if self.finding is not None:
+            budgets = {"epsilon_to_find": self.finding.epsilon, "epsilon_to_count": self.counting.epsilon}
+        return {
+            **self.mechanism.to_dict(),
+            "alphabet_size": None if self.alphabet is None else len(self.alphabet),
+            "epsilon": self.budget.epsilon,
+            "delta": self._guaranteed().delta,
+            "sensitivity": self.mechanism.max_length,
+            "scale": self.scale,
+            "threshold": self.threshold,
+            **budgets,
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as text."""
+        from voxpop.mechanisms.sequences.describe import describe
+
+        return describe(self.to_dict(), str(self._guaranteed()))
+
+    def _limits(self, alphabet: int) -> Limits:
+        return Limits(Fraction(self.counting.epsilon), alphabet, self.mechanism.max_length, self.mechanism.max_gram)
+
+    def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
+        """Return the tokens that a set union with part of the budget releases."""
+        from voxpop.mechanisms.sequences.alphabet import public_alphabet
+
+        words = configuration(FINDER)(limit=self.mechanism.max_length).release(data, self.finding, seed=seed)
+        if not len(words):
+            raise InputError(
+                "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
+                "spent. Use data of more users or a larger epsilon."
+            )
+        return public_alphabet(words)
+
+
+class Guaranteed(Protocol):
+    """A release, a model or a plan."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Its guarantee."""
+
+
+def spent_together(*releases: Guaranteed) -> Guarantee:
+    """Return the guarantee of several releases from one collection: epsilons and deltas add up.
+
+    This is basic composition. It holds also if a later release was chosen in view of an earlier one, such as a model
+    over a released alphabet. It covers only the releases that are passed.
+
+    Args:
+        releases: each with a `guarantee` about the same users.
+
+    Returns:
+        The guarantee of all of them together, each sum rounded up.
+
+    Raises:
+        InputError: if no release is passed, or their guarantees differ in what neighbours are.
+
+    Example:
+        >>> import voxpop as vp
+        >>> words = vp.SetUnion().plan(vp.Budget(1, 1e-7))
+        >>> model = vp.Sequences(alphabet=["tea", "milk"]).plan(vp.Budget(2))
+        >>> print(spent_together(words, model))
+        (3, 1e-07)-DP, one user added or removed
+    """
+    guarantees = [release.guarantee for release in releases]
+    neighbours = {guarantee.neighbours for guarantee in guarantees}
+    if len(neighbours) != 1:
+        raise InputError(
+            "pass at least one release, and only releases whose guarantees are about the same neighbours; got "
+            f"{', '.join(sorted(neighbours)) or 'none'}."
+        )
+    return Guarantee(
+        _sum_up([guarantee.epsilon for guarantee in guarantees]),
+        min(1.0, _sum_up([guarantee.delta for guarantee in guarantees])),
+        neighbours.pop(),
+        all(guarantee.private for guarantee in guarantees),
+    )
+
+
+def _sum_up(values: "Sequence[float]") -> float:
+    """Add, rounded up."""
+    exact = sum((Fraction(value) for value in values), Fraction(0))
+    total = float(exact)
+    return nextafter(total, inf) if Fraction(total) < exact else total

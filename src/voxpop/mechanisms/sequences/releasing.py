@@ -1,0 +1,286 @@
+"""The privacy boundary of sequences: the only code that turns private counts of contexts into a public tree.
+
+Level by level, the counts of the symbols after each context get noise. A context that is likely to be split keeps most
+of its epsilon for longer contexts; every other context spends the rest of its path's budget. The set of split contexts
+and of longer contexts with nodes is computed from counts that were released before.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
+from voxpop.mechanisms.sequences.constants import GROWTH, LARGE, PARTS
+from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree
+from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.mechanisms.sequences.smoothing import Smoothed, gram_totals, smooth
+from voxpop.privacy.sampling import laplace_noise
+from voxpop.reading.progress import track
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import TreeWalk
+    from voxpop.privacy.secret import Source
+
+Growing = TypeVar("Growing")
+AT_ONCE = 1 << 21
+"""Number of bins whose noise is drawn at once."""
+NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
+"""Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contexts:
+    """The contexts of one level whose followers are counted.
+
+    Attributes:
+        shares: int64, the number of each one's share among those of paths.
+        first: the number of contexts of all levels above. Contexts are numbered across levels.
+    """
+
+    shares: Int64s
+    first: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The released noisy counts of one level: public.
+
+    Attributes:
+        rows: int64 by bin, its context, rising.
+        symbols: int32 by bin, rising within a context.
+        counts: int64 by bin, noisy, also below 0.
+    """
+
+    rows: Int64s
+    symbols: Int32s
+    counts: Int64s
+
+
+ReleaseRule = Callable[[PathBudget, Contexts, Int64s, Int64s, "Source"], Rows]
+
+
+def released_counts(paths: PathBudget, contexts: Contexts, keys: Int64s, counts: Int64s, secret: "Source") -> Rows:
+    """Add noise to the counts of all bins of some contexts.
+
+    Every bin is released, whether any user holds it or not. The end mark has a bin too: a sequence has at most
+    `max_length` steps, because the end behind `max_length` symbols is not counted.
+
+    Args:
+        paths: the shares of the contexts.
+        contexts: the contexts.
+        keys: context * width + symbol of the bins that occur, distinct: private.
+        counts: number of occurrences of each: private.
+        secret: source of the noise.
+
+    Returns:
+        The noisy counts: public.
+    """
+    width = paths.limits.alphabet + 1
+    noisy = np.zeros((contexts.shares.size, width), np.int64)
+    noisy.ravel()[keys] = counts
+    # Contexts of one share have the same noise scale, so their noise is drawn together.
+    for share in np.unique(contexts.shares).tolist():
+        mine = np.flatnonzero(contexts.shares == share)
+        step = max(1, AT_ONCE // width)
+        for some in (mine[start : start + step] for start in range(0, mine.size, step)):
+            # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw, so no draw serves twice.
+            names, symbols = np.repeat(contexts.first + some, width), np.tile(np.arange(width), some.size)
+            noise = laplace_noise(paths.rate(share), secret, NOISE_PURPOSES[0], names, symbols)
+            noisy[some] += noise.reshape(-1, width)
+    size = contexts.shares.size
+    return Rows(np.repeat(np.arange(size), width), np.tile(np.arange(width, dtype=np.int32), size), noisy.ravel())
+
+
+@dataclass(frozen=True, slots=True)
+class ContextNoise:
+    """The noise of some contexts, ready to be sent to where the counts are.
+
+    Attributes:
+        paths: the shares of the contexts.
+        contexts: the contexts.
+        secret: source of the noise.
+        release: the rule.
+    """
+
+    paths: PathBudget
+    contexts: Contexts
+    secret: "Source"
+    release: ReleaseRule
+
+    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
+        """Return the noisy counts; the noise of a bin is a function of its context and symbol."""
+        return self.release(self.paths, self.contexts, keys, counts, self.secret)
+
+    def nodes(self) -> dict[str, Int64s]:
+        """Return the public numbers of the contexts."""
+        return {"shares": self.contexts.shares}
+
+    def of_nodes(self, first: int, shares: Int64s) -> "ContextNoise":
+        """Return the noise of some of the contexts, from number `first` on, which are numbered from 0 then."""
+        return replace(self, contexts=Contexts(shares, self.contexts.first + first))
+
+    def restricted(self) -> "ContextNoise":
+        """Return the noise without its contexts and with a secret for this purpose only."""
+        bare = Contexts(np.empty(0, np.int64), self.contexts.first)
+        return replace(self, secret=self.secret.restrict(*NOISE_PURPOSES), contexts=bare)
+
+    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
+        """Return noisy counts of all contexts that come in any order."""
+        order = np.lexsort((symbols, rows))
+        return Rows(rows[order], symbols[order].astype(np.int32), counts[order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """Contexts of one length, to be counted.
+
+    Attributes:
+        parents: int32, nodes of the tree.
+        before: int32, the symbol before, or `OTHERS`.
+        shares: int64, numbers of shares of paths.
+        splits: whether longer contexts are likely to be counted.
+    """
+
+    parents: Int32s
+    before: Int32s
+    shares: Int64s
+    splits: Bools
+
+
+def split_contexts(
+    limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule = released_counts
+) -> ContextTree:
+    """Count the symbols after contexts, add noise, release, and continue with longer contexts, level by level.
+
+    Args:
+        limits: public numbers.
+        counting: the private sequences.
+        secret: source of the noise.
+        release: turns counts into released ones; only `voxpop.testing` passes another rule.
+
+    Returns:
+        The tree: public, (epsilon, 0)-differentially private.
+    """
+    return last_of(_growing(limits, counting, secret, release))
+
+
+def last_of(levels: Iterator[Growing]) -> Growing:
+    """Return the tree after its last level, and show the number of completed lengths."""
+    grown = None
+    for each in track(levels, "releasing", lambda _: 1, None, "lengths", exact=True):
+        grown = each
+    if grown is None:
+        raise InternalError("no depth of a tree was explored.")
+    return grown
+
+
+def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule) -> Iterator[ContextTree]:
+    """Yield the tree after each level."""
+    width = limits.alphabet + 1
+    paths = PathBudget(limits)
+    deeper = limits.max_gram > 1
+    root = paths.open_root(PARTS[0] if deeper else Fraction(1))
+    level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([deeper]))
+    none = np.empty(0, np.int32)
+    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
+    numbers = np.empty(0, np.int64)
+    for depth in range(limits.max_gram):
+        first = tree.nodes
+        # The privacy boundary: counts of (context, symbol) go in, noisy counts of all bins are returned.
+        rows = counting.released_following(ContextNoise(paths, Contexts(level.shares, first), secret, release))
+        # (contexts, width): every bin is released.
+        counts = np.zeros((level.shares.size, width), np.int64)
+        counts[rows.rows, rows.symbols] = rows.counts
+        scales = np.array([paths.scale(share) for share in level.shares.tolist()])
+        tree = tree.with_level(level.parents, level.before, scales, counts)
+        # By node, the number of its share.
+        numbers = np.concatenate([numbers, level.shares])
+        opened = _open_longer(paths, tree, numbers, first + np.flatnonzero(level.splits), depth)
+        yield tree
+        if not opened.parents.size:
+            return
+        counting.lengthen(depth, *_moves(opened, first, tree.nodes - first, width))
+        level = opened
+
+
+def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int) -> _Level:
+    """Return the longer contexts to be counted, computed only from released counts."""
+    limits = paths.limits
+    smoothed = smooth(tree)
+    totals = _longer_totals(tree, smoothed, tree.contexts[split], tree.begun[split])
+    # float64 (contexts): the part of epsilon that each path has left, which sets the noise one symbol longer.
+    left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
+    least = least_total(limits, left, depth)
+    # By longer context: the row of the context that it lengthens, and the symbol before it.
+    row, symbol = np.nonzero(totals > least[:, None])
+    parents = split[row]
+    after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
+    part = PARTS[min(depth + 1, len(PARTS) - 1)]
+    splits = np.zeros(row.size, np.bool_)
+    if depth + 2 < limits.max_gram and row.size:
+        begun = symbol == tree.width - 1
+        longer = np.column_stack([symbol, tree.contexts[parents]]).astype(np.int32)
+        further = _longer_totals(tree, smoothed, longer, begun)
+        rest = np.array([float(each * (1 - part)) for each in after.tolist()])
+        # A context keeps epsilon for longer ones only if at least one of them is expected to get a node.
+        splits = ~begun & (further > least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
+    pairs = zip(numbers[parents].tolist(), splits.tolist(), strict=True)
+    shares = [paths.spend(above, part if more else Fraction(1)) for above, more in pairs]
+    # All other symbols before are counted together, so that every step keeps a node. If each symbol before has a
+    # node, nothing is left for "others".
+    whole = np.bincount(row, minlength=split.size) == tree.width
+    rest = split[~whole]
+    shares += [paths.spend(above, Fraction(1)) for above in numbers[rest].tolist()]
+    return _Level(
+        np.concatenate([parents, rest]).astype(np.int32),
+        np.concatenate([symbol, np.full(rest.size, OTHERS)]).astype(np.int32),
+        np.array(shares, np.int64),
+        np.concatenate([splits, np.zeros(rest.size, np.bool_)]),
+    )
+
+
+def least_total(limits: Limits, left: Any, depth: int) -> Any:
+    """Return the number of occurrences from which contexts one longer than `depth` get nodes.
+
+    Args:
+        limits: public numbers.
+        left: float64 by context, the part of epsilon that its path has left.
+        depth: length of the shorter contexts.
+    """
+    width = limits.alphabet + 1
+    bins = min(width, sqrt(LARGE * width))
+    # GROWTH^(length - 1) times the number of bins times the scale max_length / (epsilon left) of their noise.
+    return GROWTH**depth * bins * limits.max_length / (float(limits.epsilon) * left)
+
+
+def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:
+    """Return the occurrences of each context after each symbol and (last) at the beginning: (contexts, width)."""
+    width = tree.width
+    sizes = (contexts >= 0).sum(axis=1)
+    rows = np.repeat(contexts, width, axis=0)
+    symbols = np.tile(np.arange(width, dtype=np.int32), contexts.shape[0])
+    # The last "symbol" is the beginning of a sequence.
+    starts = symbols == width - 1
+    behind = np.column_stack([symbols, rows])
+    plain = np.column_stack([rows, np.full(rows.shape[0], -1, np.int32)])
+    longer = np.where(starts[:, None], plain, behind).astype(np.int32)
+    lengths = np.repeat(sizes, width) + ~starts
+    totals = gram_totals(tree, smoothed, longer, lengths, starts).reshape(-1, width)
+    # Nothing precedes a beginning.
+    totals[begun] = 0.0
+    return totals
+
+
+def _moves(opened: _Level, first: int, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
+    """Return the moves of steps, by nodes numbered from 0 within a level: keys, new nodes, and others."""
+    places = np.arange(opened.parents.size, dtype=np.int32)
+    above = opened.parents.astype(np.int64) - first
+    named = opened.before >= 0
+    others = np.full(size, -1, np.int32)
+    others[above[~named]] = places[~named]
+    return above[named] * width + opened.before[named], places[named], others

@@ -1,0 +1,1 @@
+"""Set union: release the items that many users hold."""

@@ -1,0 +1,223 @@
+"""Plans of set union as text, from their public numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from voxpop.mechanisms.rounds.adaptive import round_table
+from voxpop.mechanisms.weightings.builtin import share_of
+from voxpop.privacy.showing import table
+from voxpop.release.report.numbers import (
+    Chance,
+    at_most,
+    curve,
+    optimal_chance,
+    plain,
+    threshold_chance,
+    users_for,
+    whole,
+)
+from voxpop.release.report.stories import Grid, Story
+
+
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
+    rounds = plan["round_plans"]
+    if "pool" in plan:
+        head = [
+            f"Set union in {len(rounds)} adaptive rounds, at most {plan['limit']:,} of a pool of {plan['pool']:,} "
+            "items a user",
+            *_joined(guarantee, "thresholds and floors in standard deviations of the evidence"),
+            *_data_sets(plan),
+        ]
+        numbers = round_table(rounds)
+    else:
+        noise = "optimal selection by number of users" if rounds[-1]["noise"] == "optimal" else f"{plan['noise']} noise"
+        accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
+        head = [
+            f"Set union of at most {plan['limit']:,} items a user, {plan['weighting']} weighting, {noise}",
+            *_joined(guarantee, accounting),
+        ]
+        numbers = _classic_rows(plan)
+    one_each = ["If users hold one item each, weighting=vp.weightings.Count() is the optimal mechanism"]
+    lines = [
+        *head,
+        "",
+        *table(numbers),
+        "",
+        *_users_table(plan),
+        *_promise_lines(plan),
+        *(one_each if "pool" in plan and plan["limit"] == 1 else []),
+    ]
+    return "\n".join(lines)
+
+
+def _joined(*parts: str) -> list[str]:
+    """Return one line of the parts that there are, or none."""
+    line = "; ".join(filter(None, parts))
+    return [line] if line else []
+
+
+def _data_sets(plan: Mapping[str, Any]) -> list[str]:
+    names = plan.get("data_sets", [])
+    if not names:
+        return []
+    return [f"for {', '.join(names)} together: noise in each is {len(names) ** 0.5:.3g} times that of one data set"]
+
+
+def _classic_rows(plan: Mapping[str, Any]) -> list[list[str]]:
+    rows = [["sigma" if plan["noise"] == "gaussian" else "scale", "threshold", "cutoff"]]
+    if plan["round_plans"][-1]["noise"] == "optimal":
+        return [*rows, ["-", "-", "-"]]
+    cutoff = "-" if plan["cutoff"] is None else f"{plan['cutoff']:.5g}"
+    return [*rows, [f"{plan['scale']:.6g}", f"{plan['threshold']:.6g}", cutoff]]
+
+
+def _users_table(plan: Mapping[str, Any]) -> list[str]:
+    needed = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
+    probabilities = sorted({probability for _, probability in needed})
+    rows = [["items of each", *(f"{probability:g}" for probability in probabilities)]]
+    for size in sorted({size for size, _ in needed}):
+        rows.append([f"{size:,}", *(_users(needed[size, probability]) for probability in probabilities)])
+    missed = plan["missing"]
+    chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
+    return [
+        "Users who must hold an item for it to be released with probability",
+        *table(rows),
+        "(each row is for users who hold so many items each, none of them held by more people)",
+        f"An item held by ten times the required number of users is missed with probability {chance}",
+    ]
+
+
+def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
+    if "min_users" not in plan:
+        return []
+    rows = (plan["users_needed"], plan["users_needed_without_promise"])
+    needed, before = ({row["items"]: row["users"] for row in each if row["probability"] == 0.5} for each in rows)
+    counts = [f"{_users(needed[items])} instead of {_users(before[items])}" for items in needed]
+    return [
+        f"An item of fewer than {plan['min_users']:,} users is released with probability at most "
+        f"{plan['released_with_few']:.2g}; to be released every other time items need",
+        f"{', '.join(counts)} users (who hold {', '.join(f'{items:,}' for items in needed)} such items each)",
+    ]
+
+
+def _users(count: int | None) -> str:
+    return "never" if count is None else f"{count:,}"
+
+
+OTHERS = 10
+SHOWN = 12
+
+
+def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+    """Return the story of a set union from its plan's numbers."""
+    last = plan["round_plans"][-1]
+    curves = [
+        {"name": f"{size:,} item{'' if size == 1 else 's'} each", "points": points}
+        for size in sorted({1, min(OTHERS, plan["limit"]), plan["limit"]})
+        if (points := curve_of(plan, last, size))
+    ]
+    return Story(
+        words="union.html",
+        noun=("item", "items"),
+        title="released",
+        kicker="Set union",
+        proof=f"docs/privacy/{_page(plan, last)}.md",
+        values={"limit": plan["limit"], "optimal": last["noise"] == "optimal", "rounds": len(plan["round_plans"])},
+        needed=_needed(plan),
+        about=_about(plan),
+        curves=curves,
+        curves_note="One line for each number of items of each user, none of them held by more users. A user with many "
+        "items gives each of them less weight.",
+        grids=[_rounds(plan)],
+    )
+
+
+def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
+    """Return the probability of release by number of users, who hold `size` items each; empty if unknown."""
+    chance: Chance
+    if _adaptive(plan):
+        return []
+    if last["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
+    else:
+        share = share_of(plan["weighting"], last["noise"], plan["limit"], size)
+        if share is None:
+            return []
+        chance = threshold_chance(last, share)
+    return curve(chance)
+
+
+def _adaptive(plan: Mapping[str, Any]) -> bool:
+    return bool(plan["weighting"] == "adaptive")
+
+
+def _page(plan: Mapping[str, Any], last: Mapping[str, Any]) -> str:
+    if _adaptive(plan):
+        return "adaptive"
+    return "optimal-selection" if last["noise"] == "optimal" else "set-union"
+
+
+def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
+    rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
+    return whole(rows[0]["users"]), f"for 90 %, if each holds {OTHERS} items"
+
+
+def _needed(plan: Mapping[str, Any]) -> Grid:
+    users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
+    probabilities = sorted({probability for _, probability in users})
+    sizes = sorted({size for size, _ in users})
+    return Grid(
+        "Users that an item needs",
+        ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)],
+        [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes],
+        "Each row is for users who hold so many items each, none of them held by more users."
+        + _promise(plan)
+        + _together(plan),
+    )
+
+
+def _promise(plan: Mapping[str, Any]) -> str:
+    """Return the bound for items of few users."""
+    if "min_users" not in plan:
+        return ""
+    chance = at_most(plan["released_with_few"])
+    return f" An item of fewer than {whole(plan['min_users'])} users is released with probability at most {chance}."
+
+
+def _together(plan: Mapping[str, Any]) -> str:
+    """Return which data sets the guarantee covers, where there are several."""
+    names = plan.get("data_sets", [])
+    if not names:
+        return ""
+    return f" One guarantee covers {', '.join(names)} together: everything that one user holds in any of them."
+
+
+def _rounds(plan: Mapping[str, Any]) -> Grid:
+    last = plan["round_plans"][-1]
+    if last["noise"] == "optimal":
+        chance = optimal_chance(plan["epsilon"], plan["delta"], round(last["threshold"]))
+        likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
+        shown = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-SHOWN:]]
+        note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
+        return Grid("Probability of release", ["users who kept the item", "released"], shown, note)
+    if _adaptive(plan):
+        return _adaptive_rounds(plan)
+    rows = [
+        [str(number), each["noise"], *(plain(each[key]) for key in ("scale", "threshold", "cutoff"))]
+        for number, each in enumerate(plan["round_plans"], start=1)
+    ]
+    head = ["round", "noise", "sigma" if plan["noise"] == "gaussian" else "scale b", "threshold", "weight stops at"]
+    return Grid("Noise and threshold", head, rows, "In units of weight: each user has one unit to share out.")
+
+
+def _adaptive_rounds(plan: Mapping[str, Any]) -> Grid:
+    """Return the rounds that add up the cumulative score."""
+    opening, *later = plan["round_plans"]
+    rows = [["1", plain(opening["scale"]), plain(opening["threshold"] / opening["scale"]), "–"]]
+    for number, each in enumerate(later, start=2):
+        floor = each["evidence_floor"]
+        released = plain(each["evidence_threshold"])
+        rows.append([str(number), plain(each["scale"]), released, "–" if floor is None else plain(floor)])
+    note = "Noise in units of weight; the rest in standard deviations of the noise in what the rounds saw together."
+    return Grid("Noise and evidence", ["round", "sigma", "released from", "dropped below"], rows, note)

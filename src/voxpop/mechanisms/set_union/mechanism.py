@@ -1,0 +1,199 @@
+"""Set union: release the items that many users hold (DPSU, ICML 2020)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, final
+
+from voxpop.errors import BudgetError, InputError
+from voxpop.mechanisms.set_union.constants import MOST_USERS, USUAL_LIMIT
+from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
+from voxpop.privacy.planned import Mechanism
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.rounds.users_needed import AtLeast
+    from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
+    from voxpop.mechanisms.weightings.own import Weighting
+    from voxpop.mechanisms.weightings.rule import WeightingRule
+    from voxpop.privacy.planned import Account
+    from voxpop.release.release import Release
+
+ADAPTIVE: Final = "adaptive"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SetUnion(Mechanism["Corpus", "Release"]):
+    """Release the items that many users hold: words, keys, products.
+
+    Each user shares one unit of weight among at most `limit` of the user's distinct items. The mechanism adds noise to
+    the weight of each item and releases the items above a threshold, without their weights. The release is (epsilon,
+    delta)-differentially private for adding or removing one user with all the user's data.
+
+    The default weighting runs adaptive rounds: each round releases the items that are certain, drops the items that are
+    hopeless and lets users spend their weight on the rest (docs/privacy/adaptive.md). Adaptive rounds release the most
+    items at every limit and budget that we measured. The classic weightings are in `vp.weightings`; their proofs
+    are in docs/privacy/set-union.md.
+
+    Attributes:
+        limit: The maximum number of items of one user in a round (the paper's Delta_0). The default is 100. Choose the
+            limit without looking at the data.
+        weighting: How users share their weight: in "adaptive" rounds, or by a classic weighting, an object such as
+            `vp.weightings.PolicyGaussian()`. At limit 1 every classic weighting runs optimal selection
+            (docs/privacy/optimal-selection.md).
+        min_users: The number of users below which an item is released with probability at most 1e-6, whatever else the
+            data contain. By default the release makes no such promise. The plan states how many users an item needs.
+
+    Raises:
+        InputError: if a field is out of range.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
+        >>> corpus = vp.read(table, user="who", items="what")
+        >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> words.to_list()
+        ['milk', 'tea']
+        >>> print(words.guarantee)
+        (1, 1e-08)-DP, one user added or removed
+    """
+
+    limit: int | None = None
+    weighting: "Literal['adaptive'] | WeightingRule | Weighting" = ADAPTIVE
+    min_users: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        if self.limit is not None:
+            check_whole(
+                "limit", self.limit, LARGEST_LIMIT, "the most items one user may contribute; 100 is a common start"
+            )
+        if self.min_users is not None:
+            check_whole("min_users", self.min_users, MOST_USERS, "how many users an item needs at least; try 50")
+        if not self.adaptive:
+            _rule_of(self.weighting)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether adaptive rounds run, and not a classic weighting."""
+        return isinstance(self.weighting, str) and self.weighting == ADAPTIVE
+
+    @property
+    def limit_used(self) -> int:
+        """The most items of one user in a round: the limit, or the default."""
+        return USUAL_LIMIT if self.limit is None else self.limit
+
+    @property
+    def promise(self) -> "AtLeast | None":
+        """The promise about items of few users; None without one."""
+        from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, AtLeast
+
+        return None if self.min_users is None else AtLeast(self.min_users, FAILURE_PROBABILITY)
+
+    def plan(self, budget: Budget) -> "UnionPlan":
+        """Compute noise and threshold for a budget; this needs no data.
+
+        Args:
+            budget: the budget. Returns:
+            The plan: the numbers that will run, the guarantee, and the users needed by an item. Raises:
+            BudgetError: if no threshold can meet the budget.
+        """
+        from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic, plan_optimal
+        from voxpop.mechanisms.weightings.own import CustomRule
+
+        _check_spendable(budget)
+        if self.adaptive:
+            return plan_adaptive(self, budget)
+        rule = _rule_of(self.weighting)
+        # With one item a user, weights are numbers of users, for which the best rule is known
+        # (docs/privacy/optimal-selection.md).
+        if self.limit_used == 1 and not isinstance(rule, CustomRule):
+            return plan_optimal(self, budget)
+        return plan_classic(self, rule, self.limit_used, budget, promise=self.promise)
+
+    def plan_each(self, data_sets: Sequence[str], budget: Budget) -> "SeveralPlan":
+        """Compute noise and thresholds for several data sets that share a budget; see `release_each`.
+
+        Args:
+            data_sets: their names.
+            budget: the budget of all of them together. Returns:
+            The plan: its numbers are those of one data set, its guarantee covers all.
+
+        Raises:
+            InputError: if names are missing or equal, or a classic weighting was chosen.
+            BudgetError: if no threshold can meet the budget.
+        """
+        from voxpop.mechanisms.set_union.plan import plan_several
+
+        _check_spendable(budget)
+        if not self.adaptive:
+            raise InputError(
+                "several data sets share a budget under adaptive rounds alone: leave `weighting` out, or release from "
+                "each with a budget of its own."
+            )
+        return plan_several(self, budget, _checked_names(data_sets))
+
+    def release_each(
+        self,
+        data_sets: "Mapping[str, Corpus]",
+        budget: Budget,
+        *,
+        ledger: "Account | None" = None,
+        seed: int | None = None,
+    ) -> "dict[str, Release]":
+        """Release from several data sets about the same people, such as words and tags, under one budget.
+
+        One guarantee covers everything that one user holds in any of the data sets. The noise in each grows with the
+        square root of their number.
+
+        Args:
+            data_sets: a corpus for each name.
+            budget: the budget of all of them together.
+            ledger: an account that is charged first; see `voxpop.Ledger`.
+            seed: makes the releases reproducible and NOT private, and marks them so; leave it out for real data.
+
+        Returns:
+            A release for each name; each states the guarantee of all of them together.
+
+        Raises:
+            InputError: if there is no data set, or a classic weighting was chosen.
+        """
+        return self.plan_each(tuple(data_sets), budget).release(data_sets, ledger=ledger, seed=seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        if self.adaptive:
+            return {"mechanism": "set union", "weighting": ADAPTIVE, "noise": "gaussian"}
+        return {"mechanism": "set union", "limit": self.limit_used, **_rule_of(self.weighting).to_dict()}
+
+
+def _rule_of(weighting: object) -> "WeightingRule":
+    from voxpop.mechanisms.weightings.own import CustomRule, Weighting
+    from voxpop.mechanisms.weightings.rule import WeightingRule
+
+    if isinstance(weighting, WeightingRule):
+        return weighting
+    if isinstance(weighting, Weighting):
+        # The author is responsible for the proof; every call runs the possible checks.
+        return CustomRule(weighting)
+    raise InputError(
+        '`weighting` must be "adaptive", an object such as vp.weightings.PolicyGaussian(), or an object of a class '
+        f"derived from vp.weightings.Weighting, got {weighting!r}."
+    )
+
+
+def _check_spendable(budget: object) -> None:
+    check_budget(budget)
+    if isinstance(budget, Budget) and budget.delta <= 0.0:
+        raise BudgetError(
+            "set union needs a delta above 0, got 0: without it nothing unknown beforehand may be released. Choose "
+            "it far below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
+        )
+
+
+def _checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(data_sets) if not isinstance(data_sets, str) else ("",)
+    if not names or not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) < len(names):
+        raise InputError("`data_sets` needs different names, each a string that is not empty, such as words and tags.")
+    return names

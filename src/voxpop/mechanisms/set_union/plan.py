@@ -1,0 +1,459 @@
+"""Plans of set union: the numbers that will run, the guarantee, and the users needed by an item.
+
+Nothing here reads data.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from voxpop.errors import BudgetError
+from voxpop.mechanisms.rounds.adaptive import (
+    AdaptiveRound,
+    LastRound,
+    plan_rounds,
+    pool_for,
+    round_rows,
+    rounds_slack,
+    rounds_spend,
+    total_delta,
+)
+from voxpop.mechanisms.rounds.plan import RoundPlan, Schedule, rounds_delta, schedule_for, with_cutoff
+from voxpop.mechanisms.rounds.users_needed import (
+    SIZES,
+    AtLeast,
+    adaptive_missing,
+    adaptive_users_needed,
+    check_promise,
+    ever_released_with_few,
+    missing,
+    released_with_few,
+    users_needed,
+    users_needed_rows,
+)
+from voxpop.mechanisms.weightings.builtin import Count
+from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
+from voxpop.privacy.budget import Budget, budget_numbers, too_large
+from voxpop.privacy.calibrate import Accounting, Scale, calibrate
+from voxpop.privacy.cumulative import EvidenceRounds
+from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, sealed
+from voxpop.privacy.slack import numerical_slack
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus
+    from voxpop.release.release import Release
+
+
+class Configuration(Configured, Protocol):
+    """The fields of `SetUnion` that plans read."""
+
+    @property
+    def limit_used(self) -> int:
+        """The most items of one user in a round."""
+
+    @property
+    def promise(self) -> AtLeast | None:
+        """The promise about items of few users; None without one."""
+
+
+class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
+    """The public numbers of every plan of a set union."""
+
+    __slots__ = ()
+    _usual = 1
+    delta: float
+    promise: AtLeast | None
+
+    @property
+    @abstractmethod
+    def sigma(self) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round; 0 if no noise is added."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """Threshold of the last round, in units of weight."""
+
+    @property
+    @abstractmethod
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+
+    @abstractmethod
+    def missing(self) -> float:
+        """Return the probability that an item held by ten times the required number of users is missed.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+
+    @abstractmethod
+    def released_with_few(self) -> float:
+        """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
+
+    @abstractmethod
+    def _round_rows(self) -> list[dict[str, Any]]:
+        """Return the numbers of each round."""
+
+    @abstractmethod
+    def _without_promise(self) -> "UnionNumbers[Any, Any]":
+        """Return the plan of the same mechanism without its promise about items of few users."""
+
+    def _sizes(self) -> dict[str, Any]:
+        """Return the choices of the plan other than noise."""
+        return {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        return {
+            **self.mechanism.to_dict(),
+            **budget_numbers(self.budget, self.delta),
+            **self._sizes(),
+            "sigma": self.sigma,
+            "scale": self.scale,
+            "threshold": self.threshold,
+            "cutoff": self.cutoff,
+            "round_plans": self._round_rows(),
+            "users_needed": users_needed_rows(self.users_needed),
+            "missing": self.missing(),
+            **self._promised(),
+        }
+
+    def _promised(self) -> dict[str, Any]:
+        if self.promise is None:
+            return {}
+        return {
+            "min_users": self.promise.users,
+            "failure_probability": self.promise.beta,
+            "released_with_few": self.released_with_few(),
+            "users_needed_without_promise": users_needed_rows(self._without_promise().users_needed),
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as text."""
+        from voxpop.mechanisms.set_union.describe import describe
+
+        return describe(self.to_dict(), str(self.guarantee))
+
+
+class UnionPlan(UnionNumbers["Corpus", "Release"], ABC):
+    """What `SetUnion.plan` returns: every number that will run, before any data is read."""
+
+    __slots__ = ()
+
+    def _without_promise(self) -> "UnionPlan":
+        plan: UnionPlan = replace(self.mechanism, min_users=None).plan(self.budget)
+        return plan
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class ClassicPlan(UnionPlan):
+    """The plan of one round with a classic weighting, or of optimal selection.
+
+    Attributes:
+        round: weighting, noise and threshold.
+        promise: about items of few users; None without one.
+        delta: what the numbers above spend at the budget's epsilon, at most the budget's delta.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.SetUnion(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> round(plan.sigma, 2), plan.users_needed(0.5)
+        (1.28, 7)
+    """
+
+    round: RoundPlan
+    promise: AtLeast | None = None
+    delta: float = field(kw_only=True)
+
+    def _guaranteed(self) -> Guarantee:
+        spend = None
+        if self.round.noise == "gaussian":
+            # By (d, mu), so that releases compose without loss (docs/privacy/composition.md).
+            spend = gaussian_spend([self.round.pair()], slack=numerical_slack(self.budget.epsilon))
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on an item's weight; 0 if no noise is added."""
+        # Laplace noise of scale b has the variance 2 b^2.
+        return self.scale * 2.0**0.5 if self.round.noise == "laplace" else self.scale
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise: sigma of Gaussian noise, b of Laplace noise."""
+        return self.round.scale
+
+    @property
+    def threshold(self) -> float:
+        """The threshold, in units of weight."""
+        return self.round.threshold
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising; None for weightings without a cutoff."""
+        return self.round.cutoff
+
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        return users_needed(self.round, self.budget, probability, per_user)
+
+    def missing(self) -> float:
+        """Return the probability that an item held by ten times the required number of users is missed.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+        return max(missing(self.round, self.budget, items) for items in SIZES)
+
+    def released_with_few(self) -> float:
+        """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
+        if self.promise is None:
+            return 1.0
+        # Optimal selection does not count so few users at all.
+        return 0.0 if self.round.noise == "optimal" else released_with_few(self.promise, (self.round,))
+
+    def _run(self, data: "Corpus", seed: int | None) -> "Release":
+        from voxpop.mechanisms.set_union.releasing import release_classic
+
+        return release_classic(self, data, seed)
+
+    def _round_rows(self) -> list[dict[str, Any]]:
+        return [self.round.to_dict()]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AdaptiveNumbers(LastRound, UnionNumbers[Data, Result]):
+    """The numbers of adaptive rounds, for one data set or several.
+
+    Attributes:
+        limit: most items of one user in a round.
+        pool: most items of one user in all rounds after the opening.
+        opening: the first round, which only releases.
+        rounds: the later rounds.
+        evidence: how later rounds are added up, and when items are released or dropped.
+        promise: about items of few users; None without one.
+        delta: what the numbers above spend at the budget's epsilon, in all data sets, at most the budget's delta.
+    """
+
+    limit: int
+    pool: int
+    opening: RoundPlan
+    rounds: tuple[AdaptiveRound, ...]
+    evidence: EvidenceRounds
+    promise: AtLeast | None = None
+    delta: float = field(kw_only=True)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round."""
+        return self.scale
+
+    def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
+        return adaptive_users_needed(self, probability, per_user)
+
+    def missing(self) -> float:
+        """Return the probability that an item held by ten times the required number of users is missed.
+
+        The worst of users with 1, 10 and 100 items, all as common as this one.
+        """
+        return max(adaptive_missing(self, items) for items in SIZES)
+
+    def released_with_few(self) -> float:
+        """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
+        if self.promise is None:
+            return 1.0
+        return ever_released_with_few(self.promise, self.opening, self.rounds, self.evidence)
+
+    def _sizes(self) -> dict[str, Any]:
+        return {"limit": self.limit, "pool": self.pool}
+
+    def _round_rows(self) -> list[dict[str, Any]]:
+        return round_rows(self)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class AdaptivePlan(AdaptiveNumbers["Corpus", "Release"], UnionPlan):
+    """What `SetUnion.plan` returns by default.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.SetUnion(limit=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> len(plan.rounds), plan.delta <= 4.5e-5, plan.missing() < 1e-6
+        (20, True, True)
+    """
+
+    def _guaranteed(self) -> Guarantee:
+        slack = rounds_slack(self.budget.epsilon, len(self.rounds), self.limit, self.pool)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self, slack))
+
+    def _run(self, data: "Corpus", seed: int | None) -> "Release":
+        from voxpop.mechanisms.set_union.releasing import release_adaptive
+
+        return release_adaptive(self, data, seed)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class SeveralPlan(AdaptiveNumbers["Mapping[str, Corpus]", "dict[str, Release]"]):
+    """The plan of `SetUnion.plan_each`: the numbers of each data set, and the guarantee of all of them together.
+
+    Attributes:
+        data_sets: the names of the data sets.
+    """
+
+    data_sets: tuple[str, ...] = field(kw_only=True)
+
+    def _guaranteed(self) -> Guarantee:
+        # The numbers are those of one data set; together they compose by epsilon and delta.
+        return Guarantee(self.budget.epsilon, self.budget.delta)
+
+    def _run(self, data: "Mapping[str, Corpus]", seed: int | None) -> "dict[str, Release]":
+        from voxpop.mechanisms.set_union.releasing import release_several
+
+        return release_several(self, data, seed)
+
+    def _sizes(self) -> dict[str, Any]:
+        return {"data_sets": list(self.data_sets), "limit": self.limit, "pool": self.pool}
+
+    def _without_promise(self) -> "SeveralPlan":
+        return plan_several(replace(self.mechanism, min_users=None), self.budget, self.data_sets)
+
+
+def plan_optimal(union: Configuration, budget: Budget) -> ClassicPlan:
+    """Plan optimal selection for one item per user: weights are numbers of users."""
+    if budget.delta <= numerical_slack(budget.epsilon):
+        least = 2 * numerical_slack(budget.epsilon)
+        raise BudgetError(
+            f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below that, "
+            "deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
+        )
+    shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
+    few = 0 if union.promise is None else union.promise.few
+    only = RoundPlan(shares, "optimal", scale=0.0, threshold=float(few))
+    return sealed(ClassicPlan(union, budget, only, union.promise, delta=budget.delta), budget.delta)
+
+
+def plan_classic(
+    mechanism: object,
+    rule: WeightingRule,
+    limit: int,
+    budget: Budget,
+    *,
+    accounting: Accounting = "joint",
+    promise: AtLeast | None = None,
+) -> ClassicPlan:
+    """Plan noise and threshold of one round.
+
+    Args:
+        mechanism: the configuration that the plan names.
+        rule: the weighting, with its noise and alpha.
+        limit: most items of one user.
+        budget: the budget.
+        accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
+            delta/2 + delta/2.
+        promise: about items of few users.
+    """
+    # The grid comes first: sensitivity depends on it, and noise on sensitivity.
+    bits = rule.bits(_rough_cutoff(rule, limit, budget, promise))
+    setting = RuleSetting(limit, rule.norm, bits)
+    # (|T|, w) of items that only one user holds, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
+    novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
+    if novelty.least <= 0.0:
+        raise BudgetError(
+            f"limit {limit:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above rounding; use a "
+            "smaller limit."
+        )
+    (scale,) = calibrate(
+        budget, novelty, noise=rule.noise, accounting=accounting, sensitivity=sensitivity, grid=2.0**-bits
+    )
+    threshold = _threshold(rule, scale, setting, promise)
+    shares = with_cutoff(rule, setting, threshold + (rule.alpha or 0.0) * scale.scale)
+    only = RoundPlan(shares, rule.noise, scale.scale, threshold)
+    # Both are computed from the round as it will run, not from the targets of the calibration.
+    if promise is not None:
+        check_promise(promise, released_with_few(promise, (only,)))
+    delta = rounds_delta((only,), budget.epsilon)
+    return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
+
+
+def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: AtLeast | None) -> float:
+    """Return the threshold: what novel items require, or the bound for items of few users."""
+    if promise is None:
+        return scale.threshold
+    # One unit more than rounding up requires: the promise is checked again from the numbers that run.
+    needed = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
+    return max(scale.threshold, (ceil(needed * setting.unit) + 1) / setting.unit)
+
+
+def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: AtLeast | None) -> float:
+    """Return about the cutoff, computed on a coarse grid, to choose the fine one."""
+    if not rule.sequential:
+        return 1.0
+    coarse = RuleSetting(limit, rule.norm, bits=48)
+    (scale,) = calibrate(budget, rule.novelty(coarse), noise=rule.noise, accounting="published")
+    # Plus 1, so that the grid has room for the changes of the fine calibration.
+    return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0
+
+
+def plan_adaptive(
+    union: Configuration, budget: Budget, schedule: Schedule | None = None, promise: AtLeast | None = None
+) -> AdaptivePlan:
+    """Plan adaptive rounds for one data set.
+
+    Args:
+        union: the configuration.
+        budget: the budget.
+        schedule: the usual one of the limit by default.
+        promise: that of the configuration by default.
+    """
+    numbers = _adaptive_numbers(union, budget, 1, schedule, promise)
+    return sealed(AdaptivePlan(union, budget, **numbers), numbers["delta"])
+
+
+def plan_several(union: Configuration, budget: Budget, data_sets: tuple[str, ...]) -> SeveralPlan:
+    """Plan adaptive rounds for several data sets that share a budget."""
+    numbers = _adaptive_numbers(union, budget, len(data_sets))
+    return sealed(SeveralPlan(union, budget, data_sets=data_sets, **numbers), numbers["delta"])
+
+
+def _adaptive_numbers(
+    union: Configuration,
+    budget: Budget,
+    many: int,
+    schedule: Schedule | None = None,
+    promise: AtLeast | None = None,
+) -> dict[str, Any]:
+    limit, promise = union.limit_used, promise or union.promise
+    pool = pool_for(limit)
+    schedule = schedule or schedule_for(limit)
+    # Data sets are independent, so the costs of arithmetic add up.
+    slack = many * rounds_slack(budget.epsilon, len(schedule.shares), limit, pool)
+    if budget.delta <= 2 * slack:
+        if 2 * slack >= 1.0:
+            raise too_large(budget.epsilon)
+        raise BudgetError(
+            f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g} with a pool of "
+            f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
+        )
+    planned = plan_rounds(budget.epsilon, budget.delta - slack, limit, pool, schedule, promise=promise, data_sets=many)
+    opening, later, evidence = planned.opening, planned.rounds, planned.evidence
+    if promise is not None:
+        check_promise(promise, ever_released_with_few(promise, opening, later, evidence))
+    spent = total_delta(opening, later, evidence, budget, pool, many) + slack
+    return {
+        "limit": limit,
+        "pool": pool,
+        "opening": opening,
+        "rounds": later,
+        "evidence": evidence,
+        "promise": promise,
+        "delta": spent,
+    }

@@ -1,0 +1,237 @@
+"""The weightings of DPSU (Gopi et al., ICML 2020), and their registry.
+
+Command line, reports, audits, sensitivity searches and tests derive their lists from `WEIGHTINGS`.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from math import isqrt, sqrt
+from typing import Final, final
+
+import numpy as np
+
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.weightings.rule import ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
+from voxpop.privacy.budget import check_choice, check_within
+from voxpop.privacy.threshold import NORMS, Noise, UniqueItems
+
+LARGEST_ALPHA: Final = 1000.0
+
+
+def floored_share(held: int, setting: RuleSetting) -> int:
+    """Return `unit * held^(-1/norm)` in units, rounded down exactly."""
+    if setting.norm == 1:
+        return setting.unit // held
+    # floor(2^bits / sqrt(held)) by whole numbers: held shares have a norm of at most 1.
+    return isqrt(setting.unit * setting.unit // held)
+
+
+def share_table(setting: RuleSetting) -> Int64s:
+    """Return the even share, in units, by the number of items held (0 to limit)."""
+    return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)
+
+
+def _check_alpha(alpha: float) -> None:
+    check_within("alpha", alpha, 0.0, LARGEST_ALPHA, "how far above the threshold weight rises; leave it out")
+
+
+class _Even(WeightingRule):
+    """A weighting that ignores the items of other users."""
+
+    __slots__ = ()
+    sound_norms = (1, 2)
+
+    def __post_init__(self) -> None:
+        """Check the noise."""
+        check_choice("noise", self.noise, tuple(NORMS))
+
+    def _least(self, setting: RuleSetting) -> float:
+        return floored_share(setting.limit, setting) / setting.unit
+
+    @abstractmethod
+    def _table(self, setting: RuleSetting) -> Int64s:
+        """Return int64 (limit + 1,), the share in units by the number of items held."""
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
+        """Add each user's share to each of the user's items."""
+        from voxpop.kernels.weigh import add_even
+
+        add_even(histogram, items, starts, self._table(setting))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Count(_Even):
+    """Give every item of every user the same weight, that of one of `limit` items (DPSU, Section 1.1).
+
+    Attributes:
+        noise: "gaussian" or "laplace".
+    """
+
+    name = "count"
+    noise: Noise = "gaussian"
+
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
+        """Return the bound on novel items, which weigh as much as all items."""
+        return UniqueItems(setting.limit, "fixed", self._least(setting), setting.norm)
+
+    def share(self, held: int, setting: RuleSetting) -> float:
+        """Return the fixed weight."""
+        return even_share(setting.limit, setting.norm)
+
+    def largest(self, setting: RuleSetting) -> float:
+        """Return the fixed weight on the grid."""
+        return self._least(setting)
+
+    def _table(self, setting: RuleSetting) -> Int64s:
+        return np.full(setting.limit + 1, floored_share(setting.limit, setting), np.int64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Weighted(_Even):
+    """Share each user's weight evenly among the user's items (DPSU, Section 1.1).
+
+    Attributes:
+        noise: "gaussian" or "laplace".
+    """
+
+    name = "weighted"
+    noise: Noise = "gaussian"
+
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
+        """Return the bound on novel items, which weigh an even share, rounded down."""
+        return UniqueItems(setting.limit, "even", self._least(setting), setting.norm)
+
+    def add_within(
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
+    ) -> None:
+        """Add even shares times each user's own sensitivity: in whole numbers, so the product is never too large."""
+        from voxpop.kernels.weigh import add_even_within
+
+        add_even_within(histogram, items, starts, share_table(setting), reaches)
+
+    def _table(self, setting: RuleSetting) -> Int64s:
+        return share_table(setting)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PolicyLaplace(WeightingRule):
+    """Raise a user's items together, except those at the cutoff: l1-descent (DPSU, Algorithm 4), with Laplace noise.
+
+    Proof: docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8) the published proof is wrong, and one user
+    can move the histogram by more than 1; docs/privacy/algorithm-8.md has two users who do.
+
+    Attributes:
+        alpha: weight stops rising at threshold + alpha * scale of the noise.
+    """
+
+    name = "policy-laplace"
+    noise: Noise = field(default="laplace", init=False, repr=False)
+    sound_norms = (1,)
+    unsound = (
+        "it is not private at the epsilon that its paper claims (DPSU, Algorithm 8): two users already move the "
+        "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
+    )
+    sequential = True
+    alpha: float = USUAL_ALPHA["laplace"]
+
+    def __post_init__(self) -> None:
+        """Check alpha."""
+        _check_alpha(self.alpha)
+
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
+        """Return the bound on novel items of a user, which all weigh the level poured."""
+        # Items at 0 have the widest gaps of all, so the level poured is at least an even share.
+        least = (setting.unit // setting.limit) / setting.unit
+        return UniqueItems(setting.limit, "symmetric", least, setting.norm)
+
+    def step_error(self, setting: RuleSetting) -> float:
+        """Return less than one unit an item, which whole levels leave unpoured."""
+        # l1: less than a unit for each of at most `limit` items.
+        return setting.limit / setting.unit
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
+        """Pour each user's unit evenly over the items below the cutoff."""
+        from voxpop.kernels.weigh import l1_descent
+
+        l1_descent(histogram, items, starts, setting.cutoff, setting.unit)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PolicyGaussian(WeightingRule):
+    """Move a user's items towards the cutoff by an l2 distance of 1: l2-descent (DPSU, Algorithm 7), Gaussian noise.
+
+    Proof: docs/privacy/set-union.md: the step is a proximal map, so it brings no two histograms further apart.
+
+    Attributes:
+        alpha: weight stops rising at threshold + alpha * sigma.
+    """
+
+    name = "policy-gaussian"
+    noise: Noise = field(default="gaussian", init=False, repr=False)
+    sound_norms = (2,)
+    unsound = (
+        "nothing bounds how far one user moves its histogram in l1, the distance that Laplace noise hides; its "
+        "proof is about l2"
+    )
+    sequential = True
+    alpha: float = USUAL_ALPHA["gaussian"]
+
+    def __post_init__(self) -> None:
+        """Check alpha."""
+        _check_alpha(self.alpha)
+
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
+        """Return the bound on novel items, which have the widest gaps of a user's items."""
+        # 1 / sqrt(limit), the share of the widest of `limit` gaps at least, less the error of the step.
+        root = isqrt(setting.unit * setting.unit // setting.limit)
+        least = root / setting.unit - self.step_error(setting)
+        return UniqueItems(setting.limit, "symmetric", least, setting.norm)
+
+    def step_error(self, setting: RuleSetting) -> float:
+        """Return the error of one user's step in float64, rounded down to the grid."""
+        # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
+        return setting.reach * ROUNDING + sqrt(setting.limit) / setting.unit
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
+        """Move each user's items towards the cutoff by 1."""
+        from voxpop.kernels.weigh import ONE_REACH
+
+        # One entry stands for all users: each user's sensitivity is 1.
+        self.add_within(histogram, items, starts, setting, np.array([ONE_REACH]))
+
+    def add_within(
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
+    ) -> None:
+        """Move each user's items towards the cutoff by the user's own sensitivity: a proximal map for any value."""
+        from voxpop.kernels.weigh import l2_descent
+
+        l2_descent(histogram, items, starts, setting.cutoff, setting.unit, reaches)
+
+
+WEIGHTINGS: Final[dict[str, WeightingRule]] = {
+    each.label: each
+    for each in (Count(), Count("laplace"), Weighted(), Weighted("laplace"), PolicyLaplace(), PolicyGaussian())
+}
+"""Every weighting with every noise for which there is a proof, by the name that the command line uses."""
+
+
+def share_of(weighting: object, noise: str, limit: int, items: int) -> float | None:
+    """Return the weight that one user gives to each of `items` equally rare items, at most `limit` of them.
+
+    Args:
+        weighting: as the plan names it.
+        noise: of the round.
+        limit: of the plan.
+        items: 1 to `limit`.
+
+    Returns:
+        The weight, or None if the weighting is not in the registry.
+    """
+    known = [each for each in WEIGHTINGS.values() if (each.name, each.noise) == (weighting, noise)]
+    if not known:
+        return None
+    return known[0].share(items, RuleSetting(limit, known[0].norm))

@@ -1,0 +1,239 @@
+"""DPNE: Kim, Gopi, Kulkarni, Yekhanin, "Differentially Private n-gram Extraction", NeurIPS 2021.
+
+Algorithm 1 with the number of candidates counted exactly. The scalable version (Algorithm 2) estimates that number
+(Algorithm 3), which breaks its proof; docs/privacy/errata.md has the details. It runs on the passes of
+`voxpop.mechanisms.ngrams` with a separate schedule: one vote for each length, charged to all users, with noise fixed
+before any data is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+
+from voxpop.errors import InputError, InternalError
+from voxpop.mechanisms.ngrams.lengths import NORM, ONE_SHORTER, LengthPlan, LengthRun, SpuriousAllowance, Voting
+from voxpop.mechanisms.ngrams.mechanism import check_eta, check_lengths, check_limit
+from voxpop.mechanisms.ngrams.passes import Keep, Outcome, Pass, Steps
+from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, without_slack
+from voxpop.mechanisms.ngrams.schedule import State
+from voxpop.mechanisms.ngrams.votes import ThresholdVote
+from voxpop.mechanisms.rounds.plan import RoundPlan, rounds_delta
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.mechanisms.weightings.rule import RuleSetting
+from voxpop.privacy.budget import Budget, check_budget, check_choice, check_within
+from voxpop.privacy.calibrate import calibrate
+from voxpop.privacy.individual import GaussianFilter
+from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.slack import walk_slack
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus  # noqa: F401
+    from voxpop.release.release import Release  # noqa: F401
+
+RULES = ("weighted", "policy-gaussian")
+ROUGH_BITS = 48
+"""The grid on which the first guess of length 1's cutoff is computed."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DPNE(Mechanism["Corpus", "Release"]):
+    """Extract n-grams as published (Algorithm 1).
+
+    The guarantee is that of Theorem 3.1: half of delta for the noise of all lengths together, half for the threshold of
+    length 1. The parameters of Table 3 (Reddit) are the defaults, at epsilon 4 and delta 1e-7; Table 4 (MSNBC) has
+    `max_length=6, limit=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for the same budget.
+
+    Attributes:
+        max_length: most tokens in a gram: T.
+        limit: most grams of one user at each length: Delta_k, one number or one for each length.
+        eta: expected share of grams without users: sets rho_k for k > 1 (Section 2).
+        weighting: "weighted", the Weighted Gaussian policy of Algorithm 1, or "policy-gaussian", the Policy Gaussian of
+            DPSU (Gopi et al., 2020, Algorithm 5), which the paper allows in its place.
+        ratio: c of sigma_k = c sigma_(k-1) (Figure 3); 1 for equal noise, as in Tables 3 and 4.
+        pruning: "both" requires prefix and suffix of a candidate, "single" its prefix and its last token (Figure 4).
+        alpha: weight stops rising at threshold + alpha * sigma; only for "policy-gaussian".
+
+    Raises:
+        InputError: a field is out of range.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.papers.DPNE().plan(vp.Budget(epsilon=4, delta=1e-7))
+        >>> round(plan.first.scale, 5), round(plan.first.threshold, 3)
+        (3.98371, 24.438)
+    """
+
+    max_length: int = 9
+    limit: int | Sequence[int] = 100
+    eta: float = 0.01
+    weighting: Literal["weighted", "policy-gaussian"] = "weighted"
+    ratio: float = 1.0
+    pruning: Literal["both", "single"] = "both"
+    alpha: float = 5.0
+
+    def __post_init__(self) -> None:
+        """Check every field, and keep lists as tuples."""
+        check_lengths(self.max_length)
+        if isinstance(self.limit, Sequence):
+            if len(self.limit) != self.max_length:
+                raise InputError(
+                    f"`limit` must be one number or {self.max_length}, one for each length; got {len(self.limit)}."
+                )
+            object.__setattr__(self, "limit", tuple(self.limit))
+        for limit in self.limits:
+            check_limit(limit)
+        check_eta(self.eta)
+        check_choice("weighting", self.weighting, RULES)
+        check_within("ratio", self.ratio, 0.1, 10.0, "sigma over that of the length before; 0.8 to 1.4 are usual")
+        check_choice("pruning", self.pruning, ("both", "single"))
+        check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The limit of each length."""
+        return tuple(self.limit) if isinstance(self.limit, Sequence) else (self.limit,) * self.max_length
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The share of each length in all mu^2, which goes as 1 / sigma^2."""
+        raw = [self.ratio ** (-2 * number) for number in range(self.max_length)]
+        return tuple(share / fsum(raw) for share in raw)
+
+    def voting(self, length: int) -> Voting:
+        """Return how users vote on a length."""
+        return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.eta, self.alpha)
+
+    def plan(self, budget: Budget) -> NGramsPlan:
+        """Compute noise and thresholds for a budget; no data is needed.
+
+        Raises:
+            BudgetError: no threshold can meet the budget.
+        """
+        check_budget(budget)
+        slack = walk_slack(budget.epsilon, self.max_length)
+        exact, share = without_slack(budget, slack), self.shares[0]
+        first = _first(self, exact, share)
+        more = self.max_length > 1
+        later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
+        # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
+        delta = rounds_delta([first], exact.epsilon, later) + slack
+        steps = Steps(schedule, after, closed=self.pruning == "both")
+        plan = NGramsPlan(self, budget, first, later, _lengths(self, first, later), slack, delta, steps)
+        return sealed(plan, delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {
+            "mechanism": "n-grams",
+            "algorithm": "DPNE",
+            "max_length": self.max_length,
+            "limit": self.limit if isinstance(self.limit, int) else list(self.limit),
+            "eta": self.eta,
+            "weighting": self.weighting,
+            "noise": "gaussian",
+            "ratio": self.ratio,
+            "pruning": self.pruning,
+            "alpha": self.alpha,
+        }
+
+
+def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
+    """Return length 1: set union by the paper's accounting, with sigma so that later lengths keep the rest."""
+    voting = dpne.voting(1)
+    # mu of all later lengths, over mu_1.
+    rest = (1 / share - 1) ** 0.5
+    rough = RuleSetting(voting.limit, NORM, bits=ROUGH_BITS)
+    (coarse,) = calibrate(budget, voting.rule.novelty(rough), accounting="published", rest=rest)
+    setting = RuleSetting(voting.limit, NORM, voting.rule.bits(coarse.threshold + voting.alpha * coarse.scale + 1.0))
+    sensitivity = voting.rule.sensitivity(setting)
+    (found,) = calibrate(
+        budget,
+        voting.rule.novelty(setting),
+        accounting="published",
+        sensitivity=sensitivity,
+        grid=2.0**-setting.bits,
+        rest=rest * sensitivity,
+    )
+    return voting.round(setting, found.scale, found.threshold)
+
+
+def squares(dpne: DPNE, later: float) -> list[float]:
+    """Return the mu^2 of each length from 2 on, which add up to at most `later`, exactly."""
+    left, found = GaussianFilter(later), []
+    for number in range(1, dpne.max_length):
+        last = number == dpne.max_length - 1
+        found.append(left.left if last else left.left * min(1.0, dpne.shares[number] / fsum(dpne.shares[number:])))
+        left.spend(found[-1])
+    return found
+
+
+def settled(dpne: DPNE, length: int, square: float, released: int, candidates: int) -> RoundPlan:
+    """Return the vote on a length: sigma by its charge, rho by the number of candidates (Section 2)."""
+    voting = dpne.voting(length)
+    setting = voting.setting(square, released, candidates)
+    sigma = GaussianFilter(square).spend(square, voting.rule.sensitivity(setting))
+    return voting.charged(setting, sigma, voting.threshold(sigma, released, candidates), square)
+
+
+def _lengths(dpne: DPNE, first: RoundPlan, later: float) -> tuple[LengthPlan, ...]:
+    lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
+    for length, square in enumerate(squares(dpne, later), start=2):
+        vote = settled(dpne, length, square, 1, CROWDED)
+        low, high = (dpne.voting(length).threshold(vote.scale, 1, many) for many in (1, CROWDED))
+        allowed = SpuriousAllowance(dpne.eta, ONE_SHORTER)
+        lengths.append(LengthPlan(length, vote.scale, None, low, high, allowed))
+    return tuple(lengths)
+
+
+def schedule(state: State) -> Pass | None:
+    """Return the next vote; None at the end."""
+    plan = state.plan
+    if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
+        raise InternalError("the plan of another mechanism runs as DPNE; please report the call.")
+    if not state.grams:
+        return _vote(state, plan.first, None)
+    single = plan.mechanism.pruning == "single"
+    valid = state.valid(single=single)
+    if valid is None:
+        return None
+    square = squares(plan.mechanism, plan.later)[state.length - 2]
+    return _vote(state, settled(plan.mechanism, state.length, square, state.before, valid.count), valid)
+
+
+def _vote(state: State, vote: RoundPlan, candidates: Any) -> Pass:
+    threshold = ThresholdVote.of(candidates, state.rule(vote), np.empty(0))
+    kind: Literal["words", "vote"] = "words" if candidates is None else "vote"
+    return Pass(
+        kind,
+        max(state.length, 1),
+        vote.shares,
+        vote.scale,
+        candidates=candidates,
+        vote=threshold,
+        keep=state.keep,
+        extend=candidates,
+    )
+
+
+def after(state: State, step: Pass, outcome: Outcome) -> State:
+    """Return the state after a vote: everything that reached the threshold is released."""
+    if step.kind == "words":
+        return state.with_words(outcome)
+    if step.candidates is None or step.vote is None:
+        raise InternalError("a vote ran without candidates or a threshold; please report the call.")
+    (rule,), count = step.vote.rules, step.candidates.count
+    threshold = float(step.vote.thresholds[0])
+    spurious = float(rule.probability(np.zeros(1, np.int64))[0][0]) * count
+    bands = ((count, threshold, outcome.names.size),)
+    ran = LengthRun(state.length, step.sigma, None, count, threshold, spurious, bands)
+    single = state.plan.mechanism.pruning == "single"  # type: ignore[attr-defined]
+    return replace(
+        state,
+        grams=(*state.grams, state.grams[-1].longer(outcome.names, single=single)),
+        ran=(*state.ran, ran),
+        keep=Keep(outcome.names, None),
+    )

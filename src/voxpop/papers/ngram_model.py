@@ -1,0 +1,403 @@
+"""The variable-length n-gram model of Chen, Acs and Castelluccia (CCS 2012, "CAC12"), as the paper states it.
+
+"Differentially Private Sequential Data Publication via Variable-Length N-Grams", Algorithm 1 (the exploration tree),
+4.3.2 (adaptive budgets), 4.3.3 (threshold), 4.3.4 (consistency constraints) and 4.3.5 (synthetic sequences). The paper
+protects one record; here each user has one record, drawn from the user's sequences. docs/privacy/sequences.md has the
+proof and the errata. Numbers of the paper's tables are recomputed by `benchmarks.papers.sequences_msnbc`.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, log
+from typing import TYPE_CHECKING, Any, cast, final
+
+import numpy as np
+import pyarrow as pa
+
+from voxpop.errors import InputError
+from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.kernels.sequences import count_children, enter_children
+from voxpop.mechanisms.sequences.alphabet import public_alphabet
+from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM
+from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.mechanisms.sequences.plan import check_epsilon
+from voxpop.papers.gram_tree import Rows, Tree, gram_symbols, grow, plant, synthetic_sequences
+from voxpop.privacy.budget import Budget, check_budget, check_whole
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import Mechanism, Planned, sealed
+from voxpop.privacy.sampling import laplace_noise
+from voxpop.privacy.secret import Secret
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxpop.engine.data import Corpus
+    from voxpop.privacy.secret import Source
+    from voxpop.release.release import Release
+
+MOST_SYMBOLS = 10_000
+"""Every node of the last level releases a count of every symbol."""
+SMALLEST_ALPHABET = 3
+"""The logarithm of half the alphabet is 0 or less below this size, and the threshold would keep everything."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
+    """Release the frequent grams of users' sequences with noisy counts (CAC12, Algorithm 1).
+
+    The release is (epsilon, 0)-differentially private for one user added or removed. `voxpop.Sequences` has smaller
+    errors on the same budget. This class runs in the memory of one machine.
+
+    Attributes:
+        l_max: maximum length of a sequence; longer ones are cut. The sensitivity.
+        n_max: maximum length of a gram, the end mark included.
+        alphabet: all symbols that may occur: public.
+
+    Raises:
+        InputError: if a field is out of range.
+
+    Example:
+        >>> import polars as pl
+        >>> import voxpop as vp
+        >>> visits = pl.DataFrame({"who": range(3000), "pages": [["home", "news"], ["home"], ["news", "home"]] * 1000})
+        >>> corpus = vp.read(visits, user="who", sequence="pages")
+        >>> mechanism = vp.papers.VariableLengthNGrams(l_max=4, n_max=3, alphabet=["home", "news", "sport"])
+        >>> model = mechanism.release(corpus, vp.Budget(epsilon=2))
+        >>> model.synthesize().columns
+        ['sequence', 'count']
+    """
+
+    l_max: int = 20
+    n_max: int = 5
+    alphabet: "Iterable[str] | Release" = ()
+
+    def __post_init__(self) -> None:
+        """Check every field, and sort the alphabet."""
+        check_whole("l_max", self.l_max, LONGEST, "the maximum length of a sequence; the paper uses 20 for MSNBC")
+        check_whole("n_max", self.n_max, LONGEST_GRAM, "the maximum length of a gram; the paper uses 5")
+        alphabet = public_alphabet(self.alphabet)
+        if len(alphabet) > MOST_SYMBOLS:
+            raise InputError(
+                f"`alphabet` must have at most {MOST_SYMBOLS:,} symbols, got {len(alphabet):,}: Algorithm 1 releases a "
+                "count of every symbol at every last node. Use voxpop.Sequences for larger alphabets."
+            )
+        object.__setattr__(self, "alphabet", alphabet)
+
+    def plan(self, budget: Budget) -> "GramPlan":
+        """Compute the noise for a budget, without data.
+
+        Raises:
+            BudgetError: if epsilon is too small for the length.
+        """
+        check_budget(budget)
+        check_epsilon(self.l_max, budget.epsilon)
+        return sealed(GramPlan(self, budget), 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
+    """The plan that `VariableLengthNGrams.plan` returns.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.papers.VariableLengthNGrams(20, 5, alphabet=["a", "b", "c"]).plan(vp.Budget(1))
+        >>> plan.scale, round(plan.threshold, 2)
+        (100.0, 40.55)
+    """
+
+    def _guaranteed(self) -> Guarantee:
+        return Guarantee(self.budget.epsilon, 0.0)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on the counts of single symbols."""
+        return self._limits.max_length * self._limits.max_gram / float(self._limits.epsilon)
+
+    @property
+    def threshold(self) -> float:
+        """Noisy count above which a single symbol is continued (4.3.3)."""
+        return self.scale * threshold_factor(self._limits.alphabet)
+
+    @property
+    def _limits(self) -> Limits:
+        mechanism = self.mechanism
+        size = len(cast("tuple[str, ...]", mechanism.alphabet))
+        return Limits(Fraction(self.budget.epsilon), size, mechanism.l_max, mechanism.n_max)
+
+    def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
+        from voxpop.engine.contract import check_engine
+        from voxpop.engine.local.tree_walk import MemoryTreeWalk
+
+        engine = check_engine(data)
+        if engine.kind == "items":
+            raise InputError("sequences need an order, and this corpus was read with items=. Read it with sequence=.")
+        secret = Secret.of(seed)
+        guarantee = self.guaranteed(private=secret.private)
+        alphabet = cast("tuple[str, ...]", self.mechanism.alphabet)
+        counting = engine.tree_walk(alphabet, self.mechanism.l_max, secret)
+        if not isinstance(counting, MemoryTreeWalk):
+            raise InputError(
+                "VariableLengthNGrams runs in the memory of one machine and the data is on a cluster. "
+                "Use voxpop.Sequences, or read the data locally."
+            )
+        return GramModel(alphabet, explore(self._limits, counting.symbols, secret), self, guarantee)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        limits = self._limits
+        return {
+            "mechanism": "variable-length n-grams (CAC12)",
+            "l_max": limits.max_length,
+            "n_max": limits.max_gram,
+            "alphabet_size": limits.alphabet,
+            "epsilon": self.budget.epsilon,
+            "delta": 0.0,
+            "sensitivity": limits.max_length,
+            "scale": self.scale,
+            "threshold": self.threshold,
+        }
+
+    def __str__(self) -> str:
+        """Return the plan as text."""
+        plan = self.to_dict()
+        return (
+            f"CAC12 with l_max {plan['l_max']:,}, n_max {plan['n_max']} and {plan['alphabet_size']:,} symbols\n"
+            f"{self._guaranteed()}; integer Laplace noise\n"
+            f"single symbols: scale {self.scale:.6g}, continued above {self.threshold:.6g}"
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GramModel:
+    """The released grams with noisy counts, and the synthetic sequences that follow from them: all public.
+
+    Attributes:
+        alphabet: the symbols, in order of their bytes.
+        tree: the released grams.
+        plan: the plan that ran.
+        guarantee: the guarantee of the release.
+    """
+
+    alphabet: tuple[str, ...]
+    tree: Tree
+    plan: GramPlan
+    guarantee: Guarantee
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the released grams, in order of length and symbols.
+
+        Returns:
+            Columns gram (list of str); ends, whether the end of the sequence follows; count, the noisy integer, raised
+            to 0 if negative; estimate, made consistent with shorter grams; scale, of the count's noise.
+        """
+        import polars as pl
+
+        tree = self.tree
+        symbols, sizes = gram_symbols(tree)
+        return pl.DataFrame(
+            {
+                "gram": _lists(self.alphabet, symbols, sizes),
+                "ends": tree.symbols == tree.width - 1,
+                "count": tree.counts,
+                "estimate": tree.entry_totals(),
+                "scale": np.repeat(tree.scales, np.diff(tree.starts)),
+            }
+        )
+
+    def synthesize(self) -> "pl.DataFrame":
+        """Return the synthetic data set of 4.3.5: long grams first, each as often as the counts allow.
+
+        Returns:
+            Columns sequence (list of str) and count, the longest first: a function of the released counts, without
+            randomness.
+        """
+        import polars as pl
+
+        columns, counts = synthetic_sequences(self.tree, self.plan.mechanism.l_max)
+        sizes = (columns >= 0).sum(axis=1)
+        return pl.DataFrame({"sequence": _lists(self.alphabet, columns[columns >= 0], sizes), "count": counts})
+
+    def __len__(self) -> int:
+        """Return the number of released grams."""
+        return int(self.tree.symbols.size)
+
+    def __repr__(self) -> str:
+        return f"GramModel({len(self):,} grams, {self.guarantee})"
+
+
+def _lists(alphabet: tuple[str, ...], symbols: Any, sizes: Int64s) -> "pl.Series":
+    import polars as pl
+
+    words = pa.array(alphabet, pa.large_string()).take(pa.array(symbols))
+    ends = pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    return pl.Series(values=pa.LargeListArray.from_arrays(ends, words), dtype=pl.List(pl.String))
+
+
+def threshold_factor(alphabet: int) -> float:
+    """Return the threshold in noise scales: one false child per node on average (4.3.3)."""
+    # P(X > T) is about e^(-T r) / 2: times the alphabet that is 1 at T = ln(alphabet / 2) / r.
+    return log(max(alphabet, SMALLEST_ALPHABET) / 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The nodes of one level whose children are counted.
+
+    Attributes:
+        parents: int64, the entry of the tree that each continues, rising; -1 for the root.
+        shares: int64, the number of each one's share among those of paths.
+        heights: int64, predicted number of levels of each, this one included; 1 spends the rest of epsilon.
+        first: the number of candidates of all levels above. Candidates are numbered across levels.
+    """
+
+    parents: Int64s
+    shares: Int64s
+    heights: Int64s
+    first: int
+
+
+ReleaseRule = Callable[[PathBudget, Candidates, Int64s, Int64s, "Source"], Rows]
+
+
+def least(paths: PathBudget, share: int) -> int:
+    """Return the smallest whole number above the threshold of a share."""
+    return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
+
+
+def released_children(
+    paths: PathBudget, candidates: Candidates, keys: Int64s, counts: Int64s, secret: "Source"
+) -> Rows:
+    """Add noise to the counts of all possible children, and keep those that the paper keeps.
+
+    Args:
+        paths: the remaining budget of each candidate.
+        candidates: the nodes.
+        keys: candidate * width + symbol of the children that occur, distinct: private.
+        counts: number of occurrences of each: private.
+        secret: source of the noise.
+
+    Returns:
+        The released children: public.
+    """
+    width = paths.limits.alphabet + 1
+    at_root = candidates.parents[0] < 0
+    # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
+    bins = _bins(width, at_root)
+    size = candidates.parents.size
+    noisy = np.zeros((size, width), np.int64)
+    noisy.ravel()[keys] = counts
+    kept = np.zeros((size, width), np.bool_)
+    for share in np.unique(candidates.shares).tolist():
+        mine = np.flatnonzero(candidates.shares == share)
+        # P(noise = k) is proportional to exp(-|k| rate); candidate and symbol name a draw, so no draw serves twice.
+        names, symbols = np.repeat(candidates.first + mine, bins), np.tile(np.arange(bins), mine.size)
+        noise = laplace_noise(paths.rate(share), secret, "sequences/noise", names, symbols)
+        noisy[mine, :bins] += noise.reshape(-1, bins)
+        kept[mine, :bins] = noisy[mine, :bins] >= least(paths, share)
+    # Algorithm 1 keeps all children of the root and of the nodes without a further level.
+    kept[:, :bins] |= (at_root | (candidates.heights <= 1))[:, None]
+    row, symbol = np.nonzero(kept)
+    scales = np.array([paths.scale(share) for share in candidates.shares.tolist()])
+    return Rows(candidates.parents, scales, row, symbol.astype(np.int32), np.maximum(noisy[row, symbol], 0))
+
+
+def _bins(width: int, at_root: bool) -> int:
+    return width - 1 if at_root else width
+
+
+def explore(limits: Limits, sequences: Int32s, secret: "Source", release: ReleaseRule = released_children) -> Tree:
+    """Count, add noise, release and continue with grams one symbol longer, level by level (Algorithm 1).
+
+    Args:
+        limits: public numbers.
+        sequences: from `one_sequence_each`: private.
+        secret: source of the noise.
+        release: turns counts into released children; only searches for privacy losses pass another rule.
+
+    Returns:
+        The tree: public, (epsilon, 0)-differentially private.
+    """
+    width = limits.alphabet + 1
+    paths = PathBudget(limits)
+    # 1 / n_max of epsilon for the root: one of as many levels.
+    root = paths.open_root(Fraction(1, limits.max_gram))
+    candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
+    places = _opened(sequences, limits.alphabet)
+    tree: Tree | None = None
+    for depth in range(limits.max_gram):
+        keys, counts = count_children(sequences, places, depth, width)
+        # The privacy boundary: counts go in, released children are returned.
+        level = release(paths, candidates, keys, counts, secret)
+        if tree is None:
+            tree, nodes = plant(width, level), np.zeros(1, np.int32)
+        else:
+            tree, nodes = grow(tree, level)
+        # Computed only from released counts, so the whole is an adaptive composition.
+        opened = _open_next(paths, tree, candidates, nodes, depth)
+        if not opened.parents.size:
+            break
+        wanted = _keys_of(opened, tree, nodes, width)
+        # By counted key: its place among the new nodes, -1 if it is not among them.
+        at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
+        enter_children(places, np.where(wanted[at] == keys, at, -1).astype(np.int32))
+        candidates = opened
+    return cast(Tree, tree)
+
+
+def _opened(sequences: Int32s, end: int) -> Int32s:
+    """Return int32 by position, the node whose gram starts there: the root, and -1 for end marks."""
+    return np.where(sequences == end, -1, 0).astype(np.int32)
+
+
+def _open_next(paths: PathBudget, tree: Tree, candidates: Candidates, nodes: Int32s, depth: int) -> Candidates:
+    """Return the children whose own children are counted next, with their budget: from public numbers."""
+    limits, factor = paths.limits, threshold_factor(paths.limits.alphabet)
+    # int64 by node: the row of the last level that became it, -1 for other nodes.
+    row_of = np.full(tree.nodes, -1, np.int64)
+    row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
+    entries = np.arange(tree.starts[np.searchsorted(tree.depths, depth)], tree.symbols.size)
+    rows = row_of[tree.node_of(entries)]
+    shares = candidates.shares[rows]
+    numbers, inverse = np.unique(shares, return_inverse=True)
+    thresholds = np.array([paths.scale(number) * factor for number in numbers], np.float64)[inverse]
+    # Where levels are left on the path, and the count is clearly above its noise.
+    grows = (candidates.heights[rows] > 1) & (tree.counts[entries] > thresholds)
+    # Nothing follows the end.
+    grows &= tree.symbols[entries] < limits.alphabet
+    entries, shares, thresholds = entries[grows], shares[grows], thresholds[grows]
+    largest = tree.largest_chances(tree.neighbours_of(entries))
+    heights = predicted_heights(thresholds, tree.counts[entries], largest, limits.max_gram - depth - 1)
+    pairs = zip(shares.tolist(), heights.tolist(), strict=True)
+    opened = np.array([paths.spend(share, Fraction(1, height)) for share, height in pairs], np.int64)
+    return Candidates(entries, opened, heights, first=candidates.first + candidates.parents.size)
+
+
+def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:
+    """Return the number of levels below each gram that are expected to pass the threshold (CAC12, 4.3.2): at least 1.
+
+    Args:
+        thresholds: of the histogram that the gram passed.
+        counts: noisy, above their thresholds.
+        largest: the largest chance of any symbol at the gram's Markov neighbour.
+        most: levels that are left.
+
+    Returns:
+        The smallest whole number of steps, each by the factor `largest`, after which a count is down at the threshold.
+    """
+    sure = (largest <= 0.0) | (largest >= 1.0)
+    # The least h with count * largest^h <= threshold (CAC12, 4.3.2).
+    steps = np.log(thresholds / counts) / np.log(np.where(sure, 0.5, largest))
+    return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)
+
+
+def _keys_of(opened: Candidates, tree: Tree, nodes: Int32s, width: int) -> Int64s:
+    """Return the keys under which the candidates were counted, rising, as entries are."""
+    row_of = np.full(tree.nodes, -1, np.int64)
+    row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
+    # node * width + symbol, as they were counted.
+    keys: Int64s = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]
+    return keys

@@ -1,0 +1,144 @@
+"""TrieHH: Zhu and others, "Federated Heavy Hitters Discovery with Differential Privacy", AISTATS 2020."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, final
+
+from voxpop.errors import BudgetError
+from voxpop.mechanisms.heavy_hitters.mechanism import LONGEST, WIDEST_UNIT
+from voxpop.mechanisms.heavy_hitters.plan import HittersPlan, check_delta
+from voxpop.mechanisms.heavy_hitters.protocol import Rules
+from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
+from voxpop.privacy.planned import Mechanism, sealed
+from voxpop.privacy.trie.accountant import trie_delta
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus  # noqa: F401
+    from voxpop.release.release import Release  # noqa: F401
+
+LEAST_THETA: Final = 10
+"""The least threshold for which Theorem 1 is stated."""
+_CONSTANT: Final = 0.278
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrieHH(Mechanism["Corpus", "Release"]):
+    """Grow a trie of the words that many users hold, as in Algorithm 1 of the paper.
+
+    In each round a sample of the users votes for the next symbols of their words, and a prefix with at least theta
+    votes is added to the trie. Each sampled user has one vote. Sampling rate and threshold follow from Theorem 1.
+    Corollary 2 does not follow from Theorem 1 as printed, so the rate is that of the corrected corollary,
+    (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
+
+    The paper samples a batch of fixed size, and its proof does not cover such batches: in a batch, votes for different
+    prefixes depend on each other (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
+    independently by default, with the rate of the paper, and the guarantee of the plan follows from the exact
+    accountant of `voxpop.HeavyHitters`.
+
+    Attributes:
+        max_length: L, the maximum number of symbols of a word including its end mark, and the number of rounds for
+            `unit` 1. The experiments of the paper use 10.
+        words: "one": each user votes for its most frequent word in all rounds (Figures 5 and 6). "many": a word of the
+            user is drawn in each round by its frequency (Figures 7 and 8).
+        sampling: "bernoulli", or "fixed" for the batches of the paper; a release with fixed batches has no guarantee.
+        unit: The number of symbols by which prefixes grow in a round, 1 to 4 (Figure 9).
+
+    Raises:
+        InputError: A field is out of range.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = TrieHH().plan(vp.Budget(epsilon=1, delta=1 / 65_876_900))
+        >>> plan.theta, round(plan.sampling_rate * 658_769)
+        (12, 5224)
+    """
+
+    max_length: int = 10
+    words: Literal["one", "many"] = "one"
+    sampling: Literal["bernoulli", "fixed"] = "bernoulli"
+    unit: int = 1
+
+    alphabet: ClassVar[Literal["characters"]] = "characters"
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
+        check_choice("words", self.words, ("one", "many"))
+        check_choice("sampling", self.sampling, ("bernoulli", "fixed"))
+        check_whole("unit", self.unit, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds that the longest word takes."""
+        return -(-self.max_length // self.unit)
+
+    def plan(self, budget: Budget) -> HittersPlan:
+        """Compute sampling rate and threshold by Theorem 1.
+
+        Args:
+            budget: The privacy budget of all rounds together.
+
+        Raises:
+            BudgetError: delta is 0, or the numbers of the theorem exceed the budget by exact accounting.
+        """
+        check_budget(budget)
+        check_delta(budget)
+        theta = theorem_theta(budget.delta)
+        rate = math.nextafter(corollary_rate(budget.epsilon, theta, self.rounds), 0.0)
+        rules = Rules(rate, theta, self.rounds, self.unit, self.max_length, words=self.words, sampling=self.sampling)
+        if self.sampling == "fixed":
+            # Nothing is proved for batches of fixed size, so delta is 1 and the plan has no guarantee.
+            return sealed(HittersPlan(self, budget, rules, delta=1.0), 0.0)
+        delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds, rules.words)
+        if delta > budget.delta:
+            raise BudgetError(
+                f"The rate and threshold of Theorem 1 for epsilon {budget.epsilon:g} and delta {budget.delta:g} cost a "
+                f"delta of {delta:.3g} by exact accounting. Use voxpop.HeavyHitters."
+            )
+        return sealed(HittersPlan(self, budget, rules, delta=delta), delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {"mechanism": "heavy hitters", "paper": "TrieHH", "alphabet": self.alphabet, **asdict(self)}
+
+
+def theorem_delta(theta: int) -> float:
+    """Return delta by Theorem 1, with the constant that its proof supports: 1 / (0.278 theta!).
+
+    Args:
+        theta: The threshold, at least 10.
+    """
+    return math.exp(-math.log(_CONSTANT) - math.lgamma(theta + 1)) * (1 + 1e-12)
+
+
+def theorem_theta(delta: float) -> int:
+    """Return the least threshold for which Theorem 1 gives this delta; at least 10, as the theorem requires.
+
+    Example:
+        >>> theorem_theta(1 / 65_876_900)
+        12
+    """
+    theta = LEAST_THETA
+    while theorem_delta(theta) > delta:
+        theta += 1
+    return theta
+
+
+def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
+    """Return the largest sampling rate that Theorem 1 allows: Corollary 2, corrected.
+
+    Args:
+        epsilon: The epsilon of Theorem 1.
+        theta: The threshold.
+        rounds: L, the number of rounds.
+
+    Returns:
+        Batch size over number of users; at most 1 / (theta + 1), as the theorem requires.
+
+    Example:
+        >>> round(corollary_rate(1, 12, 10) * 658_769)
+        5224
+    """
+    # s = (1 - e^(-epsilon / L)) / theta.
+    return min(-math.expm1(-epsilon / rounds) / theta, 1 / (theta + 1))

@@ -1,0 +1,91 @@
+"""Arrow arrays as plain numpy arrays and back, without copies where that can be.
+
+Not by `to_numpy` and `pa.array` either: both import pandas wherever it is installed, to check the type of their
+argument, which takes half a second of processor time and 60 MiB.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.kernels.arrays import Int32s, Texts
+
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""Arrow's names of floats; whole numbers are called alike. Asking Arrow needs pandas where it is older than 22."""
+
+
+def text_buffers(texts: pa.Array) -> Texts:
+    """Return the UTF-8 bytes of a string array and where each text starts (one more); a null is an empty text."""
+    if not pa.types.is_large_string(texts.type):
+        texts = texts.cast(pa.large_string())
+    if texts.null_count:
+        texts = texts.fill_null(string_array([""])[0])
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return bytes_, starts if starts.size else np.zeros(1, np.int64)
+
+
+def int_codes(dictionary: pa.DictionaryArray) -> Int32s:
+    """Return the codes of a dictionary array, -1 for null."""
+    indices = dictionary.indices
+    return numbers_of(indices, missing=-1).astype(np.int32, copy=False)
+
+
+def numbers_of(array: pa.Array, missing: int = 0) -> NDArray[Any]:
+    """Return an array of numbers without a copy, nulls replaced.
+
+    Raises:
+        TypeError: for anything but whole numbers and floats; truth values are packed into bits.
+    """
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        raise TypeError(f"Expected an array of numbers, got one of {array.type}.")
+    kind = np.dtype(_FLOATS.get(str(array.type), str(array.type)))
+    if array.null_count:
+        # A number of Python's would have pyarrow import pandas.
+        array = array.fill_null(array_of(np.array([missing], kind))[0])
+    values = array.buffers()[1]
+    if values is None or not len(array):
+        return np.empty(0, kind)
+    return np.frombuffer(values, kind, len(array), array.offset * kind.itemsize)
+
+
+def int64_array(numbers: Sequence[int] | NDArray[np.integer[Any]]) -> pa.Array:
+    """Return an array of whole numbers."""
+    return array_of(np.array(numbers, np.int64))
+
+
+def array_of(values: NDArray[Any]) -> pa.Array:
+    """Return an array of numbers or truth values, of the same type; it shares the memory of numbers."""
+    exact = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, [None, pa.py_buffer(exact)])
+
+
+def string_array(texts: Sequence[str]) -> pa.LargeStringArray:
+    """Return an array of strings."""
+    encoded = [text.encode() for text in texts]
+    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(starts), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def plain(array: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return one array of several chunks."""
+    if isinstance(array, pa.ChunkedArray):
+        return array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    return array
+
+
+def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """Return one array without the chunks and offsets that its making left behind."""
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
+
+
+def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
+    """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
+    ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
+    return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)

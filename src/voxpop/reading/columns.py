@@ -1,0 +1,241 @@
+"""Columns checked: users and texts of one type each, and no row without a user."""
+
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
+from voxpop.reading.arrow import string_array
+
+# Error messages of readers may quote rows, and are removed.
+
+
+def quieten(error: BaseException | None) -> None:
+    """Remove the data that an exception and its causes may quote: a log of the new exception may contain them."""
+    while error is not None:
+        if isinstance(error, UnicodeDecodeError):
+            error.object = b""
+        if isinstance(error, UnicodeEncodeError):
+            error.object = ""
+        if not isinstance(error, VoxpopError) and (not isinstance(error, OSError) or error.errno is None):
+            error.args = ("what the reader said may quote rows, and is left out",)
+        error = error.__cause__ or error.__context__
+
+
+@contextmanager
+def without_quotes(what: str, advice: str) -> Iterator[None]:
+    """Describe what polars could not read, without its message.
+
+    Args:
+        what: is read.
+        advice: what to try first.
+
+    Raises:
+        SourceError: where polars fails.
+    """
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        kind = type(error).__name__
+        quieten(error)
+        raise SourceError(
+            f"{what} cannot be read: polars failed with {kind}, and what it said may quote rows. {advice}"
+        ) from None
+
+
+@contextmanager
+def withheld() -> Iterator[None]:
+    """Turn any failure of a table's reader into a SourceError that quotes nothing."""
+    try:
+        yield
+    except Exception as error:
+        kind = type(error).__name__
+        quieten(error)
+        raise SourceError(
+            f"the table cannot be read: its reader failed with {kind}, and its message may quote rows. Try to read it "
+            "by itself first."
+        ) from None
+
+
+Batches = Iterator[tuple[str, pa.RecordBatch]]
+"""Where the rows come from, in words, and the rows."""
+Rows = Iterator[tuple[str, pa.Array, pa.Array]]
+"""The source of rows, their users and their content."""
+Counted = Iterator[tuple[str, int, pa.RecordBatch]]
+"""The source of rows, the number of earlier rows, and the rows."""
+
+
+MOST_NAMES = 20
+"""Column names in a message."""
+
+
+def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True) -> None:
+    """Check that every wanted column exists once.
+
+    Args:
+        wanted: names of columns.
+        existing: names of the columns of the source.
+        where: the source, for messages.
+        declared: whether the names come from a schema. Keys of dictionaries and first rows of CSV may be data, and are
+            never shown.
+
+    Raises:
+        ColumnError: if a column is missing or exists twice.
+    """
+    for name in wanted:
+        count = existing.count(name)
+        if count > 1:
+            raise ColumnError(f'{where} has {count} columns called "{name}". Rename all but one.')
+        if count == 0 and not declared:
+            raise ColumnError(
+                f'{where} has no column "{name}" among its {len(existing):,} names, which are not shown because they '
+                "may be data. Check the spelling, and that the source has one entry for each column."
+            )
+        if count == 0:
+            close = difflib.get_close_matches(name, existing, n=1)
+            hint = f' Did you mean "{close[0]}"?' if close else ""
+            listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
+            more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
+            raise ColumnError(f'{where} has no column "{name}"; it has {listed}{more}.{hint}')
+
+
+def checked_users(batches: Batches, user: str) -> Counted:
+    """Pass on batches whose users are of one type and never null, and the number of earlier rows of the same source."""
+    seen: dict[str, int] = {}
+    kinds: set[str] = set()
+    for where, batch in batches:
+        if batch.num_rows == 0:
+            continue
+        first = seen.get(where, 0)
+        seen[where] = first + batch.num_rows
+        users = _user_column(batch.column(user), where, user, first)
+        _check_kinds(users, kinds, user)
+        yield where, first, batch.set_column(batch.schema.get_field_index(user), user, users)
+
+
+def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
+    """Check a batch of user ids; whole numbers and strings each become one type."""
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    if ids.null_count:
+        row = first + 1 + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
+        raise SourceError(
+            f'{where}, row {row:,}: the column "{name}" is empty, so nobody knows whose row it is. '
+            "Fill it in or leave the row out."
+        )
+    if pa.types.is_integer(ids.type):
+        return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
+    if is_string(ids.type):
+        return valid_text(ids, where, name)
+    raise InternalError("users must be whole numbers or strings by now; please report the call.")
+
+
+def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
+    """Refuse ids that are strings here and numbers there, or whose 64 bits would stand for two numbers."""
+    if not pa.types.is_integer(users.type):
+        kinds.add("strings")
+    elif users.type == pa.uint64():
+        kinds.add("numbers from 2^63 on" if pc.max(users).as_py() >= 2**63 else "numbers")
+    else:
+        kinds.add("numbers below 0" if pc.min(users).as_py() < 0 else "numbers")
+    if ("strings" in kinds and len(kinds) > 1) or {"numbers from 2^63 on", "numbers below 0"} <= kinds:
+        raise ColumnError(
+            f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
+            "Give it one type in all files."
+        )
+
+
+def is_string(kind: pa.DataType) -> bool:
+    """Check whether a type is one of strings."""
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
+    """Return strings as large_string, after checking that they are UTF-8."""
+    texts = texts.cast(pa.large_string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid as error:
+        quieten(error)
+        raise SourceError(f'{where}: the column "{name}" holds bytes that are not UTF-8; save it as UTF-8.') from None
+    return texts
+
+
+def text_column(texts: pa.Array, where: str) -> pa.Array:
+    """Return a column of texts as large_string.
+
+    Raises:
+        ColumnError: where it holds anything else.
+    """
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    if pa.types.is_null(texts.type):
+        return string_array([""] * len(texts))
+    if not is_string(texts.type):
+        raise ColumnError(
+            f"{where}: text= needs a column of strings, got {texts.type}; for lists use tokens= or sequence=, for "
+            "numbers items=."
+        )
+    return valid_text(texts, where, "text")
+
+
+# Batches of about a megabyte, from sources that count rows: these may be numbers or whole books.
+
+FEW_ROWS = 64
+"""Number of rows to request from a source at once within a bound: rows of a megabyte each are then held 64 at a
+time."""
+PORTION = 1 << 20
+"""Bytes."""
+
+
+def portions(batches: Batches, rows: int) -> Batches:
+    """Pass rows on in their order: large batches are split, and small ones put together.
+
+    Args:
+        batches: as a source gives them.
+        rows: most rows of those that are put together.
+    """
+    held: list[pa.RecordBatch] = []
+    size, count, place = 0, 0, ""
+    for where, piece in chain.from_iterable(_split(*each) for each in batches):
+        own = _own_bytes(piece)
+        full = size + own > PORTION or count + piece.num_rows > rows
+        if held and (full or where != place or not _fit(held[0], piece)):
+            yield place, _joined(held)
+            held, size, count = [], 0, 0
+        held.append(piece)
+        size, count, place = size + own, count + piece.num_rows, where
+    if held:
+        yield place, _joined(held)
+
+
+def _split(where: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Yield a batch in halves of halves, until each has few bytes or is one row."""
+    if batch.num_rows < 2 or _own_bytes(batch) <= PORTION:
+        yield where, batch
+        return
+    half = batch.num_rows // 2
+    yield from _split(where, batch.slice(0, half))
+    yield from _split(where, batch.slice(half))
+
+
+def _own_bytes(batch: pa.RecordBatch) -> int:
+    """Return the bytes of a batch's rows, without the dictionaries that its slices share."""
+    return int(batch.nbytes - batch.slice(0, 0).nbytes)
+
+
+def _fit(first: pa.RecordBatch, second: pa.RecordBatch) -> bool:
+    """Check whether two batches can be one: dictionaries would have to be made one first."""
+    coded = any(pa.types.is_dictionary(kind) for kind in first.schema.types)
+    return not coded and bool(first.schema.equals(second.schema))
+
+
+def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)

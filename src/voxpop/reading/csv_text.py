@@ -1,0 +1,285 @@
+"""CSV as people export it: which delimiter and encoding, which columns, and quotes that are closed."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.reading.columns import quieten
+
+# Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
+
+UTF8 = "utf-8"
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Byte order marks, longer ones first: the shorter begin alike."""
+LONGEST_MARK = 4
+
+
+def known_encoding(name: str) -> str | None:
+    """Return Python's own name of an encoding of text, None if Python has no such encoding.
+
+    Example:
+        >>> known_encoding("Windows-1252"), known_encoding("UTF8"), known_encoding("base64")
+        ('cp1252', 'utf-8', None)
+    """
+    try:
+        "".encode(name)  # codecs for other things than text are refused here
+        found = codecs.lookup(name).name
+    except (LookupError, UnicodeError, ValueError):
+        return None
+    return UTF8 if found == "utf-8-sig" else found
+
+
+def marked_encoding(head: bytes) -> str:
+    """Return the encoding that the first bytes of a file declare, UTF-8 if they declare none.
+
+    Example:
+        >>> marked_encoding("a,b".encode("utf-16")), marked_encoding(b"a,b")
+        ('utf-16', 'utf-8')
+    """
+    return next((name for mark, name in MARKS.items() if head.startswith(mark)), UTF8)
+
+
+@final
+class Transcoded(io.RawIOBase):
+    """A stream of bytes in another encoding, as UTF-8 and without its byte order mark.
+
+    Raises:
+        UnicodeError: from a read, where the next bytes are not of the encoding; all before it has been read by then.
+    """
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        name = "utf-8-sig" if encoding == UTF8 else encoding
+        self._stream, self._decoder, self._encoding = stream, codecs.getincrementaldecoder(name)(), name
+        self._failure: UnicodeError | None = None
+        self._left = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes."""
+        data = self._left or self.read(len(buffer))
+        taken, self._left = data[: len(buffer)], data[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return what about `size` bytes of the stream are in UTF-8; nothing at the end."""
+        text, data = "", b"more"
+        while data and not text and self._failure is None:
+            data = bytes(self._stream.read() if size < 0 else self._stream.read(size))
+            text = self._decoded(data)
+        if self._failure is not None and not text:
+            raise self._failure
+        return text.encode(UTF8)
+
+    def _decoded(self, data: bytes) -> str:
+        try:
+            return self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            self._failure = error
+            return self._before(error)
+        except UnicodeError as error:
+            self._failure = error
+            return ""
+
+    def _before(self, error: UnicodeDecodeError) -> str:
+        """Return the readable part of a block, so that its rows are counted."""
+        # Tables of letters all call themselves "charmap"; for the others the error contains the byte order.
+        name = self._encoding if error.encoding == "charmap" else error.encoding
+        try:
+            return error.object[: error.start].decode(name).removeprefix("\ufeff")
+        except UnicodeError:
+            return ""
+
+
+DELIMITERS = (",", ";", "\t", "|")
+SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CSV:
+    """How CSV files are written. Values that are None are detected.
+
+    Attributes:
+        delimiter: the ASCII character between columns; by default a comma (a tab in .tsv), or the only one of
+            semicolon, tab and bar that gives the named columns.
+        encoding: encoding of the text, by Python's name ("cp1252", "shift_jis"); by default UTF-8, or the encoding of
+            the file's byte order mark.
+
+    Raises:
+        InputError: if the delimiter is no single character, or Python does not support the encoding.
+
+    Example:
+        >>> import voxpop as vp
+        >>> vp.CSV(delimiter=";", encoding="windows-1252")
+        CSV(delimiter=';', encoding='cp1252')
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        mark = self.delimiter
+        if mark is not None and not (
+            isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in '"\r\n'
+        ):
+            raise InputError(
+                '`delimiter` must be one ASCII character, such as ";" or a tab, and neither a quote nor a line break.'
+            )
+        if self.encoding is not None:
+            known = known_encoding(self.encoding) if isinstance(self.encoding, str) else None
+            if known is None:
+                raise InputError(
+                    '`encoding` must be an encoding that Python knows, such as "cp1252", "utf-16" or "shift_jis".'
+                )
+            object.__setattr__(self, "encoding", known)
+
+    @property
+    def given(self) -> bool:
+        """Whether any value is given."""
+        return self.delimiter is not None or self.encoding is not None
+
+
+class Header(NamedTuple):
+    """How a file of CSV begins.
+
+    Attributes:
+        names: of its columns; None where the file is empty.
+        delimiter: the separator between them.
+        above: number of rows above them: one where the first row declares the delimiter.
+    """
+
+    names: list[str] | None
+    delimiter: str
+    above: int = 0
+
+
+def said_delimiter(row: str) -> str | None:
+    """Return the delimiter that a first row names, as spreadsheets read and write it (`sep=;`); None for all others."""
+    said = SAID.fullmatch(row)
+    return said[1] if said else None
+
+
+def delimiter_of(header: str, wanted: Sequence[str], usual: str) -> str:
+    """Return the separator between the columns: the usual one, unless only another gives the wanted ones.
+
+    Args:
+        header: the first row of the file, unchanged.
+        wanted: names of columns.
+        usual: for files with this ending.
+    """
+    for delimiter in (usual, *(each for each in DELIMITERS if each != usual)):
+        if set(wanted) <= set(next(csv.reader([header], delimiter=delimiter), [])):
+            return delimiter
+    return usual
+
+
+def check_header(names: list[str], wanted: Sequence[str], where: str) -> None:
+    """Check that the first row names every wanted column once.
+
+    Raises:
+        ColumnError: if a column is missing; the first row is never shown, because without a header it is data.
+        SourceError: if two columns have the same name.
+    """
+    for name in wanted:
+        if name not in names:
+            raise ColumnError(
+                f'{where} has no column "{name}" in its first row, which has {len(names)} values. The first row must '
+                "name the columns, separated by commas, semicolons, tabs or bars. It is not shown, because it may be "
+                "data."
+            )
+        if names.count(name) > 1:
+            raise SourceError(f'{where} has {names.count(name)} columns called "{name}". Rename all but one.')
+
+
+@final
+class FollowedQuotes(io.RawIOBase):
+    """A stream whose quotes are followed as it goes by.
+
+    Raises:
+        SourceError: from a read, where a quoted field goes on behind its closing quote, or the file ends within one:
+            the rest would be read as one cell, and lost.
+    """
+
+    def __init__(self, stream: Any, delimiter: str, where: str, above: int = 0) -> None:
+        """Follow a stream of UTF-8.
+
+        Args:
+            stream: the input.
+            delimiter: the separator between cells.
+            where: the file, for messages.
+            above: number of rows above the names of columns; rows are counted from there.
+        """
+        self._stream, self._where, self._above = stream, where, above
+        self._delimiter = np.uint8(ord(delimiter))
+        self._state = np.zeros(3, np.int64)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes."""
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._follow(data)
+        return len(data)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; none at the end."""
+        from voxpop.kernels.words import ROW
+
+        try:
+            data: bytes = self._stream.read() if size < 0 else self._stream.read(size)
+        except UnicodeError as error:
+            quieten(error)
+            raise SourceError(f"{self._where}: {not_of_encoding(self._row(ROW))}") from None
+        self._follow(data)
+        return data
+
+    def _follow(self, data: bytes) -> None:
+        from voxpop.kernels.words import MODE, OPENED, PLAIN, QUOTED, ROW, START, follow_quotes
+
+        fine = True
+        if data and self._state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data:
+            # Most files have no quotes, and need no more than their rows counted.
+            self._state[ROW] += data.count(b"\n")
+            self._state[MODE] = START if data[-1] in (ord("\n"), int(self._delimiter)) else PLAIN
+        elif data:
+            fine = bool(follow_quotes(np.frombuffer(data, np.uint8), self._delimiter, self._state))
+        else:
+            fine = bool(self._state[MODE] != QUOTED)
+        if not fine:
+            raise SourceError(
+                f"{self._where}: a quote is opened in {self._row(OPENED)} and not closed before the next cell, so rows "
+                "behind it would be swallowed. Mend the row: cells with quotes in them are quoted, and their own "
+                "quotes doubled."
+            )
+
+    def _row(self, which: int) -> str:
+        """Name the row in which reading is, or in which a quote was opened."""
+        row = int(self._state[which]) - self._above
+        return f"row {row:,}" if row > 0 else "the first row"
+
+
+def not_of_encoding(row: str) -> str:
+    """Build the error for a row in another encoding."""
+    return (
+        f'{row} holds bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
+        "cp1252), or save the file as UTF-8."
+    )

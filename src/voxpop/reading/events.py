@@ -1,0 +1,318 @@
+"""Rows of events to sequences: each user's events in order of time, cut into sessions where nothing happens for long.
+
+Users are dealt into parts by a fixed hash, so that one part after the other fits where all together do not; parts wait
+in a work file if memory is bounded. Within a part users come by their first event in the rows, their events by time,
+and events of the same time by the bytes of their content, so that nothing depends on the order of the rows but the
+order of users.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of, plain
+from voxpop.reading.columns import Counted
+from voxpop.reading.keys import family, is_string, spelled
+from voxpop.reading.limited.memory import MemoryLimit
+from voxpop.reading.limited.work_file import WorkFile
+from voxpop.reading.types import first_misfit
+from voxpop.reading.users import encode_users, spread
+
+# When events happened, as numbers that sort, and the longest pause within a session in the same unit.
+
+SECONDS = {"s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86_400}
+PAUSE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec|min|h|d)\s*")
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+MOMENTS, NUMBERS = "times", "numbers"
+
+Times = Int64s | Floats
+
+
+def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times, str]:
+    """Return when each event happened.
+
+    Args:
+        column: dates, times or their ISO 8601 spelling, which become microseconds (nanoseconds stay unchanged); or
+            numbers, which stay unchanged.
+        where: the source, for messages.
+        name: of the column.
+        first: rows of it that went by before.
+
+    Returns:
+        The times, and their unit: "numbers", or the unit of a second that they are in.
+
+    Raises:
+        SourceError: where an event has no time, or an invalid spelling.
+        ColumnError: for other types.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    if column.null_count:
+        row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+        raise SourceError(
+            f'{where}, row {row:,}: the column "{name}" is empty, so the event has no place in the order.'
+        )
+    if is_string(column.type):
+        column = _parsed(column.cast(pa.large_string()), where, name, first)
+    if pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("us"))
+    if pa.types.is_timestamp(column.type):
+        unit = "ns" if column.type.unit == "ns" else "us"
+        return numbers_of(column.cast(pa.timestamp(unit, column.type.tz)).cast(pa.int64())), unit
+    if pa.types.is_integer(column.type):
+        return numbers_of(column.cast(pa.int64())), NUMBERS
+    if pa.types.is_floating(column.type):
+        return numbers_of(column.cast(pa.float64())), NUMBERS
+    raise ColumnError(f'the column "{name}" must hold times, dates or numbers to order events by, got {column.type}.')
+
+
+def _cast(kind: pa.DataType, texts: pa.Array) -> pa.Array:
+    return texts.cast(pa.string()).cast(kind)
+
+
+def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
+    """Return spellings of times as integers, or as moments: the first row decides, and all others must agree.
+
+    Raises:
+        SourceError: if a row differs; the message names the row and not the value.
+    """
+    for kind in (pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")) if len(texts) else ():
+        try:
+            _cast(kind, texts.slice(0, 1))
+        except pa.ArrowInvalid:
+            continue
+        try:
+            return _cast(kind, texts)
+        except pa.ArrowInvalid:
+            row = first_misfit(texts, partial(_cast, kind))
+            break
+    else:
+        row = 0
+    raise SourceError(
+        f'{where}, row {first + row + 1:,}: the value in the column "{name}" is neither an integer nor an ISO 8601 '
+        "time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct the "
+        'row, or declare the type, such as types={"' + name + '": "float64"}.'
+    )
+
+
+def pause_of(session: Any, unit: str) -> float | int | None:
+    """Return the longest pause within a session in the unit of the times; None where nothing cuts.
+
+    Raises:
+        InputError: where it is no length of time, or a number is wanted because times are numbers.
+    """
+    if session is None:
+        return None
+    seconds = _seconds(session)
+    if unit == NUMBERS:
+        if seconds is not None or isinstance(session, bool) or not isinstance(session, int | float) or not session >= 0:
+            raise InputError("the order of these events is a number, so session= must be one of the same unit.")
+        return session
+    if seconds is None:
+        raise InputError(f'session= must be a length of time, such as "30min", "45s", "1h" or "1d"; got {session!r}.')
+    return round(seconds * PER_SECOND[unit])
+
+
+def check_session(session: Any) -> None:
+    """Refuse a value that is neither a length of time nor a number, before anything is read."""
+    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
+        raise InputError(f'session= must be a length of time, such as "30min", "45s", "1h" or "1d"; got {session!r}.')
+
+
+def _seconds(session: Any) -> float | None:
+    if isinstance(session, timedelta):
+        return session.total_seconds()
+    found = PAUSE.fullmatch(session) if isinstance(session, str) else None
+    return float(found[1]) * SECONDS[found[2]] if found else None
+
+
+PARTS = 256
+SHARE_OF_PART = 16
+"""A part takes this many times its own size while it is sorted."""
+SHARE_WAITING = 8
+"""Rows wait in memory until they take this part of the room, and are then written together."""
+SESSIONS_AT_ONCE = 1 << 15
+EVENTS = "the events"
+
+
+def check_events(kind: str, order: Any, session: Any) -> None:
+    """Check how a call of `read` wants events to become sequences, if rows are events.
+
+    Raises:
+        InputError: where order or session do not fit the call.
+    """
+    if order is None:
+        if session is not None:
+            raise InputError("session= cuts events in order of time: name the column of times as order=.")
+        return
+    if kind != "sequence" or not isinstance(order, str):
+        raise InputError("order= names the column by which events become sequences, and goes with sequence=.")
+    check_session(session)
+
+
+@final
+@dataclass(slots=True)
+class Events:
+    """How events become sequences.
+
+    Attributes:
+        order: column of times.
+        session: the longest pause within a session; None for one sequence a user.
+        limit: of memory.
+        left_out: events without anything that happened, which are left out.
+    """
+
+    order: str
+    session: Any = None
+    limit: MemoryLimit | None = None
+    left_out: int = 0
+    _unit: str | None = field(default=None, init=False)
+
+    def sequences(self, batches: Counted, user: str, column: str) -> Counted:
+        """Yield users and their sequences.
+
+        Args:
+            batches: the source of events, the number of earlier events, and users, contents and times.
+            user: column of users, whole numbers or strings.
+            column: of the contents.
+
+        Yields:
+            The same with batches of two columns: a user, and one of the user's sequences. One user's are together.
+        """
+        store, done = _Parts(self.limit), 0
+        for batch in self._checked(batches, user, column):
+            store.add(batch)
+        for part in store.parts():
+            if self.limit is not None:
+                self.limit.require(SHARE_OF_PART * part.nbytes, "the events of some users")
+            for batch in self._sessions(part, user, column):
+                yield EVENTS, done, batch
+                done += batch.num_rows
+
+    def _checked(self, batches: Counted, user: str, column: str) -> Iterator[pa.RecordBatch]:
+        """Yield users, strings and times, all of one type each, without empty events."""
+        for where, first, batch in batches:
+            times, unit = times_of(batch.column(self.order), where, self.order, first)
+            if self._unit not in (None, unit):
+                raise ColumnError(
+                    f'the column "{self.order}" holds times of several kinds; give it one type everywhere.'
+                )
+            self._unit = unit
+            symbols = spelled(_single(batch.column(column), column), column)
+            rows = pa.RecordBatch.from_arrays(
+                [batch.column(user), symbols, array_of(times)], ["user", "symbol", "time"]
+            )
+            held = symbols.is_valid()
+            self.left_out += batch.num_rows - int(pc.sum(held).as_py() or 0)
+            yield rows if symbols.null_count == 0 else rows.filter(held)
+
+    def _sessions(self, part: pa.Table, user: str, column: str) -> Iterator[pa.RecordBatch]:
+        owners = part["user"]
+        codes, _ = encode_users(owners.chunks)
+        symbols = plain(part["symbol"]).dictionary_encode()
+        ranks = np.empty(len(symbols.dictionary), np.int64)
+        # By code: the symbol's place in the order of bytes, which breaks ties of one time.
+        ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
+        times = _numbers(part["time"])
+        # By user, then time, then symbol: the order of rows has no part in it.
+        order = np.lexsort((ranks[int_codes(symbols)], times, codes))
+        starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
+        whole = plain(owners)
+        for begin in range(0, starts.size, SESSIONS_AT_ONCE):
+            mine = starts[begin : begin + SESSIONS_AT_ONCE]
+            end = starts[begin + mine.size] if begin + mine.size < starts.size else order.size
+            rows = order[mine[0] : end]
+            lists = lists_of(symbols.take(int64_array(rows)).dictionary_decode(), np.diff([*mine.tolist(), int(end)]))
+            yield pa.RecordBatch.from_arrays([whole.take(int64_array(order[mine])), lists], [user, column])
+
+
+def _single(column: pa.Array, name: str) -> pa.Array:
+    if family(column.type.value_type if pa.types.is_dictionary(column.type) else column.type) is None and not (
+        pa.types.is_null(column.type)
+    ):
+        raise ColumnError(
+            f'order= takes one event a row, and the column "{name}" holds {column.type}. Give strings or whole '
+            "numbers, or leave order= out where each row holds a whole list."
+        )
+    return column
+
+
+def _numbers(column: pa.ChunkedArray) -> Times:
+    return np.concatenate([numbers_of(chunk) for chunk in column.chunks])
+
+
+def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
+    """Return where sequences begin, of events in order."""
+    begins = np.ones(codes.size, np.bool_)
+    begins[1:] = codes[1:] != codes[:-1]
+    if pause is not None:
+        # A pause of exactly the given length still belongs to the session.
+        begins[1:] |= np.diff(times) > pause
+    return np.flatnonzero(begins)
+
+
+@final
+class _Parts:
+    """Rows by the part of their user: in memory, or in a work file."""
+
+    __slots__ = ("_file", "_held", "_most", "_schema", "_waiting", "_written")
+
+    def __init__(self, limit: MemoryLimit | None) -> None:
+        self._most = 0 if limit is None else limit.room // SHARE_WAITING
+        self._file: WorkFile | None = None if limit is None else limit.file()
+        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in range(PARTS)]
+        self._written: list[list[tuple[int, int]]] = [[] for _ in range(PARTS)]
+        self._held = 0
+        self._schema: pa.Schema | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Deal the rows of a batch."""
+        if batch.num_rows == 0:
+            return
+        codes, keys = encode_users([batch.column("user")])
+        # The upper eight bits of a mixed key: all rows of a user in one of 256 parts.
+        part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
+        order = np.argsort(part, kind="stable")
+        ends = np.searchsorted(part[order], np.arange(PARTS + 1))
+        dealt = batch.take(int64_array(order))
+        for number in np.flatnonzero(np.diff(ends)).tolist():
+            self._waiting[number].append(dealt.slice(int(ends[number]), int(ends[number + 1] - ends[number])))
+        self._held += dealt.nbytes
+        if self._file is not None and self._held > self._most:
+            self._write(self._file)
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the rows of each part that has any."""
+        if self._file is not None and any(self._written):
+            self._write(self._file)
+        for waiting, written in zip(self._waiting, self._written, strict=True):
+            batches = [*self._read(written), *waiting]
+            waiting.clear()
+            if batches:
+                yield pa.Table.from_batches(batches)
+
+    def _write(self, file: WorkFile) -> None:
+        for waiting, written in zip(self._waiting, self._written, strict=True):
+            if waiting:
+                batch = pa.Table.from_batches(waiting).combine_chunks().to_batches()[0]
+                self._schema = batch.schema
+                content = np.frombuffer(batch.serialize(), np.uint8)
+                written.append((file.append(content), content.size))
+                waiting.clear()
+        self._held = 0
+
+    def _read(self, written: list[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
+        if self._file is not None:
+            for begin, size in written:
+                yield pa.ipc.read_record_batch(pa.py_buffer(self._file.read(begin, size, np.uint8)), self._schema)

@@ -1,0 +1,406 @@
+"""One file as Arrow batches: Parquet, CSV, TSV and JSON lines, the last three also compressed.
+
+Messages of readers quote the row that failed, so none of them is passed on: the messages of voxpop name the file, the
+row or column if known, and the next step.
+"""
+
+import csv
+import io
+import mmap
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, final
+
+import pyarrow as pa
+
+from voxpop.errors import InputError, SourceError
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, without_quotes
+from voxpop.reading.csv_text import (
+    LONGEST_MARK,
+    UTF8,
+    FollowedQuotes,
+    Header,
+    Transcoded,
+    check_header,
+    delimiter_of,
+    marked_encoding,
+    not_of_encoding,
+    said_delimiter,
+)
+from voxpop.reading.json_lines import json_lines
+from voxpop.reading.tables import TABLE, arrow_batches
+from voxpop.reading.types import check_declared, typed
+from voxpop.reading.wanted import Request
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+SUFFIXES: Final = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
+COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd"}
+_QUERY = "Give vp.SQL(query, {})."
+INSTEAD: Final = {
+    ".db": _QUERY.format('"sqlite:///..."'),
+    ".sqlite": _QUERY.format('"sqlite:///..."'),
+    ".duckdb": _QUERY.format('"duckdb:///..."'),
+    ".xlsx": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
+}
+"""What to do with files of other kinds."""
+BLOCK = 1 << 22
+SMALL_BLOCK = 1 << 20
+READER_ROOM = 192 << 20
+"""Address space for threads and blocks of Arrow's readers of text: from 140 MiB on none was seen to wait for ever."""
+FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
+
+
+def is_readable(path: Path) -> bool:
+    """Check whether the file's name has a supported ending."""
+    return _suffix(path) in SUFFIXES
+
+
+def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of one file; the ending of its name gives the format.
+
+    Raises:
+        InputError: if the request describes CSV and the file has another format.
+        SourceError: if the file cannot be read; the message quotes nothing of it.
+        ColumnError: if a column is missing.
+    """
+    suffix, block = _suffix(path), SMALL_BLOCK if request.small else BLOCK
+    if request.csv.given and suffix not in (".csv", ".tsv"):
+        raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
+    if suffix == ".parquet":
+        yield from parquet_batches(path, request)
+    elif suffix in (".csv", ".tsv"):
+        for first, batch in _counted(_csv(path, request, "\t" if suffix == ".tsv" else ",", block)):
+            arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
+            yield pa.RecordBatch.from_arrays(arrays, request.names)
+    elif suffix in (".jsonl", ".ndjson"):
+        yield from json_lines(_blocks(path, block), request.columns, path.name)
+    else:
+        instead = INSTEAD.get(suffix, "Read it with polars or pandas and give the table.")
+        raise SourceError(
+            f"{path.name} has an ending that voxpop does not read. It reads {', '.join(SUFFIXES)}, all but Parquet "
+            f"also with .gz or .zst at the end. {instead}"
+        )
+
+
+def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield batches with the number of rows before each."""
+    first = 0
+    for batch in batches:
+        yield first, batch
+        first += batch.num_rows
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    ending = Path(name).suffix
+    return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending
+
+
+def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
+    """Yield the wanted columns of a file of Parquet, whose schema declares the types."""
+    import pyarrow.parquet as pq
+
+    with _explained(path, "is not a complete Parquet file"):
+        schema = pq.read_schema(path)
+        texts = [name for name in schema.names if name == request.dictionary and _is_text(schema.field(name).type)]
+        buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if request.small else {}
+        file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
+    with file:
+        with _explained(path, "has a column whose name cannot be read"):
+            names = file.schema_arrow.names
+        check_columns(request.names, names, path.name)
+        check_declared(request.columns, [schema.field(name).type for name in request.names])
+        rows = _few_rows(file.metadata, set(request.names), request.rows) if request.small else request.rows
+        batches = file.iter_batches(rows, columns=request.names)
+        while True:
+            with _explained(path, "is damaged"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch.select(request.names)
+
+
+def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
+    """Return the number of rows in a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        size = bytes_of_columns(group, columns)
+        if size > 0:
+            rows = min(rows, max(1, SMALL_BLOCK * group.num_rows // size))
+    return rows
+
+
+def bytes_of_columns(group: Any, columns: set[str]) -> int:
+    """Return the size of some columns of a row group of Parquet in a file that is not compressed."""
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    return sum(int(each.total_uncompressed_size) for each in chunks if each.path_in_schema.split(".")[0] in columns)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv as arrow_csv
+
+    columns, encoding = request.names, request.csv.encoding or _marked(path)
+    header = _header(path, columns, usual, request.csv.delimiter, encoding)
+    if header.names is None:
+        return
+    check_header(header.names, columns, path.name)
+    convert = arrow_csv.ConvertOptions(
+        include_columns=columns,
+        column_types=dict.fromkeys(columns, pa.string()),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=[""],
+    )
+    parse = arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True)
+    _check_room()
+    # A separate pass: Arrow reads in a thread, which waits for ever where it has no memory for Python's side.
+    _follow_quotes(path, header, encoding, block, checked=encoding != UTF8)
+    try:
+        with _open(path) as stream:
+            with _explained(path, "cannot be read as a table"):
+                reader = arrow_csv.open_csv(
+                    stream,
+                    arrow_csv.ReadOptions(block_size=block, encoding=encoding, skip_rows=header.above),
+                    parse_options=parse,
+                    convert_options=convert,
+                )
+            yield from _read_all(reader, path)
+    except _EncodingError:  # Arrow reports the error without its place
+        _follow_quotes(path, header, encoding, block, checked=True)
+        raise
+
+
+@final
+class _EncodingError(SourceError):
+    """Some cell is written in another encoding."""
+
+
+def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, checked: bool) -> None:
+    """See that all quotes are closed and, where `checked`, that all bytes are of the encoding."""
+    with _open(path) as stream, _explained(path, "cannot be read as a table"):
+        text = Transcoded(stream, encoding) if checked else stream
+        quotes = FollowedQuotes(text, header.delimiter, path.name, header.above)
+        while quotes.read(block):
+            pass
+
+
+def _marked(path: Path) -> str:
+    """Return the encoding that a file's first bytes declare."""
+    with _open(path) as stream, _explained(path, "cannot be read"):
+        return marked_encoding(stream.read(LONGEST_MARK))
+
+
+def _check_room() -> None:
+    """Refuse where Arrow's threads would lack memory: they would wait for ever, or end the process.
+
+    Raises:
+        MemoryError: where so much address space is not to be had; nothing of it is used here.
+    """
+    try:
+        mmap.mmap(-1, READER_ROOM).close()
+    except OSError:
+        raise MemoryError(f"reading text needs {READER_ROOM >> 20} MiB of address space.") from None
+
+
+def _header(path: Path, columns: list[str], usual: str, given: str | None, encoding: str) -> Header:
+    """Return the beginning of the file; the caller's delimiter precedes a declared one, and that a detected one."""
+    with _open(path) as stream, _explained(path, "cannot be read as a table"):
+        text = io.TextIOWrapper(io.BufferedReader(Transcoded(stream, encoding)), encoding=UTF8, newline="")
+        try:
+            first = _first_row(text)
+            said = said_delimiter(first)
+            if said is not None:
+                first = _first_row(text)
+            delimiter = given or said or delimiter_of(first, columns, usual)
+            names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter), None)
+            return Header(names, delimiter, above=int(said is not None))
+        except (UnicodeError, csv.Error) as error:
+            quieten(error)
+            raise SourceError(f"{path.name}: {not_of_encoding('the first row')}") from None
+
+
+def _first_row(text: io.TextIOBase) -> str:
+    """Return the first row unchanged, with the line breaks within its quotes."""
+    row = ""
+    for line in text:
+        row += line
+        if row.count('"') % 2 == 0 or len(row) > BLOCK:
+            break
+    return row
+
+
+def _blocks(path: Path, block: int) -> Iterator[bytes]:
+    with _open(path) as stream:
+        rows = 0
+        while True:
+            with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
+                data = stream.read(block)
+            if not data:
+                return
+            rows += data.count(b"\n")
+            yield data
+
+
+def _read_all(reader: Any, path: Path) -> Iterator[pa.RecordBatch]:
+    """Yield all batches; errors state the number of rows before the failure."""
+    rows = 0
+    while True:
+        with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+        rows += batch.num_rows
+        yield batch
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """Open a file for reading, decompressed by its ending."""
+    with _explained(path, "cannot be opened"):
+        stream = pa.OSFile(str(path), "rb")
+        compression = COMPRESSED.get(path.suffix.lower())
+        if compression:
+            stream = pa.CompressedInputStream(stream, compression)
+    with stream:
+        yield stream
+
+
+@contextmanager
+def _explained(path: Path, what: str) -> Iterator[None]:
+    """Convert a reader's error into one of voxpop, with its place and without any data."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except FAILURES as error:
+        reason = _reason(error)
+        refusal = _EncodingError if _is_of_encoding(error) else SourceError
+        quieten(error)
+        raise refusal(f"{path.name} {what}: {reason}") from None
+
+
+def _is_of_encoding(error: BaseException) -> bool:
+    return "UTF8" in str(error) or "UTF-8" in str(error) or isinstance(error, UnicodeDecodeError)
+
+
+def _reason(error: BaseException) -> str:
+    """Describe the error without quoting the reader, whose messages quote rows."""
+    text = str(error)
+    row = re.search(r"Row #(\d+)", text)
+    place = f"row {int(row[1]) - 1:,} " if row else ""  # Arrow counts the header
+    widths = re.search(r"Expected (\d+) columns, got (\d+)", text)
+    if widths:
+        return f"{place}has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
+    if _is_of_encoding(error):
+        return not_of_encoding(place.strip() or "it")
+    if "ompress" in text or "zlib" in text or "ZSTD" in text or "truncated" in text.lower():
+        return "its compressed data is cut off or damaged. Copy the file again."
+    if isinstance(error, PermissionError):
+        return "it may not be read by this user."
+    if "CSV" in text:
+        return f"{place}cannot be split into columns. Check its quotes."
+    return f"{place}it is cut off, damaged, or not what its name says. Copy or write the file again."
+
+
+# Files behind an address, such as `s3://...` and `https://...`: polars streams Parquet, CSV, TSV and JSON lines.
+#
+# Keys and regions come from where polars looks for them (environment, profiles).
+
+ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
+UNREAD: Final = ("the address", "Check the address, and read it with polars by itself first.")
+
+
+def is_remote(path: object) -> bool:
+    """Return whether a path is an address that polars reads."""
+    return isinstance(path, str) and ADDRESS.match(path) is not None
+
+
+def remote_batches(address: str, request: Request) -> Batches:
+    """Yield the wanted columns of the files behind an address, as they arrive.
+
+    Raises:
+        InputError: if polars is too old to stream, or the request describes CSV that polars does not read.
+        SourceError: if the format is unknown, or the address cannot be read.
+        ColumnError: if a column is missing.
+    """
+    import polars as pl
+
+    name = address.partition("?")[0].lower()
+    plain = re.sub(r"\.(gz|zst)$", "", name)
+    is_csv = plain.endswith((".csv", ".tsv"))
+    if is_csv and request.csv.encoding not in (None, UTF8):
+        raise InputError("CSV behind an address must be UTF-8. Download the file to read another encoding.")
+    if request.csv.given and not is_csv:
+        raise InputError("csv= describes files of CSV, and the address ends otherwise. Leave it out.")
+    if plain.endswith((".jsonl", ".ndjson")):
+        if not hasattr(pl, "scan_lines"):
+            raise InputError("this polars does not stream lines: pip install -U polars.")
+        lines = (_lines(frame) for frame in _streamed(lambda: pl.scan_lines(address), request))
+        yield from ((TABLE, batch) for batch in json_lines(lines, request.columns, TABLE))
+    elif is_csv:
+        separator = request.csv.delimiter or ("\t" if plain.endswith(".tsv") else ",")
+        first = 0
+        # Every cell is text and an empty one is missing, as in local files.
+        for frame in _streamed(lambda: pl.scan_csv(address, separator=separator, infer_schema=False), request):
+            texts = frame.to_arrow()
+            arrays = [typed(_single(texts[each.name]), each, TABLE, first) for each in request.columns]
+            yield TABLE, pa.RecordBatch.from_arrays(arrays, request.names)
+            first += frame.height
+    elif name.endswith((".parquet", "/")):
+        for frame in _streamed(lambda: pl.scan_parquet(address), request):
+            yield from arrow_batches(frame.to_arrow(), request)
+    else:
+        raise SourceError(
+            "the address does not end in .parquet, .csv, .tsv, .jsonl or .ndjson, so its format is unknown. Read it "
+            "with polars, pandas or fsspec and give the table."
+        )
+
+
+def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator[pl.DataFrame]":
+    """Yield parts of a table behind an address; of lines the one column they have."""
+    import polars as pl
+
+    with without_quotes(*UNREAD):
+        table = scan()
+        names = table.collect_schema().names()
+        if names != ["line"]:
+            check_columns(request.names, names, "the address")
+            table = table.select(request.names)
+        if hasattr(pl.LazyFrame, "collect_batches"):
+            rows = min(request.rows, FEW_ROWS) if request.small else request.rows
+            batches: Iterator[pl.DataFrame] = iter(
+                table.collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
+            )
+        elif request.small:
+            raise InputError(
+                "this polars reads addresses whole, which no memory limit can bound: pip install -U polars."
+            )
+        else:
+            batches = iter([table.collect()])
+    while True:
+        with without_quotes(*UNREAD):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _lines(frame: "pl.DataFrame") -> bytes:
+    return "\n".join([*frame.to_series().fill_null("").to_list(), ""]).encode()
+
+
+def _single(column: pa.ChunkedArray) -> pa.Array:
+    return (
+        pa.concat_arrays(column.cast(pa.large_string()).chunks) if column.num_chunks else pa.nulls(0, pa.large_string())
+    )

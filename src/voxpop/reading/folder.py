@@ -1,0 +1,234 @@
+"""Put a whole folder in place, so that a crash at any moment leaves the old one or the new one.
+
+The files are written and synced in a folder next to the target, `.NAME.voxpop-new-*`, which then takes the target's
+place in one step. Where the system cannot exchange two folders, the old one is temporarily renamed to
+`.NAME.voxpop-old`; readers look there too, and the next write puts things right.
+"""
+
+import ctypes
+import errno
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+
+from voxpop.errors import ReleaseError
+
+AT_FDCWD = -100
+RENAME_EXCHANGE = 2
+UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
+
+
+def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrite: bool = False) -> None:
+    """Write one file, completely or not at all.
+
+    Args:
+        path: the file.
+        make: returns its content; it is not called where the file may not be written.
+        overwrite: whether to replace an existing file.
+
+    Raises:
+        ReleaseError: If the file exists or cannot be written.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise ReleaseError(f"{path} is a folder. Give the name of a file.")
+    if target.exists() and not overwrite:
+        raise ReleaseError(
+            f"{path} is there already, and nothing is replaced unasked. Give another name, or say overwrite=True "
+            "(--overwrite)."
+        )
+    content = make()
+    fresh = target.with_name(f".{target.name}.voxpop-{uuid.uuid4().hex}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            fresh.write_bytes(content)
+            os.replace(fresh, target)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise ReleaseError(
+            f"{path} could not be written: {error.strerror or error}. Give a place that you may write to."
+        ) from None
+
+
+def replace_folder(target: Path, files: Mapping[str, bytes], *, replace: bool = True) -> None:
+    """Make `target` a folder of exactly these files, in one step.
+
+    Args:
+        target: absolute path of a folder that is absent, empty or may be replaced.
+        files: contents by file name.
+        replace: whether a folder with files in it is replaced.
+
+    Raises:
+        FileExistsError: if it is not, and there is one.
+        OSError: if anything fails; the target is then as it was.
+    """
+    replace_folder_by(target, lambda fresh: _write(fresh, files), replace=replace)
+
+
+def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: bool = True) -> None:
+    """Make `target` a folder that a function writes, in one step.
+
+    Args:
+        target: absolute path of a folder that is absent, empty or may be replaced.
+        write: makes the folder it is given, writes its files and syncs them.
+        replace: whether a folder with files in it is replaced.
+
+    Raises:
+        FileExistsError: if it is not, and there is one.
+        OSError: if anything fails; the target is then as it was.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _restore_displaced(target)
+    with _cleared(target):
+        fresh = target.with_name(f"{fresh_prefix(target.name)}{uuid.uuid4().hex}")
+        try:
+            write(fresh)
+            if not replace:
+                with suppress(OSError):
+                    os.rmdir(target)  # which only an empty folder lets happen
+                if not _take_free_name(fresh, target):
+                    raise FileExistsError(errno.EEXIST, "it holds files", str(target))
+            else:
+                _put(fresh, target)
+        finally:
+            # After an exchange this is the old folder, after a failure the unfinished one.
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def folder_to_read(target: Path) -> Path:
+    """Return where the contents of `target` are, also after a crash in the middle of a replacement."""
+    displaced = _displaced(target)
+    return displaced if not target.exists() and displaced.exists() else target
+
+
+def _displaced(target: Path) -> Path:
+    whole = Path(os.path.abspath(target))
+    return whole.with_name(f".{whole.name}.voxpop-old")
+
+
+def fresh_prefix(name: str) -> str:
+    """Return how the names of unfinished folders begin; the next write removes leftovers of crashes."""
+    return f".{name}.voxpop-new-"
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    os.mkdir(folder)
+    for name, content in files.items():
+        with open(folder / name, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _put(fresh: Path, target: Path) -> None:
+    if not _take_free_name(fresh, target) and not exchange(fresh, target):
+        return _put_by_turns(fresh, target)
+    return sync_folder(target.parent)
+
+
+def _take_free_name(fresh: Path, target: Path) -> bool:
+    if target.exists():
+        return False
+    try:
+        os.rename(fresh, target)
+    except OSError:
+        if not target.exists():
+            raise
+        return False  # another writer took the name in between
+    return True
+
+
+def _put_by_turns(fresh: Path, target: Path) -> None:
+    """Replace in two steps, where one is not to be had; `folder_to_read` and the next write handle the gap."""
+    displaced = _displaced(target)
+    os.rename(target, displaced)
+    try:
+        os.rename(fresh, target)
+    except OSError:
+        os.rename(displaced, target)
+        raise
+    sync_folder(target.parent)
+    shutil.rmtree(displaced, ignore_errors=True)
+
+
+def _restore_displaced(target: Path) -> None:
+    displaced = _displaced(target)
+    if not displaced.exists():
+        return
+    if target.exists():
+        shutil.rmtree(displaced, ignore_errors=True)
+    else:
+        os.rename(displaced, target)
+
+
+@contextmanager
+def _cleared(target: Path) -> Iterator[None]:
+    """Remove leftovers of crashed writers, unless another process is writing here; mark the folder as in use."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: leftovers stay, and do no harm
+        yield
+        return
+    descriptor = os.open(target.parent, os.O_RDONLY)
+    try:
+        # Never wait: a shell may hold a lock on this folder while it runs this process.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_leftovers(target)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_leftovers(target: Path) -> None:
+    for entry in os.scandir(target.parent):
+        if entry.name.startswith(fresh_prefix(target.name)):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder outlive a power cut."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Let two folders of one file system change places, so that each name always names one of them.
+
+    Args:
+        first: an existing path.
+        second: another one.
+
+    Returns:
+        True if they did, False if this system or file system cannot do it.
+
+    Raises:
+        OSError: if it can, and failed.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    ctypes.set_errno(0)
+    if rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0:
+        return True
+    failure = ctypes.get_errno()
+    if failure in UNSUPPORTED:
+        return False
+    raise OSError(failure, os.strerror(failure), str(first), None, str(second))

@@ -1,0 +1,136 @@
+"""Users and items of any type, and of several columns, converted to the input of the engine: one column of each.
+
+Users become whole numbers or strings, items strings as `voxpop.reading.keys` spells them. The names and types of the
+items' columns are recorded, so that a release can restore them.
+"""
+
+from typing import final
+
+import pyarrow as pa
+
+from voxpop.errors import ColumnError
+from voxpop.reading.arrow import lists_of, numbers_of
+from voxpop.reading.columns import Batches
+from voxpop.reading.keys import KeyColumn, Keys, family, joined_texts, plain_type, spelled
+from voxpop.reading.wanted import Wanted
+
+BETWEEN = ", "
+WIDEST_DECIMAL = 76
+
+
+@final
+class KeyedRows:
+    """Rows during conversion, and the description of their keys.
+
+    Attributes:
+        left_out: number of null items.
+        user: the new name of the column of users.
+        content: the new name of the column of content.
+    """
+
+    __slots__ = ("_contents", "_kinds", "_order", "_user_families", "_users", "content", "left_out", "user")
+
+    def __init__(self, wanted: Wanted) -> None:
+        users, contents, order = wanted.users, wanted.columns, wanted.order
+        self._order = [] if order is None else [order]
+        self._users, self._contents = users, contents
+        self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
+        self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if wanted.kind == "items" else None
+        self.left_out = 0
+        self._user_families: list[set[str]] = [set() for _ in users]
+
+    def rows(self, batches: Batches) -> Batches:
+        """Yield batches of two columns: users and content; after them the order, if there is one."""
+        for where, batch in batches:
+            try:
+                users, contents = self._one_user(batch), self._one_content(batch)
+            except ColumnError as error:
+                raise ColumnError(f"{where}: {error}") from None
+            others = [batch.column(name) for name in self._order]
+            yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
+
+    @property
+    def keys(self) -> Keys:
+        """The columns of the items that went by; none where these are words."""
+        if self._kinds is None:
+            return Keys()
+        pairs = zip(self._contents, self._kinds, strict=True)
+        return Keys(tuple(KeyColumn(name, str(_joint(kinds, name))) for name, kinds in pairs))
+
+    def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
+        columns = [batch.column(name) for name in self._users]
+        if len(columns) == 1 and _is_read_as_it_is(columns[0].type):
+            return columns[0]
+        for column, name, seen in zip(columns, self._users, self._user_families, strict=True):
+            _note(column.type, seen, name)
+        texts = [spelled(column, name) for column, name in zip(columns, self._users, strict=True)]
+        return texts[0] if len(texts) == 1 else joined_texts(texts)
+
+    def _one_content(self, batch: pa.RecordBatch) -> pa.Array:
+        columns = [batch.column(name) for name in self._contents]
+        if self._kinds is None:
+            return columns[0]
+        plain = [_in_lists(column) for column in columns]
+        if len(plain) > 1 and any(is_list(column.type) for column in columns):
+            raise ColumnError("an item of several columns has one value of each in a row, and one of them holds lists.")
+        for each, name, kinds in zip(plain, self._contents, self._kinds, strict=True):
+            _note(each.type, {str(family(kind)) for kind in kinds}, name)
+            if not pa.types.is_null(each.type):
+                kinds.add(plain_type(each.type))
+        if len(plain) == 1 and _is_read_as_it_is(plain[0].type):
+            self.left_out += plain[0].null_count
+            return columns[0]
+        texts = [spelled(each, name) for each, name in zip(plain, self._contents, strict=True)]
+        whole = texts[0] if len(texts) == 1 else joined_texts(texts)
+        self.left_out += whole.null_count
+        return _as_before(columns[0], whole) if len(texts) == 1 else whole
+
+
+def _is_read_as_it_is(kind: pa.DataType) -> bool:
+    """Check whether the engine reads a type without a spelling: strings and whole numbers, coded or not."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_null(kind) or family(kind) in ("strings", "whole numbers")
+
+
+def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
+    """Refuse a column of two families: values with equal spellings would be the same key."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(kind):
+        return
+    seen.add(str(family(kind)))
+    if len(seen) > 1:
+        raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a type is one of lists."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _in_lists(column: pa.Array) -> pa.Array:
+    """Return the values of lists, or the unchanged column."""
+    return column.cast(pa.large_list(column.type.value_type)).flatten() if is_list(column.type) else column
+
+
+def _as_before(column: pa.Array, texts: pa.Array) -> pa.Array:
+    """Return strings in the lists that their values came in, if in any."""
+    if not is_list(column.type):
+        return texts
+    sizes = numbers_of(column.cast(pa.large_list(column.type.value_type)).value_lengths())
+    return lists_of(texts, sizes)
+
+
+def _joint(kinds: set[pa.DataType], name: str) -> pa.DataType:
+    """Return one type that holds the values of all."""
+    if len(kinds) <= 1:
+        return next(iter(kinds), pa.string())
+    if family(next(iter(kinds))) == "decimals":
+        scale = max(kind.scale for kind in kinds)
+        # The finest scale of all, so that no digit is lost.
+        return pa.decimal256(WIDEST_DECIMAL, scale)
+    try:
+        fields = [pa.schema([("key", kind)]) for kind in sorted(kinds, key=str)]
+        return pa.unify_schemas(fields, promote_options="permissive").field("key").type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        listed = " and ".join(sorted(map(str, kinds)))
+        raise ColumnError(f'the column "{name}" holds {listed}. Give it one type in all files.') from None

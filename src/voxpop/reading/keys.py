@@ -1,0 +1,366 @@
+"""The items of a corpus as columns: their names and types, and the way from rows to items and back.
+
+An item of one column is that column's value as `voxpop.reading.keys` spells it. An item of several joins their
+spellings with bars; a backslash precedes each bar and backslash that they contain, so no two keys become one item.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, final
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError
+from voxpop.reading.arrow import joined, string_array
+
+# Keys of any type as strings and back: one spelling for each value, and one value for each spelling.
+#
+# | type | spelling |
+# |---|---|
+# | string | itself |
+# | whole number, truth value | `-7`, `true` |
+# | date, time | `2026-11-22`, `05:56:10.25` |
+# | date and time | `2026-11-22 05:56:10`, in UTC with a `Z` behind it where the column has a time zone |
+# | decimal | `-1.5`, without zeros at the end |
+# | bytes, UUID | hexadecimal digits; those of a UUID with hyphens |
+#
+# Approximate fractions (floats) have no spelling: two of them that print alike may differ.
+
+DECIMALS = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)")
+ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=(.+)\]")
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""0001-01-01 and 9999-12-31 in days from 1970: years of four digits, the range of a spelling."""
+PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+def is_string(kind: pa.DataType) -> bool:
+    """Check whether a type is one of Arrow's strings."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_uuid(kind: pa.DataType) -> bool:
+    """Check whether a type is Arrow's UUID."""
+    return getattr(kind, "extension_name", None) == "arrow.uuid"
+
+
+def family(kind: pa.DataType) -> str | None:
+    """Return the name of a type's values, None for types without a spelling; only one family is compared."""
+    types = pa.types
+    tests = {
+        "strings": is_string,
+        "whole numbers": types.is_integer,
+        "truth values": types.is_boolean,
+        "dates": types.is_date,
+        "times of day": types.is_time,
+        "decimals": types.is_decimal,
+        "bytes": lambda each: types.is_binary(each) or types.is_large_binary(each) or types.is_fixed_size_binary(each),
+        "UUIDs": is_uuid,
+        "times": lambda each: types.is_timestamp(each) and each.tz is None,
+        "times with a zone": lambda each: types.is_timestamp(each) and each.tz is not None,
+    }
+    return next((name for name, test in tests.items() if test(kind)), None)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type that released keys of a column have: the column's own, without its way of storing it."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if is_string(kind) or is_uuid(kind) or pa.types.is_null(kind):
+        return pa.string()
+    if family(kind) == "bytes":
+        return pa.binary()
+    return pa.date32() if pa.types.is_date(kind) else kind
+
+
+def type_named(name: str) -> pa.DataType:
+    """Return the type that `str` of it names.
+
+    Raises:
+        ValueError: if no such type exists.
+    """
+    if found := DECIMALS.fullmatch(name):
+        width, digits, scale = map(int, found.groups())
+        return getattr(pa, f"decimal{width}")(digits, scale)
+    if found := ZONED.fullmatch(name):
+        return pa.timestamp(found[1], found[2])
+    return pa.type_for_alias(name)
+
+
+def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
+    """Return values as strings.
+
+    Args:
+        values: of any type of the table above, also dictionary-encoded; nulls stay.
+        column: their name, for messages.
+
+    Raises:
+        ColumnError: for other types, and years before 1 or after 9999.
+    """
+    if pa.types.is_dictionary(values.type):
+        return spelled(values.dictionary, column).take(values.indices)
+    if pa.types.is_null(values.type):
+        return values.cast(pa.large_string())
+    name = family(values.type)
+    if name is None:
+        raise _refusal(values.type, column)
+    if name in ("strings", "whole numbers", "truth values"):
+        return values.cast(pa.large_string())
+    coded = values.dictionary_encode() if name != "UUIDs" else values.storage.dictionary_encode()
+    return _SPELL[name](coded.dictionary, column).take(coded.indices)
+
+
+def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return strings that `spelled` made as values of a type.
+
+    Raises:
+        ValueError: where they are not of it (pyarrow's own errors are of this kind, too).
+    """
+    name = family(kind)
+    if name == "times of day":
+        return _numbers([_ticks(text, UNIT[kind.unit]) for text in texts.to_pylist()], kind.bit_width, kind)
+    if name == "times with a zone":
+        naive = pc.replace_substring_regex(texts, "Z$", "").cast(pa.timestamp(kind.unit))
+        return naive.cast(pa.int64()).cast(kind)
+    if name == "bytes":
+        return pa.array([bytes.fromhex(text) for text in texts.to_pylist()], kind)
+    if name == "decimals":
+        return pa.array([Decimal(text) for text in texts.to_pylist()], kind)
+    return texts.cast(kind)
+
+
+def _refusal(kind: pa.DataType, column: str) -> ColumnError:
+    if pa.types.is_floating(kind):
+        way = (
+            "Floats are only approximately what they print. Cast them to whole numbers (pandas makes floats of whole "
+            'numbers with gaps: .astype("Int64")), to decimals, or to strings.'
+        )
+    else:
+        way = (
+            "Keys are strings, whole numbers, truth values, dates, times, decimals, bytes or UUIDs, or several such "
+            "columns; cast it to one of these."
+        )
+    return ColumnError(f'the column "{column}" holds {kind}. {way}')
+
+
+def _spell_dates(days: pa.Array, column: str) -> pa.Array:
+    days = days.cast(pa.date32())
+    _check_years(days.cast(pa.int32()), 1, column)
+    return days.cast(pa.large_string())
+
+
+def _spell_moments(moments: pa.Array, column: str) -> pa.Array:
+    kind, ticks = moments.type, moments.cast(pa.int64())
+    _check_years(ticks, PER_DAY[kind.unit], column)
+    texts = _without_zeros(ticks.cast(pa.timestamp(kind.unit)).cast(pa.large_string()))
+    return texts if kind.tz is None else pc.binary_join_element_wise(texts, _large("Z"), _large(""))
+
+
+def _check_years(ticks: pa.Array, per_day: int, column: str) -> None:
+    ends = pc.min_max(ticks)
+    if ends["min"].is_valid and not FIRST_DAY * per_day <= ends["min"].as_py() <= ends["max"].as_py() < (
+        (LAST_DAY + 1) * per_day
+    ):
+        raise ColumnError(f'the column "{column}" holds years before 1 or after 9999; make them null or strings.')
+
+
+def _large(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def _without_zeros(texts: pa.Array) -> pa.Array:
+    """Cut zeros off the end of fractions, so that all units of time spell alike."""
+    return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
+
+
+def _spell_decimals(values: pa.Array, _: str) -> pa.Array:
+    texts = [format(value, "f") for value in values.to_pylist()]
+    return string_array([text.rstrip("0").rstrip(".") if "." in text else text for text in texts])
+
+
+_SPELL: dict[str, Any] = {
+    "dates": _spell_dates,
+    "times": _spell_moments,
+    "times with a zone": _spell_moments,
+    "times of day": lambda values, _: _without_zeros(values.cast(pa.large_string())),
+    "decimals": _spell_decimals,
+    "bytes": lambda values, _: string_array([value.hex() for value in values.to_pylist()]),
+    "UUIDs": lambda values, _: string_array([str(UUID(bytes=value)) for value in values.to_pylist()]),
+}
+
+
+def _ticks(text: str, digits: int) -> int:
+    """Return a time of day in units of that number of digits after the second."""
+    whole, _, fraction = text.partition(".")
+    hours, minutes, seconds = map(int, whole.split(":"))
+    if len(fraction) > digits:
+        raise ValueError("finer than its type")
+    ticks: int = (hours * 3600 + minutes * 60 + seconds) * 10**digits
+    return ticks + int(fraction.ljust(digits, "0") or 0)
+
+
+def _numbers(ticks: list[int], bits: int, kind: pa.DataType) -> pa.Array:
+    return pa.array(ticks, pa.int32() if bits == 32 else pa.int64()).cast(kind)
+
+
+FIELD = re.compile(r"((?:[^|\\]|\\.)*)(?:\||$)", re.DOTALL)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """One column of keys.
+
+    Attributes:
+        name: of the column.
+        kind: its Arrow type, in the words that pyarrow prints.
+    """
+
+    name: str
+    kind: str
+
+    @property
+    def type(self) -> pa.DataType:
+        """The Arrow type itself."""
+        return type_named(self.kind)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The columns that items came from.
+
+    Attributes:
+        columns: none where items are words, which have no separate column.
+
+    Example:
+        >>> import datetime
+        >>> keys = Keys((KeyColumn("country", "string"), KeyColumn("day", "date32[day]")))
+        >>> item = keys.item(("NL", datetime.date(2026, 11, 22)))
+        >>> item
+        'NL|2026-11-22'
+        >>> keys.values(pa.array([item]))
+        [('NL', datetime.date(2026, 11, 22))]
+    """
+
+    columns: tuple[KeyColumn, ...] = ()
+
+    @staticmethod
+    def of(fields: Sequence[pa.Field]) -> "Keys":
+        """Return the keys of some columns of a table."""
+        return Keys(tuple(KeyColumn(field.name, str(plain_type(field.type))) for field in fields))
+
+    @staticmethod
+    def from_list(columns: Any) -> "Keys":
+        """Return what `to_list` wrote down.
+
+        Raises:
+            KeyError, TypeError, ValueError: where it is not that.
+        """
+        keys = Keys(tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in columns))
+        if any(family(each.type) is None for each in keys.columns):
+            raise ValueError("a type that keys cannot have")
+        return keys
+
+    def to_list(self) -> list[dict[str, str]]:
+        """Return names and types, ready for JSON."""
+        return [{"name": each.name, "type": each.kind} for each in self.columns]
+
+    def without_types(self) -> "Keys":
+        """Return the same columns as strings."""
+        return Keys(tuple(KeyColumn(each.name, "string") for each in self.columns))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [each.name for each in self.columns]
+
+    def spell(self, columns: Sequence[pa.Array]) -> pa.LargeStringArray:
+        """Return the item of each row; null where one of its columns is.
+
+        Raises:
+            ColumnError: for types without a spelling.
+        """
+        texts = [spelled(each, name) for each, name in zip(columns, self.names or ["key"], strict=True)]
+        return texts[0] if len(texts) == 1 else joined_texts(texts)
+
+    def table(self, items: pa.Array) -> pa.Table:
+        """Return the columns of items.
+
+        Raises:
+            ValueError: where items are not of these columns.
+        """
+        texts = [items] if len(self.columns) == 1 else _split(items, len(self.columns))
+        arrays = [unspelled(text, each.type) for text, each in zip(texts, self.columns, strict=True)]
+        return pa.table(dict(zip(self.names, arrays, strict=True)))
+
+    def values(self, items: pa.Array) -> list[Any]:
+        """Return items as Python values: of one column its values, of several tuples, of words strings."""
+        if not self.columns:
+            return list(items.to_pylist())
+        columns = [_as_python(each) for each in self.table(items).columns]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def item(self, value: Any) -> str | None:
+        """Return the item that a Python value names, or None where it names none."""
+        if not self.columns:
+            return value if isinstance(value, str) else None
+        parts = value if isinstance(value, tuple | list) else (value,)
+        if len(parts) != len(self.columns):
+            return None
+        try:
+            arrays = [_array(part, each.type) for part, each in zip(parts, self.columns, strict=True)]
+            item: str | None = self.spell(arrays)[0].as_py()
+        except (ValueError, TypeError, OverflowError, pa.ArrowException):
+            return None
+        return item
+
+
+WORDS: Final = Keys()
+"""Items without separate columns."""
+
+
+def joined_texts(texts: Sequence[pa.Array]) -> pa.LargeStringArray:
+    """Return the strings of several columns as one string a row; null where one of them is."""
+    escaped = [pc.replace_substring(pc.replace_substring(each, "\\", "\\\\"), "|", "\\|") for each in texts]
+    return pc.binary_join_element_wise(*escaped, pa.scalar("|", pa.large_string()))
+
+
+def _split(items: pa.Array, count: int) -> list[pa.Array]:
+    rows = [list(_fields(item)) for item in items.to_pylist()]
+    if any(len(row) != count for row in rows):
+        raise ValueError("another number of columns")
+    return [string_array([row[place] for row in rows]) for place in range(count)]
+
+
+def _fields(item: str) -> Iterator[str]:
+    """Yield the parts between bars that no backslash precedes."""
+    place = 0
+    while True:
+        found = FIELD.match(item, place)
+        if found is None:
+            raise ValueError("not a key of several columns")
+        yield re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL)
+        if found.end() == len(item) and not item[found.end(1) :]:
+            return
+        place = found.end()
+
+
+def _array(value: Any, kind: pa.DataType) -> pa.Array:
+    """Return one value as an array of a type; values that Arrow would round or cut to fit are refused."""
+    array = pa.array([value], kind)
+    if family(kind) == "dates" and isinstance(value, datetime):
+        raise ValueError("a time is no date")
+    if family(kind) == "whole numbers" and isinstance(value, float):
+        raise ValueError("a fraction is no whole number")
+    return array
+
+
+def _as_python(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column as Python's own values; times finer than Python's stay unchanged, as in pandas."""
+    return list(joined(column).to_pylist())

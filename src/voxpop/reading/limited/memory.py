@@ -1,0 +1,181 @@
+"""The memory limit of reading, encoding and extracting, and the place of data that does not fit."""
+
+import mmap
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.errors import InputError, MemoryLimitError
+from voxpop.reading.limited.work_file import WorkFile
+
+MIB = 1 << 20
+FIXED = 768 * MIB
+"""The memory of Python, the libraries, compiling the kernels and a few batches of rows, for any input."""
+LEAST = 896 * MIB
+M_MMAP_THRESHOLD = -3
+"""Of `mallopt`, in <malloc.h>."""
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+CONTAINER = Path("/sys/fs/cgroup/memory.max")
+WANTED = "a size such as 2GiB, 800MiB or 4GB, or a number of bytes"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """A bound on the resident memory of the process.
+
+    Attributes:
+        total: bytes, everything counted.
+        room: bytes of it that data may take.
+        folder: where work files are made.
+    """
+
+    total: int
+    room: int
+    folder: Path
+
+    @staticmethod
+    def of(memory: Any, folder: Any = None) -> "MemoryLimit":
+        """Return the limit that a caller requests.
+
+        Args:
+            memory: bytes, or a size such as "2GiB".
+            folder: for work files; the system's folder for temporary files where None.
+
+        Raises:
+            InputError: if the size cannot be read, is below the minimum of any work, or the folder cannot be written.
+        """
+        total = bytes_of(memory)
+        if total < LEAST:
+            raise InputError(
+                f"`memory` must be at least {shown(LEAST)}, got {memory}: Python and the libraries alone take about "
+                f"{shown(FIXED)}."
+            )
+        where = Path(tempfile.gettempdir() if folder is None else folder)
+        if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
+            raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
+        _return_large_blocks()
+        return MemoryLimit(total, total - FIXED, where)
+
+    def file(self) -> WorkFile:
+        """Return a new work file."""
+        return WorkFile(self.folder)
+
+    def require(self, size: int, what: str) -> None:
+        """Refuse work that needs more memory than available, before the system does.
+
+        Args:
+            size: bytes that it will take; stated only to the next power of two, since it follows from the data.
+            what: the objects that take them, in the plural.
+
+        Raises:
+            MemoryLimitError: saying which `memory` would do.
+        """
+        if size > self.room:
+            enough = 1 << (size + self.total - self.room - 1).bit_length()
+            raise MemoryLimitError(
+                f"{what} do not fit into memory={shown(self.total)}, and cannot be kept on disk. "
+                f"About {shown(enough)} would do; raise the limit, or use a machine that has it."
+            )
+
+
+def usual_limit() -> int:
+    """Return the default limit: half the memory of the machine, or the container, and at least the least."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2 * LEAST
+    return max(LEAST, min(pages, _of_container()) // 2)
+
+
+def _of_container() -> int:
+    """Return the memory limit of this process in its Linux control group."""
+    try:
+        return int(CONTAINER.read_text())
+    except (OSError, ValueError):  # no limit exists, or it is "max"
+        return sys.maxsize
+
+
+def _return_large_blocks() -> None:
+    """Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size over time."""
+    import ctypes
+
+    if os.name == "posix":
+        set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+        if set_option is not None:
+            set_option(M_MMAP_THRESHOLD, MIB)
+
+
+def bytes_of(memory: Any) -> int:
+    """Return a size in bytes.
+
+    Raises:
+        InputError: if it is not a size.
+
+    Example:
+        >>> bytes_of("2GiB"), bytes_of("1.5 GB"), bytes_of(4096)
+        (2147483648, 1500000000, 4096)
+    """
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([A-Za-z]*)\s*", memory) if isinstance(memory, str) else None
+    if match is None or match[2].lower() not in UNITS:
+        raise InputError(f"`memory` must be {WANTED}, got {memory!r}.")
+    return int(float(match[1]) * UNITS[match[2].lower()])
+
+
+def shown(size: int) -> str:
+    """Return a size as people write it.
+
+    Example:
+        >>> shown(1 << 31), shown(1 << 29), shown(1536 << 20)
+        ('2GiB', '512MiB', '1536MiB')
+    """
+    for unit, name in ((1 << 30, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return f"{size / MIB:.1f}MiB"
+
+
+# Memory given back: pages of a mapped file, and memory that allocators keep.
+
+AROUND = 1 << 20
+"""Bytes before the first that are given back again: reading a page brings its neighbours (on Linux 64 KiB), also those
+behind, and threads are a step apart. Without it a pass over 400 MB in steps of 260 kB left 46 MB resident."""
+
+
+def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) -> None:
+    """Give back the pages of a memory-mapped array; they are read again when they are needed.
+
+    Written data stays: it belongs to the file. Arrays in memory, and systems without support, are unaffected. So a pass
+    over a corpus of any size keeps little of it resident.
+
+    Args:
+        array: all of a mapped file, not a part of it.
+        begin: the first element to give back.
+        end: the end of those; None for all.
+    """
+    mapped = getattr(array, "_mmap", None)
+    if not isinstance(mapped, mmap.mmap) or array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]
+        return
+    head = array.offset % mmap.ALLOCATIONGRANULARITY  # type: ignore[attr-defined]
+    first = max(0, head + begin * array.itemsize - AROUND) // mmap.PAGESIZE * mmap.PAGESIZE
+    last = len(mapped) if end is None else min(len(mapped), head + end * array.itemsize)
+    if last > first:
+        mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def release_unused() -> None:
+    """Make the allocators return freed memory to the system."""
+    import ctypes
+
+    pa.default_memory_pool().release_unused()
+    if os.name == "posix":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
+        if trim is not None:
+            trim(0)

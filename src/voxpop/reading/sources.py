@@ -1,0 +1,232 @@
+"""The registry of sources: what `voxpop.read` takes, how it is recognised and read, and where types come from.
+
+A new source is added to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and
+the search for quoted data in `tests/faults/test_canaries.py` follow the registry, so none can be forgotten.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from voxpop.errors import InputError, SourceError
+from voxpop.reading import databases, tables
+from voxpop.reading.columns import Batches, portions
+from voxpop.reading.files import SUFFIXES, file_batches, is_readable, is_remote, remote_batches
+from voxpop.reading.wanted import Request
+
+NO_TYPES: Final = "none: values are strings"
+SQL_LIKE: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
+
+
+class Source(NamedTuple):
+    """A kind of source.
+
+    Attributes:
+        name: name in the documentation and in tests.
+        types: where its types come from, by format.
+        recognises: returns whether an object is one.
+        read: yields the wanted columns; None where another engine reads it.
+    """
+
+    name: str
+    types: Mapping[str, str]
+    recognises: Callable[[Any], bool]
+    read: Callable[[Any, Request], Batches]
+
+
+def open_source(source: Any, request: Request) -> Batches:
+    """Yield the wanted columns of a source.
+
+    Raises:
+        InputError: if the request describes CSV and the source is a table, or the source is not in the registry.
+        SourceError: if there is nothing to read, or the source cannot be read.
+        ColumnError: if a column is missing.
+    """
+    found = source_of(source)
+    if request.csv.given and found is not FILES:
+        raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
+    batches = found.read(source, request)
+    return portions(batches, request.rows) if request.small else batches
+
+
+def source_of(source: Any) -> Source:
+    """Return the entry of the registry for an object.
+
+    Raises:
+        InputError: if the object is not supported.
+    """
+    found = next((each for each in SOURCES if each.recognises(source)), None)
+    if found is None:
+        raise InputError(tables.MEANT.format(type(source).__name__))
+    return found
+
+
+def _read(source: Any, request: Request) -> Batches:
+    return source_of(source).read(source, request)
+
+
+def is_spark(source: Any) -> bool:
+    """Return whether a source is a Spark DataFrame, without importing pyspark."""
+    kind = type(source)
+    return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
+
+
+def _are_paths(source: Any) -> bool:
+    if isinstance(source, str | os.PathLike):
+        return True
+    some = source if isinstance(source, list | tuple) else ()
+    return bool(some) and all(isinstance(each, str | os.PathLike) for each in some)
+
+
+def _paths(source: Any, request: Request) -> Batches:
+    """Yield the rows of files and addresses in their order, after checking that all files exist."""
+    several = isinstance(source, list | tuple)
+    paths = [os.fspath(each) for each in source] if several else [os.fspath(source)]
+    places: list[Any] = []
+    for number, path in enumerate(paths):
+        remote = is_remote(path)
+        places += [path] if remote else [(file, _state(file)) for file in _files(path, number if several else None)]
+    for place in places:
+        if isinstance(place, str):
+            yield from remote_batches(place, request)
+            continue
+        file, state = place
+        for batch in file_batches(file, request):
+            yield file.name, batch
+        if _state(file) != state:
+            raise SourceError(
+                f"{file.name} changed while it was read, so the rows may be half of one table and half of another. "
+                "Wait until the file is complete, or read a copy."
+            )
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Return numbers that change with a file's contents, or None if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _files(text: str, number: int | None) -> list[Path]:
+    """Return the files of a path, folder or glob, in order; `number` is its place in a list of paths."""
+    path = Path(text)
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+        within = path.rglob("*") if is_folder else map(Path, glob.glob(text, recursive=True))
+        found = sorted(file for file in within if file.is_file() and (not is_folder or is_readable(file)))
+    except (OSError, ValueError):  # such as a text that is too long for a path
+        is_folder, exists, found = False, False, []
+    if exists and not is_folder:
+        return [path]
+    if found:
+        return found
+    if is_folder:
+        raise SourceError(f"the folder {text} holds no file that ends in {', '.join(SUFFIXES)}.")
+    if SQL_LIKE.match(text):
+        raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
+    if text == "-":
+        raise InputError('"-" is no file: write standard input to a file first.')
+    if is_readable(path) and not re.search(r"\s", text):  # a text is never quoted
+        raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
+    if number is None:
+        raise SourceError("there is no file, folder or pattern at the given path; check the path.")
+    raise SourceError(
+        f"a list of strings is read as paths, and number {number + 1} is no file, folder or pattern. Check the "
+        "paths; if the strings are texts, pass a table with a column of users."
+    )
+
+
+def _is_iterable(source: Any) -> bool:
+    return isinstance(source, Iterable) and not isinstance(source, str | bytes)
+
+
+FILES: Final = Source(
+    "files",
+    {
+        "Parquet files": "the schema of each file",
+        "CSV and TSV files": NO_TYPES,
+        "JSON lines files": NO_TYPES,
+        "addresses (s3://, https://)": "as for files of the same format",
+    },
+    _are_paths,
+    _paths,
+)
+SOURCES: Final = (
+    FILES,
+    Source(
+        "query",
+        {
+            "queries of PostgreSQL and DuckDB": "the columns of the query",
+            "queries of SQLite and other databases": NO_TYPES,
+        },
+        lambda source: isinstance(source, databases.SQL),
+        databases.sql_batches,
+    ),
+    Source(
+        "polars",
+        {"polars tables": "dtypes; of columns of objects none: values are strings"},
+        lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame"),
+        tables.polars_batches,
+    ),
+    Source(
+        "pandas",
+        {"pandas tables": "dtypes; of object columns none: values are strings"},
+        lambda source: tables.kind_of(source) == "pandas.DataFrame",
+        tables.pandas_batches,
+    ),
+    Source(
+        "pyarrow",
+        {"pyarrow tables and batches": "the schema"},
+        lambda source: isinstance(source, pa.Table | pa.RecordBatch),
+        tables.arrow_batches,
+    ),
+    Source("dataset", {"Hugging Face Datasets": "the features"}, tables.is_dataset, tables.dataset_batches),
+    Source(
+        "cursor",
+        {
+            "DuckDB relations, cursors of ADBC": "the columns of the query",
+            "other cursors of Python's DB-API": NO_TYPES,
+        },
+        databases.is_cursor,
+        databases.cursor_batches,
+    ),
+    Source(
+        "stream",
+        {"readers and objects with `__arrow_c_stream__` (Ibis, ...)": "the schema of the stream"},
+        lambda source: isinstance(source, pa.RecordBatchReader) or hasattr(source, "__arrow_c_stream__"),
+        tables.stream_batches,
+    ),
+    Source(
+        "array",
+        {"objects with `__arrow_c_array__`": "the schema of the batch"},
+        lambda source: hasattr(source, "__arrow_c_array__"),
+        lambda source, request: tables.arrow_batches(pa.record_batch(source), request),
+    ),
+    Source(
+        "columns",
+        {"dictionaries of columns": "dtypes of arrays; of lists none: values are strings"},
+        lambda source: isinstance(source, Mapping),
+        tables.columns_batches,
+    ),
+    Source(
+        "rows",
+        {"lists and iterators of dictionaries": NO_TYPES, "iterators of tables": "as for each table"},
+        _is_iterable,
+        lambda source, request: tables.iterable_batches(source, request, _read),
+    ),
+)
+"""The first entry that recognises a source reads it."""
+
+
+def types_table() -> str:
+    """Return the table of all inputs and the source of their types, in Markdown."""
+    rows = [(kind, types) for each in SOURCES for kind, types in each.types.items()]
+    rows.append(("Spark DataFrames", "the schema of the query"))
+    return "\n".join(["| input | source of types |", "|---|---|", *(f"| {kind} | {types} |" for kind, types in rows)])

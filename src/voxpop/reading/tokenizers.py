@@ -1,0 +1,236 @@
+"""From a column of text to tokens: words by a kernel, everything else through lists of strings."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any, Final, final, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import InputError
+from voxpop.kernels.arrays import Int64s
+from voxpop.reading.arrow import numbers_of
+from voxpop.reading.choices import TokenizerName
+from voxpop.reading.columns import quieten
+from voxpop.reading.segmenting import check_installed, unicode_words
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# From a column of text to tokens: words by a kernel, everything else through lists of strings.
+
+Tokenise = Callable[[pa.Array], pa.Array]
+"""From large_string texts to large_list<large_string>, one list per text."""
+
+NAMES = get_args(TokenizerName)
+
+
+def list_tokeniser(tokenizer: Any) -> Tokenise | None:
+    """Return how to turn texts into lists of strings, or None for "words", which has a separate kernel.
+
+    Args:
+        tokenizer: "words" (NFC, lower case, URLs removed; runs of letters, marks and digits, with apostrophes inside),
+            "unicode" (words, numbers and emoji as ICU cuts them; needs icu4py), "whitespace" (the text between white
+            space, unchanged), "characters" (code points of the text in NFC and lower case, white space left out), a
+            compiled regular expression (its matches in the unchanged text), or a callable from a list of texts to a
+            list of lists of strings.
+
+    Raises:
+        InputError: for anything else.
+    """
+    if isinstance(tokenizer, str) and tokenizer == "unicode":
+        check_installed()
+        return _unicode
+    if isinstance(tokenizer, str) and tokenizer in NAMES:
+        return {"words": None, "whitespace": _whitespace, "characters": _characters}[tokenizer]
+    if isinstance(tokenizer, re.Pattern):
+        return lambda texts: _by_call(lambda batch: [_matches(tokenizer, text) for text in batch], texts)
+    if callable(tokenizer):
+        return lambda texts: _by_call(tokenizer, texts)
+    names = ", ".join(f'"{name}"' for name in NAMES)
+    # A tokenizer of a library prints its vocabulary.
+    shown = repr(tokenizer) if isinstance(tokenizer, str | int | float | None) else type(tokenizer).__name__
+    if hasattr(tokenizer, "encode_batch"):
+        shown += "; one of Hugging Face's is lambda texts: [each.tokens for each in tokenizer.encode_batch(texts)]"
+    raise InputError(
+        f"`tokenizer` must be one of {names}, a compiled regular expression (re.compile(...)), or a callable from a "
+        f"list of texts to a list of lists of strings, got {shown}."
+    )
+
+
+def tokeniser_name(tokenizer: Any) -> str:
+    """Return the name in releases of the tokenizer that cut the texts: "" for an unnamed callable."""
+    if isinstance(tokenizer, re.Pattern):
+        plain = isinstance(tokenizer.pattern, str) and tokenizer.flags == re.UNICODE
+        return f"regex:{tokenizer.pattern}" if plain else ""
+    return tokenizer if isinstance(tokenizer, str) else ""
+
+
+def _unicode(texts: pa.Array) -> pa.Array:
+    return pa.array([unicode_words(text) for text in texts.to_pylist()], pa.large_list(pa.large_string()))
+
+
+def _whitespace(texts: pa.Array) -> pa.Array:
+    import polars as pl
+
+    return _lists(pl.Series(values=texts, dtype=pl.String).str.extract_all(r"\S+"))
+
+
+def _characters(texts: pa.Array) -> pa.Array:
+    import polars as pl
+
+    series = pl.Series(values=texts, dtype=pl.String).str.normalize("NFC").str.to_lowercase().str.normalize("NFC")
+    return _lists(series.str.extract_all(r"\S"))
+
+
+def _lists(series: "pl.Series") -> pa.Array:
+    return series.to_arrow().cast(pa.large_list(pa.large_string()))
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [match.group(0) for match in pattern.finditer(text) if match.group(0)]
+
+
+def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
+    """Run a caller's tokeniser on a batch, and check the result without showing it."""
+    wanted = "a list of strings for each text"
+    try:
+        answer = tokenise(texts.to_pylist())
+    except MemoryError:  # not an error of the tokenizer: the reader raises the message
+        raise MemoryError("no memory was left for the tokens of some texts.") from None
+    except Exception as error:
+        kind = type(error).__name__
+        quieten(error)
+        raise InputError(
+            f"the tokenizer failed with {kind}; what it said may quote a text, and is left out. It is called with a "
+            f"list of texts and returns {wanted}; one that cuts a single text is given as "
+            "lambda texts: [cut(text) for text in texts]."
+        ) from None
+    try:
+        lists = [list(tokens) for tokens in answer]
+    except TypeError:
+        raise InputError(f"the tokenizer must return {wanted}, got {type(answer).__name__}.") from None
+    if len(lists) != len(texts):
+        raise InputError(f"the tokenizer must return {wanted}: {len(texts)} lists, got {len(lists)}.")
+    if not all(isinstance(token, str) for tokens in lists for token in tokens):
+        raise InputError(f"the tokenizer must return {wanted}; some tokens are of another type.")
+    return pa.array(lists, pa.large_list(pa.large_string()))
+
+
+# Cut texts into sentences, so that phrases do not run from one into the next.
+
+CUT = "\x1e"
+"""The control character for the end of a record; texts that hold it are cut there too."""
+AFTER_STOP = r"([.!?…。！？][\"'”’»)\]]*)\s+"
+"""A stop, closing quotes or brackets, then space; no abbreviations are known, so "e.g. this" is cut as well."""
+LINES = r"\s*\n\s*"
+
+
+def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
+    """Cut each text after full stops, question and exclamation marks, ellipses and line ends.
+
+    Args:
+        texts: strings; null counts as an empty text.
+
+    Returns:
+        large_string, the sentences of all texts; and int64 (texts + 1), where each text's sentences begin.
+
+    Example:
+        >>> sentences, starts = split_sentences(pa.array(["Tea? Yes, please.", "No."]))
+        >>> sentences.to_pylist(), starts.tolist()
+        (['Tea?', 'Yes, please.', 'No.'], [0, 2, 3])
+    """
+    marked = pc.replace_substring_regex(texts.cast(pa.large_string()).fill_null(""), LINES, CUT)
+    marked = pc.replace_substring_regex(marked, AFTER_STOP, rf"\1{CUT}")
+    lists = pc.split_pattern(marked, CUT).cast(pa.large_list(pa.large_string()))
+    starts = np.concatenate([[0], np.cumsum(numbers_of(lists.value_lengths()))])
+    return lists.flatten(), starts.astype(np.int64)
+
+
+def each_sentence(rows: Iterable[tuple[str, pa.Array]], starts: list[Int64s]) -> Iterator[tuple[str, pa.Array]]:
+    """Pass on batches of texts as batches of sentences, setting aside where each text's sentences begin."""
+    for where, texts in rows:
+        sentences, own = split_sentences(texts)
+        starts.append(own)
+        yield where, sentences
+
+
+# HTML as the text that readers see, by Python's own parser.
+#
+# Dropped: tags with their attributes, comments, declarations, and all within `script`, `style` and `template`. Entities
+# become their characters. Tags within a line (`<b>`, `<a>`, `<span>`, ...) part nothing; all others end the line, so
+# that neither words nor sentences run from one paragraph or cell into the next.
+
+WITHIN_LINES: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark nobr q s samp small span strike "
+        "strong sub sup time tt u var wbr",
+    )
+)
+UNSEEN: Final = frozenset(("script", "style", "template"))
+MARKUP = "[<&]"
+SOFT_HYPHEN = "\u00ad"
+"""Where a long word may be broken: part of how a page is set, as `<wbr>` is."""
+
+
+def without_markup(texts: pa.Array) -> pa.Array:
+    """Return texts of HTML as plain ones; those without `<` and `&` are as they were.
+
+    Args:
+        texts: large_string.
+    """
+    marked = pc.match_substring_regex(texts, MARKUP).fill_null(False)
+    if not pc.any(marked).as_py():
+        return texts
+    plain = [plain_text(text) for text in texts.filter(marked).to_pylist()]
+    return pc.replace_with_mask(texts, marked, pa.array(plain, pa.large_string()))
+
+
+def plain_text(text: str) -> str:
+    r"""Return HTML as plain text.
+
+    Example:
+        >>> plain_text("<p>Tea &amp; <b>m</b>ilk<br>caf&eacute;<!-- secret --></p>")
+        '\nTea & milk\ncafé\n'
+    """
+    parser = _Text()
+    parser.feed(text)
+    parser.close()
+    return "".join(parser.parts).replace(SOFT_HYPHEN, "")
+
+
+@final
+class _Text(HTMLParser):
+    """Text met so far."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._unseen = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._unseen += tag in UNSEEN
+        self._end_line(tag)
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        self._end_line(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unseen -= tag in UNSEEN and self._unseen > 0
+        self._end_line(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._unseen:
+            self.parts.append(data)
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """Take `<![...` for a comment, as browsers do: the parser stops at unsupported declarations."""
+        return self.parse_bogus_comment(i)
+
+    def _end_line(self, tag: str) -> None:
+        if tag not in WITHIN_LINES:
+            self.parts.append("\n")

@@ -1,0 +1,283 @@
+"""Types of columns: declared by the source or by the caller, never inferred from values.
+
+The schema of a table is public. A schema that follows from values would show whether one user's rows are there, and
+could change how the rows of all others are spelled or ordered. This module is the only place with the rule:
+
+* A source with declared types (Parquet, Arrow, databases with typed columns, dtypes of pandas and polars) keeps them.
+* All other sources (CSV, JSON lines, Python objects, cursors of Python's DB-API, object columns of pandas) are read as
+  strings. `spelling_of` turns a value into a string, and its result depends only on this value.
+* `types=` declares more. A value that does not fit raises an error that names the row and never quotes the value.
+
+`docs/guides/types.md` describes the rule for users, and lists the source of types for every input.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, Final, final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.reading.arrow import lists_of, string_array
+from voxpop.reading.keys import family, plain_type, type_named, unspelled
+
+NAMED: Final = {
+    "string": pa.string(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "bytes": pa.binary(),
+    "float64": pa.float64(),
+}
+"""Short names, next to the names that Arrow prints."""
+UNDECLARED: Final = pa.large_string()
+LONGEST_EXPONENT = 400
+"""Digits: decimals beyond the range of floats keep their exponent."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column to be read from a source.
+
+    Attributes:
+        name: name in the source.
+        declared: type that the caller declares for its values, or for the elements of its lists; None for none.
+        lists: whether each value is a list; None if a value may be a list or a single element.
+    """
+
+    name: str
+    declared: pa.DataType | None = None
+    lists: bool | None = False
+
+    @property
+    def undeclared_type(self) -> pa.DataType:
+        """The Arrow type of this column in a source without declared types."""
+        element = UNDECLARED if self.declared is None else self.declared
+        return element if self.lists is False else pa.large_list(element)
+
+
+def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
+    """Return the declared types by column, as the names that Arrow prints.
+
+    Raises:
+        InputError: if `types` is no dictionary from names of columns to types, or a type has no spelling.
+    """
+    if types is None:
+        return {}
+    if not isinstance(types, Mapping):
+        raise InputError(f'types= must be a dictionary such as {{"price": "decimal(12, 2)"}}; got {_kind_of(types)}.')
+    known = list(names)
+    found = {}
+    for name, given in types.items():
+        if name not in known:
+            raise InputError(f"types= declares a column that is not read; it may name {', '.join(known[:20])}.")
+        try:
+            found[name] = str(given if isinstance(given, pa.DataType) else _type_named(str(given)))
+            usable = family(type_named(found[name])) is not None or found[name] == "double"
+        except (ValueError, TypeError, pa.ArrowException):
+            usable = False
+        if not usable:
+            raise InputError(
+                f'types= declares no known type for the column "{name}". Use int64, string, bool, date, time, '
+                "timestamp, timestamp[us, tz=UTC], decimal(12, 2), bytes, or another type that pyarrow prints."
+            )
+    return found
+
+
+def _type_named(name: str) -> pa.DataType:
+    return NAMED.get(name) or type_named(re.sub(r"^decimal\((\d+),\s*", r"decimal128(\1, ", name))
+
+
+def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> None:
+    """Check that types from a source's metadata agree with the types that the caller declares.
+
+    Raises:
+        ColumnError: if they differ.
+    """
+    for column, kind in zip(columns, kinds, strict=True):
+        listed = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+        element = plain_type(kind.value_type if listed else kind)
+        if column.declared is not None and column.declared != element:
+            raise ColumnError(
+                f'the source declares {element} for the column "{column.name}", and types= {column.declared}. Cast '
+                "the column in the source, or leave it out of types=."
+            )
+
+
+def array_of_objects(values: Iterable[Any], column: Column, where: str, first: int) -> pa.Array:
+    """Return Python values as an array of the column's undeclared type.
+
+    Args:
+        values: one value for each row.
+        column: the column that they belong to.
+        where: the source, for messages.
+        first: number of rows before these.
+
+    Raises:
+        SourceError: if a value does not fit; the message names the row and not the value.
+    """
+    rows = list(values)
+    if column.lists is False:
+        return typed(_spelled(rows, column, where, first), column, where, first)
+    each = [_elements(row, column, where, first + number) for number, row in enumerate(rows)]
+    sizes = np.array([0 if elements is None else len(elements) for elements in each], np.int64)
+    numbers: list[int] = np.repeat(np.arange(len(each)), sizes).tolist()
+    flat = [element for elements in each if elements is not None for element in elements]
+    texts = _spelled(flat, column, where, first, numbers)
+    lists = lists_of(typed(texts, column, where, first, numbers), sizes).cast(column.undeclared_type)
+    missing = [elements is None for elements in each]
+    return pc.if_else(pa.array(missing), None, lists) if any(missing) else lists
+
+
+def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Sequence[int] | None = None) -> pa.Array:
+    """Return strings as values of the type that the caller declares, if any.
+
+    Args:
+        texts: spellings, or nulls.
+        column: the column that they belong to.
+        where: the source, for messages.
+        first: number of rows before these.
+        rows: the row of each text, counted from `first`; None for one text in each row.
+
+    Raises:
+        SourceError: if a value does not fit; the message names the row and not the value.
+    """
+    kind = column.declared
+    if kind is None or pa.types.is_string(kind):
+        return texts.cast(UNDECLARED)
+    try:
+        return unspelled(texts.cast(UNDECLARED), kind)
+    except (ValueError, ArithmeticError, pa.ArrowException):
+        pass
+    place = first_misfit(texts, lambda some: unspelled(some.cast(UNDECLARED), kind))
+    raise _misfit(where, first + (place if rows is None else int(rows[place])), column.name, f"does not fit {kind}")
+
+
+def first_misfit(texts: pa.Array, convert: Callable[[pa.Array], Any]) -> int:
+    """Return the place of the first text that cannot be converted, by bisection."""
+    begin, end = 0, len(texts)
+    while end - begin > 1:
+        middle = (begin + end) // 2
+        try:
+            convert(texts.slice(begin, middle - begin))
+            begin = middle
+        except (ValueError, ArithmeticError, pa.ArrowException):
+            end = middle
+    return begin
+
+
+def spelling_of(value: Any) -> str | None:
+    """Return the string that stands for a Python value; None for a missing value.
+
+    | value | spelling |
+    |---|---|
+    | string | itself |
+    | integer | decimal digits: `-7` |
+    | truth value | `true`, `false` |
+    | decimal, float | shortest decimal digits without zeros at the end: `19.9`, `5` |
+    | date, time | `2026-11-22`, `05:56:10.25` |
+    | date and time | `2026-11-22 05:56:10`; with a time zone in UTC, with `Z` at the end |
+    | bytes, UUID | hexadecimal digits; those of a UUID with hyphens |
+    | None, NaN, NaT, NA | missing |
+
+    Raises:
+        TypeError: for other types.
+    """
+    if value is None or isinstance(value, str):
+        return None if value is None else str(value)
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Decimal):
+        return _spelled_decimal(value)
+    if isinstance(value, Real):
+        return None if value != value else _spelled_decimal(Decimal(repr(float(value))))
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, datetime):
+        moment = value if value.tzinfo is None else value.astimezone(UTC)
+        nanoseconds = f"{getattr(value, 'nanosecond', 0):03d}" if getattr(value, "nanosecond", 0) else ""
+        text = _without_zeros(f"{moment:%H:%M:%S}.{moment.microsecond:06d}{nanoseconds}")
+        return f"{moment.date().isoformat()} {text}{'' if value.tzinfo is None else 'Z'}"
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, time) and value.tzinfo is None:
+        return _without_zeros(f"{value:%H:%M:%S}.{value.microsecond:06d}")
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, UUID):
+        return str(value)
+    raise TypeError(_kind_of(value))
+
+
+def _spelled_decimal(value: Decimal) -> str:
+    if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT:
+        return str(value)
+    text = format(value, "f")
+    return _without_zeros(text) if "." in text else text
+
+
+def _without_zeros(text: str) -> str:
+    return text.rstrip("0").rstrip(".")
+
+
+def _spelled(
+    values: Sequence[Any], column: Column, where: str, first: int, rows: Sequence[int] | None = None
+) -> pa.Array:
+    """Return the spellings of values as an array of strings."""
+    if set(map(type, values)) <= {str, type(None)}:
+        texts = values
+    else:
+        texts, refused = [], None
+        for place, value in enumerate(values):
+            try:
+                texts.append(spelling_of(value))
+            except TypeError as error:
+                refused = place, str(error)
+                break
+        if refused:
+            place, kind = refused
+            row = first + (place if rows is None else int(rows[place]))
+            raise _misfit(where, row, column.name, f"is of the type {kind}, which has no spelling")
+    try:
+        return pa.array(texts, UNDECLARED) if None in set(texts) else string_array(texts)
+    except UnicodeEncodeError:
+        pass
+    place = next(place for place, text in enumerate(texts) if text is not None and not _is_unicode(text))
+    row = first + (place if rows is None else int(rows[place]))
+    raise _misfit(where, row, column.name, "holds half of a surrogate pair, which is not Unicode text")
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _elements(value: Any, column: Column, where: str, row: int) -> list[Any] | None:
+    """Return the elements of a list; of a single value a list of it, if the column permits this."""
+    if isinstance(value, list | tuple | set | frozenset) or getattr(value, "ndim", 0) == 1:
+        return list(value.tolist() if hasattr(value, "tolist") else value)
+    if column.lists is None:
+        return [value]
+    if value is None or value != value:
+        return None
+    raise _misfit(where, row, column.name, "is not a list")
+
+
+def _misfit(where: str, row: int, name: str, problem: str) -> SourceError:
+    return SourceError(
+        f'{where}, row {row + 1:,}: the value in the column "{name}" {problem}. Correct the row, or declare another '
+        "type in types=."
+    )
+
+
+def _kind_of(value: Any) -> str:
+    return type(value).__name__

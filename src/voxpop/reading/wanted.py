@@ -1,0 +1,211 @@
+"""The columns to read from a table, on any engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, final
+
+from voxpop.errors import InputError
+from voxpop.reading.choices import TextTokenizer
+from voxpop.reading.csv_text import CSV
+from voxpop.reading.events import check_events
+from voxpop.reading.keys import type_named
+from voxpop.reading.tokenizers import list_tokeniser, tokeniser_name
+from voxpop.reading.types import Column, declared_types
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """A tokenizer of texts with its options.
+
+    Attributes:
+        name: "words", "unicode", "whitespace", "characters", a compiled regular expression, or a callable from a list
+            of texts to a list of lists of strings; see `voxpop.read`.
+        sentences: whether each text is cut into sentences first, so that phrases do not cross their borders.
+        html: whether texts are HTML. Tags, comments, scripts and styles are removed, and entities are decoded.
+
+    Example:
+        >>> import voxpop as vp
+        >>> vp.Tokenizer("words", html=True)
+        Tokenizer(name='words', sentences=False, html=True)
+    """
+
+    name: TextTokenizer = "words"
+    sentences: bool = False
+    html: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How reading and extraction run. No option changes the result, except `partitions`.
+
+    Attributes:
+        memory: the most memory that the process may use while it reads and extracts, such as "2GiB"; other data goes
+            to work files. By default as much as it needs, and for a Spark DataFrame half of this machine's memory.
+        work_folder: folder for work files; by default the system's folder for temporary files.
+        partitions: for a Spark DataFrame, number of partitions that users are placed into (docs/guides/spark.md).
+        progress: whether to show progress and messages on standard error; by default on a terminal.
+        exact: whether progress and messages show exact row counts. By default they are rounded to two digits.
+
+    Example:
+        >>> import voxpop as vp
+        >>> vp.ReadOptions(memory="2GiB", progress=False).memory
+        '2GiB'
+    """
+
+    memory: str | int | None = None
+    work_folder: str | PathLike[str] | None = None
+    partitions: int | None = None
+    progress: bool | None = None
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Columns, and their use: the arguments of `voxpop.read` that every engine takes.
+
+    Attributes:
+        users: columns that together identify the user of a row.
+        kind: "text", "tokens", "items" or "sequence".
+        columns: that column; of items there may be several.
+        tokenizer: how texts are cut into tokens.
+        sentences: whether they are cut into sentences first.
+        html: whether they are HTML.
+        order: the column of times by which rows are events, or None.
+        session: the longest pause within a sequence of events, or None.
+        types: types that the caller declares, by column, as Arrow prints them.
+
+    Raises:
+        InputError: where these do not fit each other.
+
+    Example:
+        >>> wanted = Wanted.of(user="author", items=["make", "model"])
+        >>> wanted.kind, wanted.names, wanted.reading
+        ('items', ['author', 'make', 'model'], 'items')
+    """
+
+    users: list[str]
+    kind: str
+    columns: list[str]
+    tokenizer: TextTokenizer = "words"
+    sentences: bool = False
+    html: bool = False
+    order: str | None = None
+    session: Any = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_events(self.kind, self.order, self.session)
+        if {self.order} & {*self.users, *self.columns}:
+            raise InputError(f'"{self.order}" is named for the order and for something else; name another column.')
+        if both := set(self.users) & set(self.columns):
+            raise InputError(f'"{min(both)}" is named both for users and for what they hold; name two columns.')
+        list_tokeniser(self.tokenizer)
+        if self.sentences and self.kind != "text":
+            raise InputError(f"sentences=True cuts texts; with {self.kind}= there are none.")
+        if self.html and self.kind != "text":
+            raise InputError(f"html=True strips texts; with {self.kind}= there are none.")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        user: Any,
+        text: Any = None,
+        tokens: Any = None,
+        items: Any = None,
+        sequence: Any = None,
+        types: Any = None,
+        **cut: Any,
+    ) -> "Wanted":
+        """Return the columns that a call of `voxpop.read` names.
+
+        Args:
+            user: one column or several.
+            text: as in `voxpop.read`, like all that follow.
+            tokens: of these four exactly one is given.
+            items: one column or several.
+            sequence: one column.
+            types: declared types by column.
+            cut: the fields of this class that define the tokens.
+
+        Raises:
+            InputError: where not exactly one column of contents is named, or the arguments do not fit each other.
+        """
+        columns = {"text": text, "tokens": tokens, "items": items, "sequence": sequence}
+        given = [(kind, names) for kind, names in columns.items() if names is not None]
+        if len(given) != 1:
+            named = ", ".join(kind for kind, _ in given) or "none"
+            raise InputError(f"give exactly one of text=, tokens=, items= and sequence=, got {named}.")
+        [(kind, names)] = given
+        contents = _column_names(kind, names) if kind == "items" else [str(names)]
+        users, order = _column_names("user", user), cut.get("order")
+        names = [*users, *contents, *([order] if isinstance(order, str) else [])]
+        return cls(users, kind, contents, **cut, types=declared_types(types, names))
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that are read: users, contents, and times where there are some."""
+        return [*self.users, *self.columns, *([] if self.order is None else [self.order])]
+
+    @property
+    def selection(self) -> list[Column]:
+        """The columns that are read, with the types that the caller declares."""
+        lists = {"text": False, "items": None if len(self.columns) == 1 else False}.get(self.kind, self.order is None)
+        kinds = {name: type_named(kind) for name, kind in self.types.items()}
+        return [Column(name, kinds.get(name), lists if name in self.columns else False) for name in self.names]
+
+    @property
+    def aliases(self) -> list[str]:
+        """The same by names that every system can hold, including Spark, which does not support unusual names."""
+        owners = [f"user{number}" for number in range(len(self.users))]
+        contents = [f"content{number}" for number in range(len(self.columns))]
+        return [*owners, *contents, "time"][: len(self.names)]
+
+    @property
+    def repeated(self) -> str | None:
+        """The one column of items, if it is one, of which a file may hold each value once."""
+        return self.columns[0] if self.kind == "items" and len(self.columns) == 1 else None
+
+    @property
+    def reading(self) -> str:
+        """How tokens are made, as in `Corpus`."""
+        return tokeniser_name(self.tokenizer) if self.kind == "text" else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The request to a source.
+
+    Attributes:
+        columns: columns to read.
+        rows: approximate maximum number of rows in a batch.
+        small: whether batches must have few bytes, and the reader must hold little of the source.
+        dictionary: a column to keep dictionary-encoded if the file has it so.
+        csv: how CSV files are written.
+    """
+
+    columns: list[Column]
+    rows: int
+    small: bool = False
+    dictionary: str | None = None
+    csv: CSV = field(default_factory=CSV)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return [each.name for each in self.columns]
+
+
+def _column_names(what: str, given: Any) -> list[str]:
+    """Return the columns that an argument names: one, or a list of several.
+
+    Raises:
+        InputError: for anything but distinct names.
+    """
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else []
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise InputError(f"{what}= must be the name of a column, or a list of several different ones.")
+    return names

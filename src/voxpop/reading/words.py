@@ -1,0 +1,247 @@
+"""Distinct words and their provisional ids, for one thread."""
+
+import unicodedata
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint32s, Uint64s
+from voxpop.kernels.words import BUILT, DONE, MISSING_PAGE, SLOW, SPACE, WORD, cut_words, refill, unpack
+from voxpop.reading.arrow import int64_array, string_array, text_buffers
+from voxpop.reading.segmenting import APOSTROPHES, normal_form
+from voxpop.reading.widths import check_width
+
+# The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
+
+PAGE = 256
+HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)
+KIRAT_RAI_VOWELS = range(0x16D63, 0x16D6B)
+SURROGATES = range(0xD800, 0xE000)
+
+
+@cache
+def shared_table() -> Uint32s:
+    """Return the table of all code points, of which at first only the ASCII page is filled in.
+
+    Threads share it: filling a page twice writes the same numbers.
+    """
+    table = np.zeros(0x110000, np.uint32)
+    fill_page(table, 0)
+    return table
+
+
+def ascii_letters() -> Bytes:
+    """Return the lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
+    letters = np.zeros(256, np.uint8)
+    for code in range(128):
+        if chr(code).isalnum():
+            letters[code] = ord(chr(code).lower())
+    return letters
+
+
+def fill_page(table: Uint32s, code: int) -> None:
+    """Fill in the page of a code point."""
+    first = code // PAGE * PAGE
+    table[first : first + PAGE] = [_describe(each) for each in range(first, first + PAGE)]
+
+
+def _describe(code: int) -> int:
+    """Return the lower case of a code point, and whether it is part of words, white space, or slow; of apostrophes '.
+
+    Slow code points cannot be handled separately: those that may combine with their neighbours under NFC, and those
+    with a lower case of several code points or one that depends on its neighbours.
+    """
+    if code in SURROGATES:
+        return code | BUILT
+    character = chr(code)
+    if character in APOSTROPHES:
+        return ord("'") | BUILT
+    category = unicodedata.category(character)
+    lower = character.lower()
+    word = WORD if category[0] in "LMN" else 0
+    space = SPACE if character.isspace() else 0
+    slow = SLOW if _is_slow(code, character, category, lower) else 0
+    return ord(lower[0]) | word | space | slow | BUILT
+
+
+def _is_slow(code: int, character: str, category: str, lower: str) -> bool:
+    return (
+        category[0] == "M"
+        or len(lower) != 1
+        or character == "Σ"
+        or code in HANGUL_VOWELS_AND_TAILS
+        or code in KIRAT_RAI_VOWELS
+        or not unicodedata.is_normalized("NFC", character + lower)
+    )
+
+
+# Distinct words and their provisional ids, for one thread.
+
+HEADS = (
+    np.frombuffer(b"http://", np.uint8),
+    np.frombuffer(b"https://", np.uint8),
+    np.frombuffer(b"www.", np.uint8),
+)
+LETTERS = ascii_letters()
+SLOW_DOCUMENT = -2
+Documents = tuple[Int32s, Int64s]
+
+
+@dataclass(slots=True)
+class WordInterner:
+    """Words met so far; ids count up from 0 in order of first appearance."""
+
+    slots: Uint64s = field(default_factory=lambda: np.zeros(1 << 16, np.uint64))
+    word_start: Int64s = field(default_factory=lambda: np.zeros((1 << 14) + 1, np.int64))
+    arena: Uint64s = field(default_factory=lambda: np.empty(1 << 16, np.uint64))
+    counts: Int64s = field(default_factory=lambda: np.zeros(2, np.int64))
+    table: Uint32s = field(default_factory=shared_table)
+
+    def cut(self, texts: pa.Array) -> Documents:
+        """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
+        data, starts = text_buffers(texts)
+        ids, ends = self._run(data, starts, normal=False)
+        slow, self.counts[1] = int(self.counts[1]), 0
+        return self._mend(texts, ids, ends) if slow else (ids, ends)
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self.slots.nbytes + self.word_start.nbytes + self.arena.nbytes
+
+    def vocabulary(self) -> pa.Array:
+        """Return the words by id."""
+        words = int(self.counts[0])
+        # Eight bytes for each number of the arena: at least the size of the words without their filling.
+        data = np.empty(8 * int(self.word_start[words]), np.uint8)
+        starts = np.zeros(words + 1, np.int64)
+        unpack(self.arena, self.word_start, words, data, starts)
+        return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
+
+    def _run(self, data: Bytes, starts: Int64s, *, normal: bool) -> Documents:
+        """Run the kernel, growing arrays and filling in pages where it stops for them."""
+        # A text of n bytes has at most n / 2 + 1 words, and one -1 behind them.
+        ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
+        ends = np.zeros(starts.size, np.int64)
+        reason, document = -1, 0
+        while reason != DONE:
+            reason, document, code = cut_words(
+                data,
+                starts,
+                document,
+                LETTERS,
+                self.table,
+                HEADS,
+                normal,
+                self.slots,
+                self.word_start,
+                self.arena,
+                self.counts,
+                ids,
+                ends,
+            )
+            if reason == MISSING_PAGE:
+                fill_page(self.table, code)
+            elif reason != DONE:
+                self._grow(int(starts[document + 1] - starts[document]))
+        return ids[: ends[-1]], ends
+
+    def _grow(self, size: int) -> None:
+        """Make room for a document of `size` bytes, at least doubling arrays that are too small."""
+        words = int(self.counts[0])
+        wanted = words + size // 2 + 2
+        used = int(self.word_start[words])
+        if used + size + 16 > self.arena.size:
+            self.arena = _widened(self.arena, 2 * (used + size + 16))
+        if 4 * wanted > self.slots.size or wanted >= self.word_start.size - 1:
+            # A power of two of at least twice the words: at most half full.
+            places = 1 << (2 * wanted).bit_length()
+            self.word_start = _widened(self.word_start, places + 1)
+            self.slots = np.zeros(2 * places, np.uint64)
+            refill(self.arena, self.word_start, words, self.slots)
+
+    def _mend(self, texts: pa.Array, ids: Int32s, ends: Int64s) -> Documents:
+        """Cut the slow texts again in normal form, and put them in their places."""
+        sizes = np.diff(ends)
+        # A slow text left only -2.
+        slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
+        normal = [normal_form(text) for text in texts.take(int64_array(slow)).to_pylist()]
+        mended_ids, mended_ends = self._run(*text_buffers(string_array(normal)), normal=True)
+        sizes[slow] = np.diff(mended_ends)
+        new_ends = np.concatenate([[0], np.cumsum(sizes)])
+        from_slow = np.zeros(sizes.size, np.bool_)
+        from_slow[slow] = True
+        # By id of the result: whether it comes from a text that was cut again.
+        is_mended = np.repeat(from_slow, sizes)
+        result = np.empty(new_ends[-1], np.int32)
+        result[is_mended] = mended_ids
+        result[~is_mended] = ids[ids != SLOW_DOCUMENT]
+        return result, new_ends
+
+
+def _widened(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
+    """Return a longer copy."""
+    longer = np.empty(max(size, array.size), array.dtype)
+    longer[: array.size] = array
+    return longer
+
+
+# One sorted vocabulary from several lists of words.
+
+FEW = 10_000
+"""Up to this many words plain Python is done before polars is imported."""
+
+Merged = tuple[pa.LargeStringArray, list[Int32s]]
+
+
+def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
+    """Return the distinct words in use, sorted by their bytes, and the place of each word of each list.
+
+    Args:
+        words: lists of strings, distinct within each.
+        used: which of them count.
+
+    Returns:
+        large_string, sorted; and int32 arrays, -1 for unused words.
+
+    Raises:
+        InputError: where there are more words than 32 bits can number.
+    """
+    if sum(len(each) for each in words) <= FEW:
+        return merge_few(words, used)
+    return merge_many(words, used)
+
+
+def merge_few(words: list[pa.Array], used: list[Bools]) -> Merged:
+    """Merge with dicts: Python orders strings by code points, which is the order of their UTF-8 bytes."""
+    if not words:
+        return pa.nulls(0, pa.large_string()), []
+    any_use = np.concatenate(used)
+    lists = [each.to_pylist() for each in words]
+    every = [word for each in lists for word in each]
+    first = {word: number for number, word in enumerate(every) if any_use[number]}
+    ordered = sorted(first)
+    place = {word: number for number, word in enumerate(ordered)}
+    names = [np.array([place.get(word, -1) for word in each], np.int32) for each in lists]
+    together = pa.concat_arrays([each.cast(pa.large_string()) for each in words])
+    return together.take(int64_array([first[word] for word in ordered])), names
+
+
+def merge_many(words: list[pa.Array], used: list[Bools]) -> Merged:
+    """Merge with polars, which sorts and joins in parallel: one join for all lists, of which there may be hundreds."""
+    import polars as pl
+
+    empty = pl.Series(values=[], dtype=pl.String)
+    every = pl.concat([empty, *(pl.Series(values=each, dtype=pl.String) for each in words)])
+    any_use = np.concatenate([np.empty(0, np.bool_), *used])
+    vocabulary = every.filter(pl.Series(values=any_use)).unique().sort()
+    check_width(len(vocabulary), "distinct words or items")
+    numbered = pl.DataFrame({"word": vocabulary, "name": np.arange(len(vocabulary), dtype=np.int32)})
+    named = every.to_frame("word").join(numbered, on="word", how="left", maintain_order="left")["name"]
+    names = named.fill_null(-1).to_numpy().astype(np.int32, copy=False)
+    ends = np.cumsum([len(each) for each in words])
+    sorted_words = vocabulary.to_arrow().cast(pa.large_string())
+    return sorted_words, [names[end - len(each) : end] for each, end in zip(words, ends, strict=True)]

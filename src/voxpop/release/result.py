@@ -1,0 +1,316 @@
+"""`Result`: the base of everything that a mechanism releases, with the verbs that all results share."""
+
+import datetime
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import asdict, dataclass, fields, replace
+from html import escape
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, final
+
+import pyarrow as pa
+
+from voxpop.errors import InputError
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.showing import Printed
+from voxpop.release.registry import load, mechanism_called
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+LONGEST_LINE = 500
+REPORT_HEIGHT = 720
+"""Height in pixels of a report that a notebook shows."""
+
+
+class Plan(Protocol):
+    """The plan of a result: its public numbers, and its text."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public numbers, ready for JSON."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class About:
+    """The operator's statements about a result, for the report. Nothing here is computed from data.
+
+    Attributes:
+        title: title of the report.
+        dataset: the data that the result was made from.
+        purpose: the purpose of the result.
+        operator: the person or team who made the result.
+        date: the day of the release, such as 2026-11-22.
+        ledger: the entry of the ledger that was charged; the ledger fills it in.
+
+    Raises:
+        InputError: If a field is not one line of at most 500 characters, or the date is not a day.
+    """
+
+    title: str = ""
+    dataset: str = ""
+    purpose: str = ""
+    operator: str = ""
+    date: str = ""
+    ledger: str = ""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not isinstance(value, str) or len(value) > LONGEST_LINE or not (value.isprintable() or not value):
+                raise InputError(
+                    f"`{each.name}` must be one line of at most {LONGEST_LINE} characters, for the report."
+                )
+        if self.date:
+            try:
+                datetime.date.fromisoformat(self.date)
+            except ValueError:
+                raise InputError(f"`date` must be a day such as 2026-11-22, got {self.date!r}.") from None
+
+    def stated(self, given: Mapping[str, str | None]) -> "About":
+        """Return a copy with the given fields; None keeps a field. The date defaults to today."""
+        known = {name: value for name, value in given.items() if value is not None}
+        about = replace(self, **known)
+        return replace(about, date=datetime.date.today().isoformat()) if known and not about.date else about
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields that are set, ready for JSON."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "About":
+        """Return the fields that `to_dict` returned."""
+        return About(**{each.name: values.get(each.name, "") for each in fields(About)})
+
+
+NOTHING_SAID = About()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The report of a result: one HTML page that loads nothing from the network. Notebooks show it inline.
+
+    Attributes:
+        html: the page.
+    """
+
+    html: str
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the page to a file.
+
+        Args:
+            path: the file.
+            overwrite: whether to replace an existing file.
+
+        Raises:
+            ReleaseError: If the file exists or cannot be written.
+        """
+        from voxpop.reading.folder import write_file
+
+        write_file(path, self.html.encode, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.html):,} characters of HTML; `save(path)` writes them)"
+
+    def _repr_html_(self) -> str:
+        """Return a frame with the page, isolated from the notebook."""
+        return (
+            f'<iframe title="Release report" srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;height:{REPORT_HEIGHT}px;border:0"></iframe>'
+        )
+
+
+class Result(ABC):
+    """The base of `Release`, `Tally`, `Ranking` and `SequenceModel`. All of a result is public.
+
+    A subclass defines `to_arrow`, iteration, `_write` and `_page`; everything else follows from them.
+
+    Attributes:
+        plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
+        guarantee: the privacy guarantee of this result.
+        about: the operator's statements about the result.
+    """
+
+    plan: Plan
+    guarantee: Guarantee
+    about: About
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """Return the result as a pyarrow table."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the rows of the result as Python values."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def _repr_html_(self) -> str:
+        """Return a summary for notebooks."""
+
+    @abstractmethod
+    def _page(self, checksums: Mapping[str, str]) -> bytes:
+        """Return the report, which names the checksums of the other files in the folder."""
+
+    @abstractmethod
+    def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
+        """Write the folder of the result."""
+
+    @classmethod
+    def _beside(cls, folder: str | PathLike[str]) -> Self | None:
+        """Return the result of this class that is stored with a release, or None for classes with a folder."""
+        return None
+
+    @abstractmethod
+    def _with_about(self, about: About) -> Self:
+        """Return a copy with another `about`."""
+
+    def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Save to a folder, completely or not at all; `voxpop.load` reads it.
+
+        A release writes `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`. A model
+        writes its grams, its alphabet, a record and a report. A tally and a ranking are saved into the folder of their
+        release, as `counts.parquet` and `counts.json`, or `top.parquet` and `top.json`. The bytes of the files depend
+        only on the result and its `about`.
+
+        Args:
+            folder: a new or empty folder, one that holds this very result, or for a tally or ranking the folder of
+                the release.
+            overwrite: whether to replace another result in the folder, in one step. A release also replaces the counts
+                and the ranking in its folder.
+
+        Raises:
+            ReleaseError: If the folder holds anything else or cannot be written.
+        """
+        self._write(folder, overwrite=overwrite)
+
+    def report(self) -> Report:
+        """Return the report: one HTML page with the guarantee, the numbers that ran and the released rows."""
+        return Report(self._page({}).decode())
+
+    def to_list(self) -> list[Any]:
+        """Return the rows as Python values, in the order of iteration."""
+        return list(self)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return the table of `to_arrow` as a polars table."""
+        import polars as pl
+
+        return cast(pl.DataFrame, pl.from_arrow(self.to_arrow()))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the table of `to_arrow` as a pandas table, with lists in place of arrays.
+
+        Raises:
+            InputError: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("to_pandas needs pandas, which is not installed: pip install voxpop[pandas].") from None
+        table = self.to_arrow()
+        columns = zip(table.column_names, table.columns, strict=True)
+        return pd.DataFrame(
+            {name: each.to_pylist() if pa.types.is_nested(each.type) else each.to_pandas() for name, each in columns}
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table of `to_arrow` for any library that reads Arrow, such as polars, DuckDB and pandas."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def with_metadata(
+        self,
+        *,
+        title: str | None = None,
+        dataset: str | None = None,
+        purpose: str | None = None,
+        operator: str | None = None,
+        date: str | None = None,
+    ) -> Self:
+        """Return a copy with statements about the result for the report; fields that are left out keep their value.
+
+        Args:
+            title: title of the report.
+            dataset: the data that the result was made from.
+            purpose: the purpose of the result.
+            operator: the person or team who made the result.
+            date: the day, such as 2026-11-22; today by default.
+
+        Raises:
+            InputError: If a field is not one line of at most 500 characters, or the date is not a day.
+        """
+        given = {"title": title, "dataset": dataset, "purpose": purpose, "operator": operator, "date": date}
+        return self._with_about(self.about.stated(given))
+
+    def with_ledger_entry(self, entry: str) -> Self:
+        """Return a copy that names the entry of the ledger that was charged for it."""
+        return self._with_about(replace(self.about, ledger=entry))
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredPlan(Printed):
+    """The public numbers of the plan of a saved result. A stored plan cannot run.
+
+    Every number is an attribute too: `release.plan.sigma`.
+
+    Attributes:
+        numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
+
+    Example:
+        >>> plan = StoredPlan({"mechanism": "set union", "sigma": 1.2})
+        >>> plan.sigma
+        1.2
+        >>> print(plan)
+        mechanism: set union
+        sigma: 1.2
+    """
+
+    numbers: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a copy of the numbers, ready for JSON."""
+        return deepcopy(dict(self.numbers))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return one of the numbers by its name."""
+        # `copy` looks up names such as `__setstate__` on an instance without `numbers`.
+        if name == "numbers" or name.startswith("__") or name not in self.numbers:
+            raise AttributeError(f"this stored plan has no {name!r}; `to_dict()` shows what it has")
+        return deepcopy(self.numbers[name])
+
+    def __str__(self) -> str:
+        """Return the text of the plan, or one line for each number if the mechanism is unknown."""
+        found = mechanism_called(str(self.numbers.get("mechanism")))
+        if found is not None:
+            with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError):  # numbers of another version
+                return str(load(found.describe)(self.numbers))
+        return "\n".join(_lines(self.numbers))
+
+
+def _lines(numbers: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in numbers.items():
+        label = name.replace("_", " ")
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            yield f"{label}:"
+            yield from (f"  {_word(row)}" for row in value)
+        else:
+            yield f"{label}: {_word(value)}"
+
+
+def _word(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_word(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_word, value))
+    return f"{value:.6g}" if isinstance(value, float) else "-" if value is None else str(value)

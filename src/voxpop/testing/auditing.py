@@ -1,0 +1,316 @@
+"""The audit: information that the releases of a mechanism reveal about one user, measured on the real release path.
+
+A case consists of two neighbouring collections and an event. The counts of the event with the additional user and
+without give confidence intervals, and so lower bounds of epsilon and delta. A bound above the claim refutes the claim.
+The counts are also compared with the exact probabilities of the event under the plan, so noise that is smaller than
+planned is detected even where the claim still holds.
+
+**Many trials in one release.** A case holds many copies of its two collections, with disjoint users and items, either
+all with the additional user or all without. Each copy is one trial. The trials are independent: samples, orders and
+noise are separate draws for each user and item, and the weight of an item depends only on users of its own copy. So the
+release restricted to a copy is distributed like the release of a collection with only that copy. Where a public number
+depends on all copies, such as a threshold that follows from the number of candidates, the event requires one value of
+that number, and the case is built so that it differs with probability below 1e-4 in all trials together.
+
+**Lower bounds.** An event happened in some of n independent trials with the additional user, and in some without. The
+intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except with a stated probability of error,
+split over four one-sided bounds: low and high, with and without. A mechanism that is (epsilon, delta)-private satisfies
+P(E) <= e^epsilon P'(E) + delta in both directions, for the event and for its complement; each of these four is
+evaluated at the bounds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, exp, inf, log
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from voxpop.errors import InputError
+from voxpop.release.registry import MECHANISMS, load
+
+if TYPE_CHECKING:
+    from voxpop.privacy.budget import Budget
+
+
+ERROR = 1e-9
+"""Chance that the bounds of one case are wrong, by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The counts of an event.
+
+    Attributes:
+        joined: trials with the canary in which it did.
+        without: trials without the canary in which it did.
+        trials: number of trials with the canary, and of trials without it.
+    """
+
+    joined: int
+    without: int
+    trials: int
+
+    def directions(self, error: float) -> list[tuple[float, float]]:
+        """Return (at least, at most) of the probabilities that privacy compares, right but with probability `error`."""
+        low, high = clopper_pearson(self.joined, self.trials, error / 4)
+        low_without, high_without = clopper_pearson(self.without, self.trials, error / 4)
+        return [
+            (low, high_without),
+            (low_without, high),
+            (1.0 - high, 1.0 - low_without),
+            (1.0 - high_without, 1.0 - low),
+        ]
+
+
+def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
+    """Return a lower and an upper bound of a probability, each wrong with probability at most `error`.
+
+    Args:
+        hits: number of trials in which the event happened.
+        trials: independent, at least 1.
+        error: more than 0.
+
+    Example:
+        >>> low, high = clopper_pearson(0, 100, 0.05)
+        >>> low, round(high, 4)
+        (0.0, 0.0295)
+    """
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
+    high = 1.0 - float(betaincinv(trials - hits, hits + 1, error)) if hits < trials else 1.0
+    return low, high
+
+
+def epsilon_shown(counts: Counts, delta: float, error: float = ERROR) -> float:
+    """Return an epsilon below which no mechanism of this delta shows such counts, but with probability `error`.
+
+    Args:
+        counts: of an event.
+        delta: of the claim.
+        error: chance that the bound is wrong.
+
+    Returns:
+        The lower bound, at least 0; infinite where no epsilon would do.
+
+    Example:
+        >>> 0.9 < epsilon_shown(Counts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
+        True
+    """
+    return max(0.0, *(ratio(least - delta, most) for least, most in counts.directions(error)))
+
+
+def ratio(least: float, most: float) -> float:
+    """Return the logarithm of a ratio: 0 where there is nothing above, infinite where there is nothing below."""
+    if least <= 0.0:
+        return 0.0
+    return log(least / most) if most > 0.0 else inf
+
+
+def delta_shown(counts: Counts, epsilon: float, error: float = ERROR) -> float:
+    """Return a delta below which no mechanism of this epsilon shows such counts, but with probability `error`.
+
+    Args:
+        counts: of an event.
+        epsilon: of the claim.
+        error: chance that the bound is wrong.
+    """
+    return max(0.0, *(least - exp(epsilon) * most for least, most in counts.directions(error)))
+
+
+def strays(hits: int, trials: int, probability: float) -> float:
+    """Return the two-sided p-value of a count: the probability of a count at least as extreme.
+
+    Args:
+        hits: number of trials in which the event happened.
+        trials: independent.
+        probability: of one trial.
+    """
+    from scipy.special import bdtr, bdtrc
+
+    below = float(bdtr(hits, trials, probability))
+    above = float(bdtrc(hits - 1, trials, probability)) if hits else 1.0
+    return min(1.0, 2.0 * min(below, above))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """Two neighbouring collections in many copies, and an event.
+
+    Attributes:
+        mechanism: the mechanism in words.
+        name: distinguishes the case.
+        budget: the claim.
+        copies: number of trials in one release.
+        joined: runs one release of the copies with the additional user and returns the number of copies in which the
+            event happened, and a digest of which.
+        without: the same without the additional user.
+        exact: probabilities of the event with the additional user and without, by the plan.
+        share: share of the requested trials that is run, below 1 for slow cases.
+    """
+
+    mechanism: str
+    name: str
+    budget: "Budget"
+    copies: int
+    joined: Callable[[], tuple[int, Any]]
+    without: Callable[[], tuple[int, Any]]
+    exact: tuple[float, float]
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of the audit of one case.
+
+    Attributes:
+        mechanism: the mechanism in words.
+        name: of the case.
+        epsilon: of the claim.
+        delta: of the claim.
+        counts: of the event.
+        exact: its probabilities by the plan.
+        error: probability that the two lower bounds are wrong.
+        epsilon_shown: lower bound of epsilon at the claim's delta.
+        delta_shown: lower bound of delta at the claim's epsilon.
+        epsilon_exact: epsilon at the claim's delta by the exact probabilities: the most that this case can show.
+        delta_exact: the same for delta at the claim's epsilon.
+        strays: probability of counts at least this far from the exact probabilities; the smaller of both sides.
+        repeated: whether two releases with fresh secrets agreed in every copy.
+        seconds: duration.
+    """
+
+    mechanism: str
+    name: str
+    epsilon: float
+    delta: float
+    counts: Counts
+    exact: tuple[float, float]
+    error: float
+    epsilon_shown: float
+    delta_shown: float
+    epsilon_exact: float
+    delta_exact: float
+    strays: float
+    repeated: bool
+    seconds: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the counts refute the claim."""
+        return self.delta_shown > self.delta
+
+    @property
+    def off_plan(self) -> bool:
+        """Return whether the runs contradict the plan: wrong probabilities, or draws that repeat."""
+        return self.strays < self.error or self.repeated
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return not (self.refuted or self.off_plan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        shown = self.epsilon_shown if self.epsilon_shown < float("inf") else None
+        return {
+            "mechanism": self.mechanism,
+            "case": self.name,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "trials": self.counts.trials,
+            "joined": self.counts.joined / self.counts.trials,
+            "without": self.counts.without / self.counts.trials,
+            "exact": list(self.exact),
+            "epsilon_shown": shown,
+            "delta_shown": self.delta_shown,
+            "epsilon_exact": self.epsilon_exact if self.epsilon_exact < float("inf") else None,
+            "delta_exact": self.delta_exact,
+            "error": self.error,
+            "refuted": self.refuted,
+            "off_plan": self.off_plan,
+            "seconds": self.seconds,
+        }
+
+
+AUDITED: Final[dict[str, str]] = {each.command: each.audit for each in MECHANISMS if each.audit is not None}
+"""The case of each mechanism by the name of its command, as `module:function`."""
+
+
+def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> "Finding":
+    """Audit a mechanism: run its case and compare the observed counts with the claim and with the plan.
+
+    Args:
+        mechanism: the name of its command: "items", "ngrams", "hitters", "sequences" or "top".
+        trials: number of trials with the additional user, and as many without.
+        error: probability that a bound is wrong, and probability that correct counts are reported as a deviation.
+
+    Raises:
+        InputError: if the mechanism is unknown or a number is out of range.
+    """
+    if mechanism not in AUDITED:
+        names = ", ".join(f'"{name}"' for name in AUDITED)
+        raise InputError(f"`mechanism` must be one of {names}, got {mechanism!r}.")
+    if trials < 1:
+        raise InputError(f"`trials` must be at least 1, got {trials}: how often each side of the case is tried.")
+    if not 0 < error < 0.5:
+        raise InputError(f"`error` must be above 0 and below 0.5, got {error}: the probability of a false alarm.")
+    case: Case = load(AUDITED[mechanism])()
+    return examine(case, trials, error)
+
+
+def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
+    """Run a case.
+
+    Args:
+        case: what to run.
+        trials: of each side, rounded up to whole releases.
+        error: chance of a false alarm: that a bound is wrong, or that right probabilities seem to stray.
+
+    Returns:
+        The finding.
+    """
+    begun = perf_counter()
+    releases = max(2, ceil(trials * case.share / case.copies))
+    joined, repeated = _run(case.joined, case.copies, releases, case.exact[0])
+    without, again = _run(case.without, case.copies, releases, case.exact[1])
+    counts = Counts(joined, without, releases * case.copies)
+    budget = case.budget
+    return Finding(
+        case.mechanism,
+        case.name,
+        budget.epsilon,
+        budget.delta,
+        counts,
+        case.exact,
+        error,
+        epsilon_shown(counts, budget.delta, error),
+        delta_shown(counts, budget.epsilon, error),
+        *_most(case.exact, budget),
+        min(1.0, 2.0 * min(strays(n, counts.trials, p) for n, p in zip((joined, without), case.exact, strict=True))),
+        repeated or again,
+        perf_counter() - begun,
+    )
+
+
+def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
+    """Return the count of the event, and whether two releases agree in all copies, beyond chance."""
+    hits, outcomes = 0, []
+    for _ in range(releases):
+        count, outcome = release()
+        hits += count
+        outcomes.append(outcome)
+    # Two independent releases agree in a copy's event with probability p^2 + q^2, so in all of them:
+    agreeing = (chance**2 + (1 - chance) ** 2) ** copies
+    tellable = agreeing * releases**2 < 1e-12
+    return hits, tellable and len(set(outcomes)) < releases
+
+
+def _most(exact: tuple[float, float], budget: "Budget") -> tuple[float, float]:
+    """Return epsilon at the claim's delta and delta at its epsilon, by exact probabilities."""
+    one, other = exact
+    pairs = [(one, other), (other, one), (1 - one, 1 - other), (1 - other, 1 - one)]
+    return (
+        max(0.0, *(ratio(least - budget.delta, most) for least, most in pairs)),
+        max(0.0, *(least - exp(budget.epsilon) * most for least, most in pairs)),
+    )

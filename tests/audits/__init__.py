@@ -1,0 +1,1 @@
+"""Audit cases of our own mechanisms: `PYTHONPATH=tests python -m audits`."""

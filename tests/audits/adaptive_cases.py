@@ -1,0 +1,54 @@
+"""The worst cases of adaptive rounds, the default set union.
+
+- *near*: so many users hold one item that one more matters most.
+- *alone*: the canary holds an item that nobody else does.
+
+Copies share nothing: weights, noise, evidence and what is dropped are those of an item, and all who hold it are of its
+copy. Users hold one item each, so nobody draws.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from audits.engines import Engine, in_memory
+from audits.union_cases import BUDGET, COPIES, LIMIT, MOST_HOLDERS, TELLING, Event
+from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.users_needed import released
+from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.plan import AdaptivePlan
+from voxpop.privacy.budget import Budget
+from voxpop.testing.auditing import Case, Counts, epsilon_shown
+
+
+def adaptive_cases(limits: tuple[int, ...] = (1, LIMIT), budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the cases for each limit.
+
+    Args:
+        limits: most items of a user in a round.
+        budget: the claim.
+    """
+    for limit in limits:
+        plan = SetUnion(limit=limit).plan(budget)
+        if not isinstance(plan, AdaptivePlan):
+            raise InternalError("the default set union is not adaptive; please report.")
+        yield near_adaptive(plan)
+        yield alone_adaptive(plan)
+
+
+def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+    """Return the case of users who all hold the same item."""
+    chances = [released(plan, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
+    shown = []
+    for others, (without, joined) in enumerate(pairwise(chances)):
+        counts = Counts(round(TELLING * joined), round(TELLING * without), TELLING)
+        shown.append((epsilon_shown(counts, plan.budget.delta), others))
+    _, holders = max(shown)
+    event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
+    exact = chances[holders + 1], chances[holders]
+    return event.case(f"near: {holders} others", [(0,)] * (holders + 1), [(0,)] * holders, exact)
+
+
+def alone_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+    """Return the case of a canary whose item nobody else holds."""
+    event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
+    return event.case("alone: 1 item of its own", [(0,)], [], (released(plan, 1, 1), 0.0))

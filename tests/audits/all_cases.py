@@ -1,0 +1,42 @@
+"""All audit cases of our own mechanisms, by mechanism."""
+
+from collections.abc import Callable, Iterator
+
+from audits.adaptive_cases import adaptive_cases
+from audits.hitters_cases import hitters_cases
+from audits.memory_cases import memory_cases
+from audits.ngrams_cases import ngrams_cases
+from audits.promise_cases import promise_cases
+from audits.sequences_cases import sequences_cases
+from audits.several_cases import several_cases
+from audits.top_cases import top_cases
+from audits.union_cases import union_cases
+from audits.walk_cases import walk_cases
+from voxpop.testing.auditing import Case
+from voxpop.testing.ngrams_case import ngrams
+
+
+def all_union_cases() -> Iterator[Case]:
+    """Yield the cases of set union, those of the default first."""
+    yield from adaptive_cases()
+    yield from union_cases()
+    yield from promise_cases()
+    yield from several_cases()
+
+
+def all_ngrams_cases() -> Iterator[Case]:
+    """Yield the cases of n-grams: as published, the default, and every pass of the default."""
+    yield from ngrams_cases()
+    yield ngrams()
+    yield from walk_cases()
+
+
+CASES: dict[str, Callable[[], Iterator[Case]]] = {
+    "items": all_union_cases,
+    "ngrams": all_ngrams_cases,
+    "hitters": hitters_cases,
+    "sequences": sequences_cases,
+    "top": top_cases,
+    "memory": memory_cases,
+}
+"""The cases of each mechanism; "memory" runs set union and n-grams within a memory limit."""

@@ -1,0 +1,120 @@
+"""The worst cases of sequences by contexts: a canary of as many equal symbols as count, so that it has no end.
+
+*One level*: what follows the empty context. The noise of each symbol is its own, so each symbol is a copy; the end mark
+is shared by all copies, so it is in no event.
+
+*Two levels*: a symbol is a copy again. The root spends a twentieth, what is behind a symbol and what is at the
+beginning the rest. The canary moves a count in each, and the event asks all three to be high. Every context is counted
+for itself unless noise of the root is 20 times its scale or more, which all trials together see with a probability
+below 1e-4.
+
+*No end*: one symbol is all that counts, so a whole sequence has one step. The event asks the count of ends to be high
+too, which the canary does not move: a release that counted the end behind it would show twice its epsilon. One release
+is one trial.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from audits.tails import at_least
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.sequences.mechanism import Sequences
+from voxpop.mechanisms.sequences.plan import SequencePlan
+from voxpop.privacy.budget import Budget
+from voxpop.testing.auditing import Case
+from voxpop.testing.sensitivity import copied_documents, numbered_words
+
+NAME = "every symbol the same"
+SYMBOLS = 1_000
+LENGTH = 3
+OTHERS = 8
+FEW_SYMBOLS = 20
+BACKGROUND = 800
+TWO_LEVEL_SHARE, NO_END_SHARE = 0.4, 0.06
+"""Of the trials: these are slower."""
+
+
+def contexts_cases(budget: Budget) -> Iterator[Case]:
+    """Yield the cases.
+
+    Args:
+        budget: the claim.
+    """
+    yield one_level_of_contexts(budget)
+    yield two_levels_of_contexts(budget)
+    yield no_end(budget)
+
+
+def one_level_of_contexts(budget: Budget) -> Case:
+    """Return the case of the empty context alone, which spends all of epsilon."""
+    plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), LENGTH, 1)
+    scale = LENGTH / budget.epsilon
+    users = [[0]] * OTHERS
+    joined, without = (partial(_high_symbols, plan, _crowd(held, SYMBOLS)) for held in ([*users, [0] * LENGTH], users))
+    exact = at_least(0, scale), at_least(LENGTH, scale)
+    return Case("sequences, contexts, one level", NAME, budget, SYMBOLS, joined, without, exact)
+
+
+def two_levels_of_contexts(budget: Budget) -> Case:
+    """Return the case of one symbol: behind anything, behind itself and at the beginning."""
+    plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
+    scales = LENGTH / budget.epsilon / np.array([0.05, 0.95, 0.95])
+    mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
+    moved = np.array([LENGTH, LENGTH - 1, 1])
+    users = [[0, 0]] * BACKGROUND
+    joined, without = (
+        partial(_high_everywhere, plan, _crowd(held, FEW_SYMBOLS), mean + moved)
+        for held in ([*users, [0] * LENGTH], users)
+    )
+    exact = tuple(prod(map(at_least, shift.tolist(), scales.tolist())) for shift in (0 * moved, moved))
+    name = "sequences, contexts, two levels"
+    return Case(name, NAME, budget, FEW_SYMBOLS, joined, without, (exact[0], exact[1]), TWO_LEVEL_SHARE)
+
+
+def no_end(budget: Budget) -> Case:
+    """Return the case of a whole sequence of one symbol, with nobody else there."""
+    plan = _plan(budget, ["000000000"], 1, 1)
+    scale = 1 / budget.epsilon
+    joined, without = (partial(_both_high, plan, _crowd(held, 1)) for held in ([[0]], []))
+    exact = at_least(0, scale) * at_least(1, scale), at_least(1, scale) ** 2
+    name = "sequences, contexts, no end"
+    return Case(name, "one symbol, all that counts", budget, 1, joined, without, exact, NO_END_SHARE)
+
+
+def _plan(budget: Budget, alphabet: list[str], max_length: int, max_gram: int) -> SequencePlan:
+    return Sequences(max_length, max_gram, alphabet=alphabet).plan(budget)
+
+
+def _counts(plan: SequencePlan, corpus: LocalCorpus) -> Any:
+    return plan.release(corpus).tree.counts
+
+
+def _high_symbols(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
+    """Say which symbols' counts are at least those with the canary."""
+    high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + LENGTH
+    return int(high.sum()), high.tobytes()
+
+
+def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
+    """Say of which symbols the counts at the root, behind the symbol and at the beginning are all at least so many."""
+    counts = _counts(plan, corpus)
+    high = np.zeros(FEW_SYMBOLS, np.bool_)
+    if counts.shape[0] == FEW_SYMBOLS + 2:
+        own = counts[0, :-1], np.diagonal(counts[1:-1]), counts[-1, :-1]
+        high = np.all([each >= most for each, most in zip(own, least, strict=True)], axis=0)
+    return int(high.sum()), high.tobytes()
+
+
+def _both_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
+    """Say whether the counts of the symbol and of ends are both at least 1."""
+    high = bool((_counts(plan, corpus)[0] >= 1).all())
+    return int(high), high
+
+
+def _crowd(users: list[list[int]], symbols: int) -> LocalCorpus:
+    """Return copies of users, one by symbol."""
+    return copied_documents(users, np.arange(symbols)[:, None], symbols, "sequence")

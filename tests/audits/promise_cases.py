@@ -1,0 +1,67 @@
+"""The worst cases of what is promised about items of few users: set union with `min_users`.
+
+- *few*: one user fewer than were asked for hold an item, and nothing else. The claim is that it comes out with
+  probability at most BETA, whoever they are: that of a guarantee of delta = BETA beside a collection without the item.
+- *near*: so many users hold an item that one more matters most. The claim is the budget, as without the promise.
+
+Copies share nothing, for the same reasons as without it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from audits.adaptive_cases import near_adaptive
+from audits.union_cases import BUDGET, LIMIT, Event, classic_of, near, released_by
+from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.users_needed import AtLeast, released
+from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.plan import AdaptivePlan, UnionPlan, plan_adaptive, plan_classic
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count
+from voxpop.privacy.budget import Budget
+from voxpop.testing.auditing import Case
+
+USERS: Final = 6
+BETA: Final = 0.02
+
+
+def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
+    """Return plans of every kind whose promise fails often enough to be counted."""
+    promise = AtLeast(USERS, beta)
+    optimal = SetUnion(limit=1, weighting=Count(), min_users=USERS)
+    classic = (
+        plan_classic(SetUnion(LIMIT, each, USERS), each, LIMIT, budget, promise=promise) for each in WEIGHTINGS.values()
+    )
+    return plan_adaptive(SetUnion(LIMIT, min_users=USERS), budget, promise=promise), optimal.plan(budget), *classic
+
+
+def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the cases of each plan.
+
+    Args:
+        budget: the claim, beside the promise.
+    """
+    for plan in promising_plans(budget):
+        yield few(plan)
+        yield near_adaptive(plan) if isinstance(plan, AdaptivePlan) else near(classic_of(plan))
+
+
+def few(plan: UnionPlan, users: int | None = None) -> Case:
+    """Return the case of an item of too few users.
+
+    Args:
+        plan: what runs.
+        users: who are too few; by default one fewer than the plan promises.
+
+    Raises:
+        InternalError: where nothing was promised.
+    """
+    promise = plan.promise
+    if promise is None:
+        raise InternalError("nothing was promised about items of few users; please report the call.")
+    holders = promise.few if users is None else users
+    exact = released(plan, holders, 1) if isinstance(plan, AdaptivePlan) else released_by(classic_of(plan), holders, 1)
+    case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))
+    # Optimal selection never releases an item of too few users, so any beta may be claimed.
+    beta = max(BETA, promise.beta) if exact == 0.0 else promise.beta
+    return replace(case, budget=Budget(plan.budget.epsilon, beta))

@@ -1,0 +1,95 @@
+"""The worst cases of the paper's grams (CAC12): a canary whose every symbol is the same. contexts_cases.py has ours.
+
+*One level*: only single symbols are counted. The noise of each is its own, so each symbol is a copy.
+
+*Two levels*: of an alphabet of one symbol, and one release is one trial. The canary moves three counts, each in
+proportion to what is spent on its level, and the event asks all three to be high; it shows nearly the whole epsilon.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from audits.contexts_cases import contexts_cases
+from audits.tails import at_least
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.papers.ngram_model import GramPlan, VariableLengthNGrams
+from voxpop.privacy.budget import Budget
+from voxpop.testing.auditing import Case
+from voxpop.testing.sensitivity import copied_documents, numbered_words
+
+BUDGET = Budget(1.0)
+SYMBOLS = 5_000
+LENGTH = 3
+OTHERS = 8
+BACKGROUND = 400
+TWO_LEVEL_SHARE = 0.01
+"""One release is one trial there, so that only one in a hundred of the trials is run."""
+
+
+def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the cases.
+
+    Args:
+        budget: the claim.
+    """
+    yield one_level(budget)
+    yield two_levels(budget)
+    yield from contexts_cases(budget)
+
+
+def one_level(budget: Budget) -> Case:
+    """Return the case of single symbols: is the count higher than the canary's symbols alone would make it?"""
+    words = numbered_words(SYMBOLS).to_pylist()
+    plan = VariableLengthNGrams(LENGTH, 1, words).plan(budget)
+    least = OTHERS + LENGTH
+    exact = tuple(at_least(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
+    joined, without = (partial(_high_counts, plan, _crowd(users), least) for users in (_with_canary(), _others()))
+    return Case("sequences, one level", "every symbol the same", budget, SYMBOLS, joined, without, (exact[0], exact[1]))
+
+
+def _high_counts(plan: GramPlan, corpus: LocalCorpus, least: int) -> tuple[int, Any]:
+    tree = plan.release(corpus).tree
+    high = np.zeros(SYMBOLS, np.bool_)
+    high[tree.symbols[tree.counts >= least]] = True
+    return int(high.sum()), high.tobytes()
+
+
+def _crowd(users: list[list[int]]) -> LocalCorpus:
+    return copied_documents(users, np.arange(SYMBOLS)[:, None], SYMBOLS, "sequence")
+
+
+def _others() -> list[list[int]]:
+    return [[0]] * OTHERS
+
+
+def _with_canary() -> list[list[int]]:
+    return [*_others(), [0] * LENGTH]
+
+
+def two_levels(budget: Budget) -> Case:
+    """Return the case of one symbol and what follows it, which both take half of epsilon."""
+    plan = VariableLengthNGrams(LENGTH, 2, ["000000000"]).plan(budget)
+    mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
+    moved = np.array([LENGTH, LENGTH - 1, 1])
+    # The root and its only child spend half of epsilon each: two levels are left, then one.
+    chances = np.array([[at_least(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
+    exact = chances.prod(axis=1)
+    joined, without = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
+    name, probabilities = "every symbol the same", (float(exact[0]), float(exact[1]))
+    return Case("sequences, two levels", name, budget, 1, joined, without, probabilities, TWO_LEVEL_SHARE)
+
+
+def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
+    """Say whether the counts of "0", "00" and "0" at an end are all at least so many."""
+    counts = plan.release(corpus).tree.counts
+    high = bool(counts.size == least.size and (counts >= least).all())
+    return int(high), high
+
+
+def _pairs(canary: bool) -> LocalCorpus:
+    """Return users whose sequences are "00", and the canary, which has one symbol more."""
+    documents = [[0, 0]] * BACKGROUND + [[0] * LENGTH] * canary
+    return copied_documents(documents, np.zeros((1, 1), np.int64), 1, "sequence")

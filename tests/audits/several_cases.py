@@ -1,0 +1,99 @@
+"""The worst cases of several data sets that share one budget.
+
+Each copy has an item in every data set. The event is that so many of these are released.
+
+- *near*: so many users hold the items that one more, who is in all data sets, matters most.
+- *alone*: nobody but the canary holds them.
+
+Copies share nothing in any data set, and data sets share no draws.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from audits.union_cases import BUDGET, LIMIT, MOST_HOLDERS, TELLING
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.rounds.users_needed import released
+from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.plan import SeveralPlan
+from voxpop.privacy.budget import Budget
+from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.sensitivity import copied_items, released_numbers
+
+DATA_SETS: Final = ("words", "tags", "places")
+COPIES: Final = 20_000
+"""Of one release, in each data set."""
+
+
+def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the cases.
+
+    Args:
+        names: of the data sets.
+        budget: the claim, of all of them together.
+    """
+    plan = SetUnion(limit=LIMIT).plan_each(names, budget)
+    yield near_several(plan)
+    yield alone_several(plan)
+
+
+def near_several(plan: SeveralPlan) -> Case:
+    """Return the case of users who all hold the same item in every data set."""
+    chances = [released(plan, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
+    shown = []
+    for others, (without, joined) in enumerate(pairwise(chances)):
+        for most in range(1, len(plan.data_sets) + 1):
+            one, other = (_so_many(plan, most, chance) for chance in (joined, without))
+            counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+            shown.append((epsilon_shown(counts, plan.budget.delta), others, most, (one, other)))
+    _, holders, most, exact = max(shown)
+    return Everywhere(plan, most).case(f"near: {holders} others, {most} released", holders + 1, holders, exact)
+
+
+def alone_several(plan: SeveralPlan) -> Case:
+    """Return the case of a canary who alone holds an item in every data set."""
+    exact = _so_many(plan, 1, released(plan, 1, 1)), 0.0
+    return Everywhere(plan, 1).case("alone: 1 item of its own in each", 1, 0, exact)
+
+
+def _so_many(plan: SeveralPlan, most: int, chance: float) -> float:
+    """Return how likely so many data sets release an item that each releases with this chance."""
+    from scipy.stats import binom
+
+    return float(binom.sf(most - 1, len(plan.data_sets), chance))
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """The item of a copy is released in so many data sets at least.
+
+    Attributes:
+        plan: what runs.
+        most: in how many data sets.
+    """
+
+    plan: SeveralPlan
+    most: int
+
+    def case(self, name: str, joined: int, without: int, exact: tuple[float, float]) -> Case:
+        """Return the case, by how many users hold the item of a copy in every data set."""
+        copies = max(1_000, COPIES * 8 // max(8, joined))
+        larger, smaller = (
+            partial(self.run, copied_items([(0,)] * users, 1, copies), copies) for users in (joined, without)
+        )
+        many = len(self.plan.data_sets)
+        title = f"set union, {many} data sets, limit {self.plan.limit}"
+        return Case(title, name, self.plan.budget, copies, larger, smaller, exact)
+
+    def run(self, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
+        """Run one release of all data sets; return in how many copies the event happened, and in which."""
+        found = np.zeros(copies, np.int64)
+        for release in self.plan.release(dict.fromkeys(self.plan.data_sets, corpus)).values():
+            found[released_numbers(release)[:, 0]] += 1
+        happened = found >= self.most
+        return int(happened.sum()), happened.tobytes()

@@ -1,0 +1,172 @@
+"""The worst cases of set union.
+
+- *near*: so many users hold an item that one more matters most. Their weight is one each, and so is the canary's.
+- *alone*: the canary holds `limit` items that nobody else does; is one of them released?
+- *over*: the same, but it holds eight times as many as it may contribute.
+
+Copies share nothing: a weighting moves an item by the weights of the items of a user who holds it, all of its own copy.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import expm1, log1p
+from typing import Any
+
+import numpy as np
+
+from audits.engines import Engine, in_memory
+from voxpop.errors import InternalError
+from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.mechanisms.set_union.plan import AdaptivePlan, ClassicPlan, UnionPlan
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count
+from voxpop.papers.dpsu import PolicyGaussian, WeightedGaussian
+from voxpop.privacy.budget import Budget
+from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.sensitivity import copied_items, released_numbers
+
+BUDGET = Budget(1.0, 0.02)
+LIMIT = 4
+EXCESS = 8
+COPIES = 50_000
+OVER_SHARE = 0.5
+"""Users who hold too much are slow to bound, and what it would show is large."""
+MOST_HOLDERS = 60
+TELLING = 10**6
+"""Trials after which the case that shows most is chosen."""
+UNIONS: tuple[SetUnion | PolicyGaussian | WeightedGaussian, ...] = (
+    SetUnion(limit=1, weighting=Count()),
+    *(SetUnion(limit=LIMIT, weighting=each) for each in WEIGHTINGS.values()),
+    PolicyGaussian(LIMIT),
+    WeightedGaussian(LIMIT),
+)
+"""Optimal selection, every weighting of the registry, and published accounting."""
+
+
+def union_cases(budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the cases of each configuration.
+
+    Args:
+        budget: the claim.
+    """
+    for union in UNIONS:
+        plan = classic_of(union.plan(budget))
+        limit = plan.round.shares.setting.limit
+        yield near(plan)
+        yield alone(plan, limit, "alone")
+        yield alone(plan, EXCESS * limit, "over")
+
+
+def classic_of(plan: UnionPlan) -> ClassicPlan:
+    """Return a plan of one round.
+
+    Raises:
+        InternalError: if the plan is of another kind.
+    """
+    if not isinstance(plan, ClassicPlan):
+        raise InternalError("the plan of this set union has no single round; please report.")
+    return plan
+
+
+def near(plan: ClassicPlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+    """Return the case of users who all hold the same few items: one, or `limit` if each item weighs the same."""
+    rule, setting = plan.round.shares.weighting_rule, plan.round.shares.setting
+    items = setting.limit if rule.share(1, setting) == rule.share(setting.limit, setting) else 1
+    _, exact, holders, most = max(_all_near(plan, items))
+    event = Event(plan, width=items, most=most, engine=engine, most_copies=most_copies)
+    crowd = [tuple(range(items))] * holders
+    return event.case(f"near: {holders} others", [*crowd, tuple(range(items))], crowd, exact)
+
+
+def _all_near(plan: ClassicPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
+    """Yield what many trials would show, the probabilities, how many others, and how many items make the event."""
+    from scipy.stats import binom
+
+    chances = [released_by(plan, others, items) for others in range(MOST_HOLDERS)]
+    for others, (without, joined) in enumerate(pairwise(chances)):
+        for most in range(1, items + 1):
+            one, other = (float(binom.sf(most - 1, items, chance)) for chance in (joined, without))
+            counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
+            yield epsilon_shown(counts, plan.budget.delta), (one, other), others, most
+
+
+def alone(plan: ClassicPlan, held: int, name: str, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
+    """Return the case of a canary who holds items that nobody else does."""
+    counted = min(held, plan.round.shares.setting.limit)
+    chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
+    event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
+    case = event.case(f"{name}: {held} items of its own", [tuple(range(held))], [], (chance, 0.0))
+    return replace(case, share=OVER_SHARE) if held > counted else case
+
+
+def released_by(plan: ClassicPlan, holders: int, items: int) -> float:
+    """Return the probability that an item of so many users is released, by textbook formulas.
+
+    Each of the users holds `items` items that all of them hold. Each user gives an item the share of the weighting,
+    until the item is at the cutoff.
+    """
+    from scipy.special import ndtr
+
+    from voxpop.privacy.optimal import exact_probability
+    from voxpop.privacy.slack import numerical_slack
+
+    one, budget = plan.round, plan.budget
+    if one.noise == "optimal":
+        counted = max(0, holders - round(one.threshold))
+        return float(exact_probability(budget.epsilon, budget.delta - numerical_slack(budget.epsilon), counted))
+    if not holders:
+        return 0.0
+    weight = holders * one.shares.weighting_rule.share(items, one.shares.setting)
+    missing = (one.threshold - min(weight, one.cutoff or weight)) / one.scale
+    if one.noise == "gaussian":
+        return float(ndtr(-missing))
+    return float(np.exp(-missing) / 2 if missing > 0 else 1 - np.exp(missing) / 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """At least so many of the items of a copy are released.
+
+    Attributes:
+        plan: what runs.
+        width: items of a copy.
+        most: how many of them must be released.
+        engine: where collections are read and weighed.
+        most_copies: in one release.
+    """
+
+    plan: UnionPlan
+    width: int
+    most: int
+    engine: Engine = in_memory
+    most_copies: int = COPIES
+
+    def case(
+        self, name: str, joined: Sequence[Sequence[int]], without: Sequence[Sequence[int]], exact: tuple[float, ...]
+    ) -> Case:
+        """Return the case of two neighbouring collections, by what each user of a copy holds."""
+        users = sum(map(len, joined))
+        copies = max(1_000, self.most_copies * 8 // max(8, users))
+        larger, smaller = (
+            partial(self.run, self.engine(copied_items(held, self.width, copies)), copies) for held in (joined, without)
+        )
+        return Case(title(self.plan), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
+
+    def run(self, corpus: Any, copies: int) -> tuple[int, Any]:
+        """Run one release; return in how many copies the event happened, and in which."""
+        copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
+        happened = np.bincount(copy, minlength=copies) >= self.most
+        return int(happened.sum()), happened.tobytes()
+
+
+def title(plan: UnionPlan) -> str:
+    """Name a configuration."""
+    promise = f", at least {plan.promise.users} users" if plan.promise else ""
+    if isinstance(plan, AdaptivePlan):
+        return f"set union, adaptive rounds, limit {plan.limit}{promise}"
+    classic = classic_of(plan)
+    if classic.round.noise == "optimal":
+        return f"set union, optimal selection{promise}"
+    accounting = "" if isinstance(plan.mechanism, SetUnion) else ", published"
+    return f"set union, {classic.round.shares.weighting_rule.label}{accounting}{promise}"

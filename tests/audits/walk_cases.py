@@ -1,0 +1,242 @@
+"""Every pass of n-grams as they run by default: adaptive rounds, individual budgets, screening votes, second chance.
+
+What a release shows depends on thresholds that all candidates share. So these cases look at the noisy weight of a pair
+in each pass, which the proof allows everybody to see, graded by cutpoints that lie much closer together than those of
+the release, with the same draws. Each pair of words is a copy. The event: the sum over passes of noisy weights, each in
+units of its noise and times the mu of what the canary paid, is high.
+
+Why copies are independent trials with known probabilities (docs/privacy/individual.md, "All passes"): in each pass,
+given the past, the noise of pairs is independent, and a pair's weight is that of its own users, who hold nothing else.
+Which passes a pair takes part in follows from the past. Their mu^2 adds up to at most a constant m on every path, and a
+last Gaussian release of what is missing makes it exactly m. So with the canary the sum is normal with mean m and
+variance m, without it with mean 0, whatever the thresholds were. Grading moves these probabilities by less than 1e-4.
+
+- *second chance*: likely pairs, in the vote and in the second-chance pass if they were deferred. m is all that a user
+  may spend after length 1.
+- *screening*: pairs that the forecast prunes, in the screening vote and in the vote if they stood out. m is the charge
+  of both. Less noise in these passes would hardly be visible beside the rest of the budget.
+
+A release without all words, without a screening vote or without a second-chance pass counts as no hit; words are
+missing with a probability below 1e-6 a release.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from audits.engines import Engine, in_memory
+from searches.walk_search import Pass, Watched
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bools, Floats, Int64s
+from voxpop.mechanisms.ngrams.charges import Charges
+from voxpop.mechanisms.ngrams.mechanism import NGrams
+from voxpop.mechanisms.ngrams.plan import NGramsPlan
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.decisions import NoisyLevels
+from voxpop.privacy.individual import WHOLE
+from voxpop.testing.auditing import Case, Counts, epsilon_shown
+from voxpop.testing.sensitivity import corpus_of
+
+BUDGET = Budget(1.0, 0.02)
+LENGTHS = 3
+UNSURE = 1e-8
+"""Probability that a word is missing after the adaptive rounds."""
+OFTEN, SELDOM, FURTHER = 48, 16, 40
+"""Words of likely pairs, of pruned pairs, and of none: more than those up to which tokens count as few."""
+OFTEN_FOR_SURE = 20
+"""Users of a word of likely pairs, for each of another one: so the forecast prunes all pairs but those."""
+LIKELY_OTHERS, PRUNED_OTHERS = 3, 20
+"""Users of a likely and of a pruned pair, beside the canary: some come close, and most stand out."""
+SCREENING_SHARE = 0.2
+"""Of the trials, since there are few pairs in a release."""
+EDGES = np.arange(-5.0, 5.0, 0.08)
+"""Cutpoints around the weight of a pair, in sigma."""
+TELLING = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Copies: all pairs of some words.
+
+    Attributes:
+        first: the first of these words.
+        words: how many.
+        others: users of each pair, without the canary.
+        looked_at: which passes.
+    """
+
+    first: int
+    words: int
+    others: int
+    looked_at: tuple[str, ...]
+
+    @property
+    def documents(self) -> Int64s:
+        """The pairs, one row each."""
+        return self.first + np.stack(np.divmod(np.arange(self.words**2), self.words), axis=1)
+
+    def copies(self, names: Int64s) -> tuple[Int64s, Bools]:
+        """Return the copy of each pair by its name, and whether it is one; words are their own ranks."""
+        left, right = (names >> 32) - self.first, (names & (2**32 - 1)) - self.first
+        inside = (left >= 0) & (left < self.words) & (right >= 0) & (right < self.words)
+        return left * self.words + right, inside
+
+
+LIKELY = Pairs(0, OFTEN, LIKELY_OTHERS, ("length 2", "sweep"))
+PRUNED = Pairs(OFTEN, SELDOM, PRUNED_OTHERS, ("prevote 2", "length 2"))
+
+
+def walk_cases(budget: Budget = BUDGET, engine: Engine = in_memory) -> Iterator[Case]:
+    """Yield both cases.
+
+    Args:
+        budget: the claim.
+        engine: where collections are read and weighed.
+    """
+    plan = NGrams(LENGTHS).plan(budget)
+    for name, pairs in (("second chance", LIKELY), ("screening", PRUNED)):
+        square = square_of(plan, pairs)
+        least = event_of(square, budget.delta)
+        joined, without = (
+            partial(_run, plan, engine(collection(plan, pairs, canary)), pairs, canary, least) for canary in (1, 0)
+        )
+        exact = chance(square, least, canary=True), chance(square, least, canary=False)
+        label = f"{name}: {pairs.others} others"
+        share = SCREENING_SHARE if pairs is PRUNED else 1.0
+        yield Case("n-grams, default, every pass", label, budget, pairs.words**2, joined, without, exact, share)
+
+
+def square_of(plan: NGramsPlan, pairs: Pairs) -> float:
+    """Return the most mu^2 that the canary pays for the passes that are looked at.
+
+    A second-chance pass takes all that is left, so these are all passes. The screening vote and the vote on length 2
+    have fixed charges.
+    """
+    if pairs is LIKELY:
+        return plan.later
+    charges = Charges(plan.later, plan.mechanism.worths)
+    prices = (charges.price(square, 1.0, None) for square in (charges.screening(2), charges.vote(2, None)[0]))
+    return sum(price.cost for price in prices) / WHOLE * plan.later
+
+
+def chance(square: float, least: float, *, canary: bool) -> float:
+    """Return the probability that a sum is at least `least`."""
+    from scipy.special import ndtr
+
+    return float(ndtr((square * canary - least) / sqrt(square)))
+
+
+def event_of(square: float, delta: float) -> float:
+    """Return the least sum for which the event tells most."""
+    shown = []
+    for least in np.linspace(0.0, 4.0, 41) * square:
+        one, other = (round(TELLING * chance(square, least, canary=canary)) for canary in (True, False))
+        shown.append((epsilon_shown(Counts(one, other, TELLING), delta), float(least)))
+    return max(shown)[1]
+
+
+def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
+    """Return the copies of both kinds, the canary in those that are looked at, and users of single words.
+
+    Args:
+        plan: what runs.
+        pairs: those with canaries.
+        canary: how many of them.
+    """
+    sure = plan.users_needed(1 - UNSURE, per_user=1)
+    if sure is None:
+        raise InternalError("no number of users makes a word sure; please report.")
+    words = OFTEN + SELDOM + FURTHER
+    holders = np.where(np.arange(words) < OFTEN, OFTEN_FOR_SURE * sure, sure)
+    documents = [np.repeat(np.arange(words), holders)[:, None]]
+    for each in (LIKELY, PRUNED):
+        documents += [each.documents] * (each.others + (canary if each is pairs else 0))
+    # A phrase of three words that hold nothing else, so that there is a vote on the last length.
+    documents += [np.arange(words - 3, words)[None, :]] * sure * OFTEN_FOR_SURE
+    ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
+    sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
+    return corpus_of(np.concatenate([each.ravel() for each in ended]).astype(np.int32), sizes, words, "tokens")
+
+
+@dataclass(slots=True)
+class Shown:
+    """What was seen of each copy so far.
+
+    Attributes:
+        left: int64 (copies), parts of the cap that the canary and each of the other users have left.
+        total: float64 (copies), the sum over passes.
+        seen: float64 (copies), mu^2 of the passes in it.
+    """
+
+    left: Int64s
+    total: Floats
+    seen: Floats
+
+    def paid(self, one: Pass, copies: Int64s) -> Int64s:
+        """Let the users of some copies pay for a pass; return what."""
+        ones = np.ones(copies.size, np.int64)
+        costs: Int64s = one.price.costs(self.left[copies], ones > 0, ones)
+        self.left[copies] -= costs
+        return costs
+
+    def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
+        """Take in a vote: whose weights and draws are in `one`, for the ids that are copies."""
+        mine = copies[inside]
+        # mu^2 = c / 2^40 M of what the canary pays, and by how much that moves its pair.
+        square = self.paid(one, mine) / WHOLE * later
+        moved = np.sqrt(square) * one.price.sigma
+        weights, ids = one.weights.weights[inside], one.weights.ids[inside]
+        for each in np.unique(moved):
+            alike = np.flatnonzero(moved == each)
+            noisy = graded(one, weights[alike], ids[alike], others * each)
+            self.total[mine[alike]] += np.sqrt(square[alike]) * (noisy - others * each) / one.price.sigma
+        self.seen[mine] += square
+
+
+def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
+    """Return noisy weights, to the middle between two of many cutpoints around some weight."""
+    cutpoints = around + EDGES * one.price.sigma
+    rule = one.levels.rules[0]
+    rules = tuple(replace(rule, threshold_units=round(each * one.unit)) for each in cutpoints)
+    levels = NoisyLevels(rules, one.levels.secret, one.levels.purpose)(weights, ids)
+    step = (EDGES[1] - EDGES[0]) * one.price.sigma
+    middles: Floats = np.append(cutpoints, cutpoints[-1] + step) - step / 2
+    return middles[levels]
+
+
+def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
+    """Run one release; return what its passes show of each copy, None where a part of the path was missing."""
+    watched = Watched(corpus)
+    ran = plan.release(watched).plan
+    if not isinstance(ran, NGramsPlan):
+        raise InternalError("n-grams were released by the plan of another mechanism; please report.")
+    copies, shown = pairs.words**2, {each.name: each for each in watched.passes}
+    if ran.second_chance is None or "prevote 2" not in shown or len(ran.ran) < LENGTHS or len(watched.aside) < 1:
+        return None
+    if shown["measurement 1"].weights.ids.size < OFTEN + SELDOM + FURTHER:
+        return None
+    found = Shown(np.full(copies, WHOLE), np.zeros(copies), np.zeros(copies))
+    # Everybody holds words; their noise is shared by copies, so it is paid for and not looked at.
+    found.paid(shown["measurement 1"], np.arange(copies))
+    # Near misses of length 2 come first in the list of the sweep, by rising name; -1 is no pair at all.
+    listed = np.append(watched.aside[0], np.full(sum(each.size for each in watched.aside[1:]), -1))
+    for name in pairs.looked_at:
+        ids = shown[name].weights.ids
+        found.add(shown[name], *pairs.copies(listed[ids] if name == "sweep" else ids), pairs.others, plan.later)
+    return found
+
+
+def _run(plan: NGramsPlan, corpus: Any, pairs: Pairs, canary: int, least: float) -> tuple[int, Any]:
+    """Run one release; return in how many copies the event happened, and in which."""
+    found, happened = shown_by(plan, corpus, pairs), np.zeros(pairs.words**2, np.bool_)
+    if found is not None:
+        missing = np.maximum(square_of(plan, pairs) - found.seen, 0.0)
+        # The last Gaussian release of the proof, of what the passes that were looked at leave.
+        last = np.random.default_rng().normal(canary * missing, np.sqrt(missing))
+        happened = found.total + last >= least
+    return int(happened.sum()), happened.tobytes()

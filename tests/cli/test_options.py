@@ -1,0 +1,146 @@
+"""The options of all commands: help, defaults, lists of columns and repeated options."""
+
+from dataclasses import MISSING, fields
+from typing import get_args
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from voxpop.cli.app import CHOICES, app
+from voxpop.cli.options import options_of
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.reading.choices import WeightingName
+from voxpop.release.registry import MECHANISMS, load
+
+BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
+COMMANDS = [
+    (name, *below)
+    for name in app
+    if not name.startswith("-")
+    for below in [(), *((each,) for each in app[name] if not each.startswith("-"))]
+]
+RUNNABLE = [names for names in COMMANDS if names not in (("plan",), ("ledger",))]
+
+
+def arguments_of(names):
+    """Return the arguments of a command, groups of options expanded."""
+    command = app
+    for name in names:
+        command = command[name]
+    return [each for each in command.assemble_argument_collection(parse_docstring=True) if each.parse and each.show]
+
+
+def test_all_commands_are_listed():
+    """The lists below are not empty, and contain commands of both levels."""
+    assert {("items",), ("sequences",), ("plan", "ngrams"), ("plan", "top"), ("ledger", "init")} <= {*RUNNABLE}
+
+
+@pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
+def test_every_command_has_short_help(voxpop, names):
+    """`-h` is `--help`."""
+    code, out, err = voxpop(*names, "-h")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: voxpop {' '.join(names)} ")
+    assert "[default: False]" not in out
+    assert "[default: None]" not in out
+
+
+@pytest.mark.parametrize("names", RUNNABLE, ids=" ".join)
+def test_every_option_is_described(names):
+    """By a sentence that begins with a capital letter or a word in quotes, and ends with a full stop."""
+    arguments = arguments_of(names)
+    assert arguments
+    for each in arguments:
+        text = each.parameter.help
+        assert text, each.name
+        assert text[0].isupper() or text[0] == '"' or each.name == "MECHANISM", (each.name, text)
+        assert text.rstrip().endswith("."), (each.name, text)
+
+
+@pytest.mark.parametrize(
+    "each", [each for each in MECHANISMS if each.command in CHOICES], ids=lambda each: each.command
+)
+def test_defaults_are_those_of_the_mechanism(each):
+    """One source of defaults: the fields of the configuration."""
+    configuration = load(each.config)
+    assert options_of(configuration, CHOICES[each.command])().configured == configuration()
+    for names in ((each.command,), ("plan", each.command)):
+        shown = {argument.name.lstrip("-").replace("-", "_"): argument for argument in arguments_of(names)}
+        for field in fields(configuration):
+            expected = None if field.default is MISSING else field.default
+            assert shown[field.name].field_info.default == expected
+
+
+@pytest.mark.parametrize("each", [each for each in MECHANISMS if each.command in ("count", "top")])
+def test_defaults_of_additions_are_those_of_the_mechanism(each):
+    """Counts and rankings have one option each."""
+    configuration = load(each.config)
+    (field,) = fields(configuration)
+    for names in ((each.command,), ("plan", each.command)):
+        (option,) = (argument for argument in arguments_of(names) if argument.name == f"--{field.name}")
+        assert str(option.field_info.default) == str(field.default)
+
+
+def test_names_of_weightings_are_those_of_the_registry():
+    """The command line lists the names without importing the weightings."""
+    assert {*get_args(WeightingName)} == {"adaptive", *WEIGHTINGS}
+
+
+@pytest.fixture
+def sales(tmp_path):
+    """A table with a user of two columns and an item of two columns."""
+    frame = pl.DataFrame(
+        {
+            "shop": ["north", "south"] * 600,
+            "person": range(1200),
+            "kind": ["tea", "milk"] * 600,
+            "size": [1, 2] * 600,
+        }
+    )
+    frame.write_parquet(tmp_path / "sales.parquet")
+
+
+@pytest.mark.usefixtures("sales")
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["--user", "shop", "--user", "person", "--items", "kind", "--items", "size"],
+        ["--user", "shop,person", "--items", "kind,size"],
+    ],
+)
+def test_keys_of_several_columns(voxpop, tmp_path, columns):
+    """An option of column names is repeated, or takes names separated by commas."""
+    assert voxpop("items", "sales.parquet", *columns, *BUDGET, "-o", "found").code == 0
+    assert vp.load(tmp_path / "found").to_list() == [("milk", 2), ("tea", 1)]
+
+
+@pytest.mark.usefixtures("sales")
+@pytest.mark.parametrize(
+    "twice",
+    [
+        ["--epsilon", 1],
+        ["--text", "kind", "--text", "size"],
+        ["--limit", 3, "--limit", 4],
+        ["--seed", 1, "--seed", 2],
+        ["-o", "other"],
+        ["--memory", "2GiB", "--memory", "3GiB"],
+    ],
+)
+def test_other_options_may_not_be_repeated(voxpop, tmp_path, twice):
+    """Two values for one option: none of them wins silently."""
+    call = ["items", "sales.parquet", "--user", "person", "--items", "kind", *BUDGET, "-o", "found", *twice]
+    assert "specified multiple times" in voxpop(*call).complaint
+    assert not (tmp_path / "found").exists()
+
+
+def test_types_of_columns(voxpop, tmp_path):
+    """A type may contain a comma; several are given by repeating the option."""
+    rows = "".join(f"{number},{'1.50' if number % 2 else '2.5'}\n" for number in range(800))
+    (tmp_path / "sales.csv").write_text(f"who,price\n{rows}")
+    call = ["items", "sales.csv", "--user", "who", "--items", "price", *BUDGET, "-o", "found"]
+    types = ["--types", "price=decimal(12,2)", "--types", "who=int64"]
+    assert voxpop(*call, *types).code == 0
+    assert [str(each) for each in vp.load(tmp_path / "found").to_list()] == ["1.50", "2.50"]
+    for wrong in ("price", "=int64", "price="):
+        assert "COLUMN=TYPE" in voxpop(*call, "--overwrite", "--types", wrong).complaint

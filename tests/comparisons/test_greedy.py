@@ -1,0 +1,197 @@
+"""GW: its kernel against plain loops, its sensitivity by search, and its numbers."""
+
+from itertools import pairwise
+from math import exp
+
+import numpy as np
+import pytest
+from benchmarks.baselines.greedy import GreedyNumbers, by_own_frequency, by_public_rank, private_greedy
+from benchmarks.baselines.held import PrivatePairs
+from benchmarks.baselines.pouring import pour_in_order
+from hypothesis import given
+from hypothesis import strategies as st
+
+from naive import weighing as naive
+from searches.broad_search import search_broadly
+from support.strategies import as_arrays, bounded_users
+from voxpop.mechanisms.weightings.rule import WeightingRule
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.secret import Secret
+
+UNIT = 1 << 40
+
+
+def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
+    """Pour on the real kernel, users and items as they come."""
+    items, starts = as_arrays(users)
+    histogram = np.zeros(8, np.int64)
+    pour_in_order(histogram, items, starts, np.arange(len(users)), round(cutoff * UNIT), UNIT)
+    return histogram
+
+
+@given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
+def test_the_kernel_pours_like_plain_loops(users, cutoff):
+    """Item after item, each filled before the next gets anything."""
+    weights = naive.pour_in_order(users, cutoff)
+    for item, weight in enumerate(poured(users, cutoff) / UNIT):
+        assert weight == pytest.approx(weights.get(item, 0.0), abs=1e-9)
+
+
+@given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
+def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
+    """In l1, in whole units, and nothing weighs less with the user than without."""
+    extra = data.draw(st.integers(0, len(users) - 1))
+    change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
+    assert (change >= 0).all()
+    assert change.sum() <= UNIT
+
+
+@given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
+def test_one_novel_item_at_most_has_weight(users, cutoff):
+    """The first item that nobody else holds takes all that its user has left."""
+    fresh = [[7, *(item for item in user if item < 5), 6] for user in users[-1:]]
+    others = [[item for item in user if item < 5] for user in users[:-1]]
+    histogram = poured([*others, *fresh], cutoff)
+    assert (histogram[6:] > 0).sum() <= 1
+    assert histogram[6:].sum() <= UNIT
+
+
+class Greedy(WeightingRule):
+    """The kernel as the search takes it; `order` is that in which one user pours."""
+
+    __slots__ = ("order",)
+    sequential = True
+    name = "greedy"
+
+    def __init__(self, order: str) -> None:
+        self.order = order
+
+    noise, sound_norms = "gaussian", (2,)
+
+    def novelty(self, setting):
+        raise NotImplementedError("GW has its own threshold")
+
+    def share(self, held, setting):
+        raise NotImplementedError("one user's first item takes all")
+
+    def add(self, histogram, items, starts, setting):
+        for begin, end in pairwise(starts):
+            mine = self._ordered(items[begin:end], histogram)
+            pour_in_order(
+                histogram, mine, np.array([0, mine.size]), np.zeros(1, np.int64), setting.cutoff, setting.unit
+            )
+
+    def _ordered(self, mine, histogram):
+        mine = mine.astype(np.int64)
+        if self.order == "public":
+            return mine
+        if self.order == "own":  # a function of the user's own set, another for another set
+            return mine[np.argsort((mine + 1) * (40503 + 257 * int((mine % 9).sum())) % 65537)]
+        return mine[np.argsort(-histogram[mine], kind="stable")]  # fullest first: depends on others
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("order", ["public", "own"])
+def test_no_pair_of_neighbours_is_further_apart_than_one(order, record_property):
+    """Thousands of pairs on the kernel, from any weights, in an order of each user's own or a public one."""
+    found = search_broadly(Greedy(order), norm=1, pairs=6_000, limit=6, seed=3)
+    assert not found.violated
+    assert found.distance > 0.999
+    record_property("figure", f"{found.pairs:,} pairs, farthest apart {found.distance:.12f}")
+
+
+@pytest.mark.jit
+def test_an_order_that_depends_on_others_is_found(record_property):
+    """The broken twin: filling what is nearest to the cutoff first."""
+    found = search_broadly(Greedy("fullest"), norm=1, pairs=6_000, limit=6, seed=3)
+    assert found.distance > 1.5
+    record_property("figure", f"fullest item first: {found.distance:.3f}")
+
+
+def test_a_lone_item_comes_out_with_probability_delta():
+    """The threshold is where a weight of 1 with Laplace noise is exceeded with probability delta, exactly."""
+    budget = Budget(3, exp(-10))
+    numbers = GreedyNumbers.of(budget)
+    assert 0.5 * exp(-(numbers.threshold - 1) / numbers.scale) == pytest.approx(budget.delta, rel=1e-12)
+    assert numbers.cutoff == pytest.approx(numbers.threshold + 1.0)
+    assert GreedyNumbers.of(Budget(700, 0.4999)).cutoff >= 1.0
+
+
+def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
+    """Return the probability that some item exceeds the threshold after noise, by the law of Laplace."""
+    return float(-np.expm1(np.log1p(-0.5 * np.exp((weights - numbers.threshold) / numbers.scale)).sum()))
+
+
+def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_property):
+    """As published: noise alone lifts one of 999 items without weight. With a limit of 1,000 it is delta."""
+    budget = Budget(3, exp(-10))
+    lone = np.zeros(1000, np.int64)
+    items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])
+    pour_in_order(lone, items, starts, np.zeros(1, np.int64), 5 * UNIT, UNIT)
+    published = exceeded(lone / UNIT, GreedyNumbers.of(budget)) / budget.delta
+    sound = exceeded(lone / UNIT, GreedyNumbers.of(budget, limit=1000)) / budget.delta
+    assert published == pytest.approx(1 + 999 * exp(-3), rel=2e-3)
+    assert 0.99 < sound <= 1.0
+    record_property("figure", f"1,000 lone items: {published:.1f} times delta as published, {sound:.3f} with the limit")
+
+
+def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
+    """Users in an order, the extra one's place, and who then pour what it saved them on items without weight.
+
+    A unit is `shares` shares, the cutoff five units and a share. Items a lie one share below it, items b about a unit.
+    The extra user fills the items a. Each later user holds an a, a b and a c: the b takes all that is left, but what
+    was saved.
+    """
+    users, near = [], 3 * shares
+    for number in range(shares):
+        a, b = number, shares + number
+        users += [[a]] * 5 + [[b]] * 4
+        full = list(range(near, near + shares - 2))
+        users += [[item] for item in full for _ in range(5)]
+        users.append([*full, b])
+        near += shares - 2
+    extra = len(users)
+    users.append(list(range(shares)))
+    users += [[number, shares + number, 2 * shares + number] for number in range(shares)]
+    return users, extra
+
+
+@pytest.mark.jit
+def test_items_of_others_have_weight_only_through_the_extra_user(record_property):
+    """In one order of users: a hundred items that others hold have weight through it alone, and cost 5 times delta."""
+    users, extra = saving_users()
+    size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
+    histograms = []
+    for these in (users, users[:extra] + users[extra + 1 :]):
+        items, starts = as_arrays(these)
+        histograms.append(np.zeros(size, np.int64))
+        pour_in_order(histograms[-1], items, starts, np.arange(len(these)), 5 * UNIT + share, UNIT)
+    larger, smaller = histograms
+    only = (larger > 0) & (smaller == 0)
+    budget = Budget(3, exp(-10))
+    cost = exceeded(larger[only] / UNIT, GreedyNumbers.of(budget)) / budget.delta
+    assert only.sum() == 100
+    assert (larger - smaller).sum() <= UNIT
+    assert cost > 4.9
+    record_property("figure", f"{only.sum()} items of others: {cost:.2f} times delta in one order")
+
+
+def test_orders_of_pouring():
+    """Most frequent first, ties by first appearance; or by a public rank."""
+    held = PrivatePairs(np.array([2, 0, 1, 1], np.int32), np.array([0, 3, 4]), np.array([1, 4, 1, 1], np.int32), 3)
+    assert by_own_frequency(held).items.tolist() == [0, 2, 1, 1]
+    assert by_own_frequency(held).times.tolist() == [4, 1, 1, 1]
+    assert by_public_rank(held, np.array([9, 1, 5])).items.tolist() == [1, 2, 0, 1]
+
+
+def test_common_items_come_out_and_lone_ones_do_not():
+    """A hundred users hold items 0 and 1; user j holds item 2 + j alone."""
+    users = [[0, 1, 2 + j] for j in range(100)]
+    items, starts = as_arrays(users)
+    held = PrivatePairs(items, starts, np.ones_like(items), 102)
+    for limit in (None, 3):
+        released = private_greedy(held, Budget(3, 1e-9), Secret.from_seed(1), alpha=20, limit=limit)
+        assert released[:2].all()
+        assert not released[2:].any()
+    held = private_greedy(held, Budget(3, 1e-9), Secret.from_seed(1), alpha=20, limit=1)
+    assert held.sum() <= 2

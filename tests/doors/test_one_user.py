@@ -1,0 +1,181 @@
+"""Types and spellings are public: the rows of one user change nothing about the others, whatever source they are in."""
+
+import json
+from decimal import Decimal
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from support import sources as forms_module
+from support.look import read_engine
+from support.sources import NAMES, READINGS, all_forms, check_one_user
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.reading import json_lines
+from voxpop.reading.sources import SOURCES, types_table
+from voxpop.reading.types import Column, array_of_objects, spelling_of
+
+FORMS = dict(all_forms())
+MOMENT = 1_700_000_000_000_000_000
+"""Nanoseconds, beyond what floating-point numbers tell apart."""
+numbers = st.integers(-(2**70), 2**70) | st.sampled_from([0, 7, 2**53 + 1, 2**63, MOMENT, MOMENT + 1])
+fractions = st.floats(allow_nan=False, allow_infinity=False)
+decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=3)
+words = st.text("ab7.-é[{", max_size=4) | st.sampled_from(["tea", "2026-11-22", "7", "1.50", "true", "[1]"])
+values = numbers | fractions | decimals | words | st.booleans() | st.none()
+small = st.integers(0, 4)
+others = st.lists(
+    st.tuples(small, small | st.just(Decimal("19.99")), st.integers(MOMENT, MOMENT + 3)), min_size=1, max_size=8
+)
+owners = st.sampled_from([10**6, "x", 2.5, True, 2**63, Decimal("7.5"), -1])
+"""Whom no other row names, by whatever spelling."""
+own_rows = st.lists(st.tuples(values, values), min_size=1, max_size=4)
+
+
+def test_every_source_of_the_registry_has_forms():
+    """A new source is read by the property below."""
+    assert set(forms_module.FORMS) == {each.name for each in SOURCES}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("name", FORMS)
+@given(rows=others, own=own_rows, at_once=st.booleans(), who=owners)
+@example(rows=[(1, 1, MOMENT), (1, 0, MOMENT + 1)], own=[("x", 1.5)], at_once=True, who=10**6)  # fault 1
+@example(
+    rows=[(1, Decimal("19.99"), MOMENT)], own=[(Decimal("1234567.125"), MOMENT)], at_once=True, who=10**6
+)  # fault 2
+@example(rows=[(1, 7, MOMENT)], own=[("tea", MOMENT)], at_once=True, who=10**6)  # fault 3
+@example(rows=[(1, 7, MOMENT)], own=[(2**63, MOMENT)], at_once=False, who=10**6)
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_rows_of_one_user_change_nothing_about_others(
+    tmp_path, monkeypatch, name, reading, rows, own, at_once, who
+):
+    """Neither the schema nor the spelling of items, the order of events or the tokens of other users."""
+    form = FORMS[name]
+    # JSON lines are decoded by polars, or one by one: both must follow the rule.
+    monkeypatch.setattr(json_lines, "FEW_BYTES", 0 if at_once else 1 << 30)
+
+    def fit(value):
+        if form.declared:
+            return value if type(value) is int and abs(value) < 2**63 else 7
+        return value if form.holds(value) else str(value)
+
+    theirs = [tuple(map(fit, row)) for row in rows]
+    mine = [(10**6 if form.declared else fit(who), fit(what), fit(at)) for what, at in own]
+    check_one_user(read_engine, lambda some: form.make(some, tmp_path), theirs, mine, READINGS[reading])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "own", "reading"),
+    [
+        ([(1, "pay", MOMENT), (1, "buy", MOMENT + 100)], (2, "x", 1.5), "events"),
+        ([(1, Decimal("19.99"), 0)], (2, Decimal("1234567.125"), 0), "items"),
+        ([(1, 7, 0)], (2, "tea", 0), "items"),
+    ],
+)
+def test_a_reader_that_infers_types_is_caught(theirs, own, reading):
+    """A deliberately broken variant: polars infers the types of columns from all rows."""
+
+    def inferring(rows, **columns):
+        table = pl.DataFrame(rows, schema=list(NAMES), orient="row", strict=False, infer_schema_length=None)
+        return read_engine(table, **columns)
+
+    with pytest.raises(AssertionError):
+        check_one_user(inferring, lambda rows: rows, theirs, [own], READINGS[reading])
+
+
+@given(st.lists(values.filter(lambda each: not isinstance(each, Decimal)) | st.lists(words | numbers), max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_both_decoders_of_json_agree(held):
+    """Block by block and line by line the same strings."""
+    data = "".join(json.dumps({"a": each}) + "\n" for each in [*held, "x"]).encode()
+    for lists in (False, None, True):
+        columns = [Column("a", lists=lists)]
+        found = []
+        for few in (0, 1 << 30):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(json_lines, "FEW_BYTES", few)
+                try:
+                    found.append(json_lines.json_batch(data, columns, "here").column(0).to_pylist())
+                except SourceError as error:
+                    found.append(str(error))
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "spelled"),
+    [
+        (7, "7"),
+        (True, "true"),
+        (7.0, "7"),
+        (0.1, "0.1"),
+        (1e-9, "0.000000001"),
+        (Decimal("5.00"), "5"),
+        (Decimal("1E+3"), "1000"),
+        (b"\x01\xff", "01ff"),
+        (float("nan"), None),
+        (2**80, str(2**80)),
+    ],
+)
+def test_the_spelling_of_a_value(value, spelled):
+    """By a fixed rule, from this value alone."""
+    assert spelling_of(value) == spelled
+
+
+def test_a_value_that_does_not_fit_names_its_row_and_not_itself(tmp_path):
+    """Declared types, fractions as times, and things without a spelling."""
+    rows = [{"who": number, "what": "1.25", "at": number} for number in range(2000)]
+    rows[1234] = {"who": 1234, "what": "kanarienvogel", "at": 918.5}
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    for source, where in ((tmp_path / "rows.jsonl", "rows.jsonl"), (rows, "the table")):
+        for columns, error in (
+            ({"items": "what", "types": {"what": "decimal(12, 2)"}}, "does not fit decimal128"),
+            ({"sequence": "what", "order": "at"}, "neither an integer nor an ISO 8601"),
+        ):
+            with pytest.raises(SourceError, match=rf"{where}, row 1,235: the value in the column .*{error}") as caught:
+                vp.read(source, user="who", **columns)
+            assert "kanarienvogel" not in str(caught.value)
+            assert "918" not in str(caught.value)
+
+
+def test_declared_types_come_back():
+    """As Python's own values, with the declared type in the release."""
+    rows = [{"who": number, "price": "19.990", "day": "2026-11-22"} for number in range(3000)]
+    data = vp.read(rows, user="who", items=["price", "day"], types={"price": "decimal(12, 2)", "day": "date"})
+    release = vp.SetUnion(limit=1).release(data, vp.Budget(1, 1e-8))
+    assert [(str(price), str(day)) for price, day in release] == [("19.99", "2026-11-22")]
+    assert pa.types.is_decimal(release.to_arrow().schema.field("price").type)
+
+
+@pytest.mark.parametrize(
+    ("types", "error", "words"),
+    [
+        ({"nobody": "int64"}, InputError, "not read"),
+        ({"what": "klingon"}, InputError, "no known type"),
+        ("int64", InputError, "must be a dictionary"),
+    ],
+)
+def test_declarations_that_are_refused(types, error, words):
+    """Before anything is read."""
+    with pytest.raises(error, match=words):
+        vp.read([{"who": 1, "what": 2}], user="who", items="what", types=types)
+
+
+def test_a_source_with_types_is_not_declared_otherwise():
+    """It is cast where it comes from."""
+    with pytest.raises(ColumnError, match="declares int64"):
+        vp.read(pa.table({"who": [1], "what": [2]}), user="who", items="what", types={"what": "string"})
+
+
+def test_objects_without_a_spelling_are_refused():
+    """By the name of their type."""
+    with pytest.raises(SourceError, match=r"row 3: .*type object"):
+        array_of_objects(["a", "b", object()], Column("what"), "the table", 0)
+
+
+def test_the_page_lists_all_sources(pytestconfig):
+    """The table of the page is that of the registry."""
+    assert types_table() in (pytestconfig.rootpath / "docs/guides/types.md").read_text()

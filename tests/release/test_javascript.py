@@ -1,0 +1,76 @@
+"""The scripts of the report, run by Node, against the Python that they repeat."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import voxpop as vp
+from voxpop.release.cutting import Cutter, cut_prompt
+from voxpop.release.grams import table_of_lists
+from voxpop.release.report.page import scripts
+from voxpop.release.result import StoredPlan
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+TEXTS = [
+    "Thank you very MUCH!",
+    "‘So’ I don’t, rock ’n’ roll isnʼt",
+    "see https://example.org/a?b=c and www.example.org, then",
+    "ΟΔΟΣ straße İstanbul été café",
+    "3.14 a_b x's' ''y 你好 नमस्ते 👍🏽 ",
+    "",
+]
+GRAMS = [
+    "don't",
+    "e",
+    "see",
+    "thank",
+    "very",
+    "you",
+    "été",
+    "see you",
+    "thank you",
+    "you see",
+    "you very",
+    "thank you very",
+]
+
+
+def run(script, data):
+    """Return what a script prints as JSON; `DATA` in it is the data."""
+    text = f"const DATA = {json.dumps(data)};\n{script}"
+    done = subprocess.run([NODE, "-"], input=text, capture_output=True, text=True, timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
+def test_prompts_are_tokenized_alike(reading):
+    """Tokens, and whether the last one may grow."""
+    body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
+    found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
+    wanted = [cut_prompt(text, reading, {}) for text in TEXTS]
+    assert [(each["tokens"], each["open"]) for each in found] == [tuple(each) for each in wanted]
+    if reading:
+        assert [each.tokens for each in wanted] == [Cutter(reading)(text) for text in TEXTS]
+
+
+def test_completions_are_alike():
+    """The page unpacks its grams and offers what `Release.complete` returns."""
+    rows = sorted((gram.split() for gram in GRAMS), key=lambda gram: (len(gram), [token.encode() for token in gram]))
+    release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
+    html = release.report().html
+    parts = {name: re.search(rf'id="{name}"[^>]*>(.*?)</script>', html, re.DOTALL)[1] for name in ("facts", "grams")}
+    prompts = ["thank", "thank you", "thank you v", "you ", "nobody", "", "é", "see y", "Don’"]
+    script = (
+        "const document = { getElementById: (id) => ({ textContent: DATA.parts[id] }) };\n"
+        + scripts(("payload", "cutting", "trie", "completing"))
+        + "unpack().then((tree) => { const completer = new Completer(tree, FACTS.grams.reading);"
+        "console.log(JSON.stringify(DATA.prompts.map((prompt) => completer.complete(prompt, 12)))); });"
+    )
+    found = run(script, {"parts": parts, "prompts": prompts})
+    for prompt, offers in zip(prompts, found, strict=True):
+        wanted = [(each.token, list(each.context), each.phrases) for each in release.complete(prompt, 12)]
+        assert [(each["token"], each["context"], each["phrases"]) for each in offers] == wanted, prompt

@@ -1,0 +1,154 @@
+"""The verbs that all results share."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.release.result import StoredPlan
+
+BUDGET = vp.Budget(4, 1e-8)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """One result of each kind, and the folder that has it."""
+    table = pl.DataFrame({"who": range(3000), "what": ["tea with milk", "tea"] * 1500})
+    corpus = read_engine(table, user="who", text="what")
+    words = vp.SetUnion().release(corpus, BUDGET)
+    tally, ranking = words.count(corpus, BUDGET), words.top(2, corpus, BUDGET)
+    visits = read_engine(pl.DataFrame({"who": range(3000), "to": [["a", "b"]] * 3000}), user="who", sequence="to")
+    model = vp.Sequences(alphabet=["a", "b"], max_length=3, max_gram=2).release(visits, BUDGET)
+    folder = tmp_path_factory.mktemp("results")
+    for each in (words, tally, ranking):
+        each.save(folder / "words")
+    model.save(folder / "model")
+    return {
+        vp.Release: (words, folder / "words"),
+        vp.Tally: (tally, folder / "words"),
+        vp.Ranking: (ranking, folder / "words"),
+        vp.SequenceModel: (model, folder / "model"),
+    }
+
+
+KINDS = pytest.mark.parametrize(
+    "kind", [vp.Release, vp.Tally, vp.Ranking, vp.SequenceModel], ids=lambda kind: kind.__name__
+)
+
+
+@KINDS
+def test_tables_agree(results, kind):
+    """Arrow, polars, pandas and lists have the same rows in the same order."""
+    result, _ = results[kind]
+    table = result.to_arrow()
+    assert len(result) == len(result.to_list()) == table.num_rows > 0
+    assert result.to_polars().to_dicts() == table.to_pylist() == pl.DataFrame(result).to_dicts()
+    assert result.to_pandas().to_dict("records") == table.to_pylist()
+
+
+@KINDS
+def test_load_reads_every_kind(results, kind):
+    """A saved result comes back with its rows, numbers and guarantee."""
+    result, folder = results[kind]
+    again = vp.load(folder, kind)
+    assert isinstance(again, kind)
+    assert again.to_arrow().equals(result.to_arrow())
+    assert (again.guarantee, again.plan.to_dict()) == (result.guarantee, result.plan.to_dict())
+
+
+def test_load_returns_what_the_folder_is(results):
+    """Without a kind the release or the model; with another kind an error that names what is there."""
+    assert isinstance(vp.load(results[vp.Release][1]), vp.Release)
+    assert isinstance(vp.load(results[vp.SequenceModel][1]), vp.SequenceModel)
+    with pytest.raises(vp.errors.ReleaseError, match="holds a Release, not a SequenceModel"):
+        vp.load(results[vp.Release][1], vp.SequenceModel)
+
+
+@KINDS
+def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
+    """The page is framed for notebooks, written once, and states the guarantee."""
+    result, _ = results[kind]
+    report = result.report()
+    stated = result.with_release if isinstance(result, vp.Tally | vp.Ranking) else result.guarantee
+    assert str(stated) in report.html
+    assert report._repr_html_().startswith("<iframe")
+    assert "<script" not in report._repr_html_()  # the page is escaped
+    report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == report.html
+    with pytest.raises(vp.errors.ReleaseError, match="is there already"):
+        report.save(tmp_path / "report.html")
+    assert result._repr_html_().startswith("<div")
+
+
+@KINDS
+def test_metadata_is_kept(results, kind):
+    """What the operator states stands in the report and changes nothing else."""
+    result, _ = results[kind]
+    named = result.with_metadata(title="Our drinks")
+    assert "Our drinks" in named.report().html
+    assert named.to_arrow().equals(result.to_arrow())
+    assert result.about.title == ""
+
+
+def test_pandas_is_asked_for(results, monkeypatch):
+    """Without pandas, the message says how to install it."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[pandas\]"):
+        results[vp.Release][0].to_pandas()
+
+
+def test_counts_belong_to_one_release(results, tmp_path):
+    """Counts are neither saved nor loaded beside a release with equal grams and another guarantee."""
+    words, tally = results[vp.Release][0], results[vp.Tally][0]
+    other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.reading, words.keys)
+    other.save(tmp_path / "other")
+    with pytest.raises(vp.errors.ReleaseError, match="another release"):
+        tally.save(tmp_path / "other")
+    words.save(tmp_path / "words")
+    tally.save(tmp_path / "words")
+    for name in ("release.json",):
+        (tmp_path / "words" / name).write_bytes((tmp_path / "other" / name).read_bytes())
+    with pytest.raises(vp.errors.ReleaseError, match="changed after"):
+        vp.load(tmp_path / "words", vp.Tally)
+
+
+def test_a_tally_has_one_number_for_each_gram(results):
+    """Another number of counts is an internal error."""
+    words = results[vp.Release][0]
+    with pytest.raises(vp.errors.InternalError):
+        vp.Tally(words, np.zeros(len(words) + 1, np.int64), 1.0, words.plan, words.guarantee)
+
+
+def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_path):
+    """Two releases of one plan may name the same grams of other users: counts go with their own release alone."""
+    words, tally, ranking = (results[kind][0] for kind in (vp.Release, vp.Tally, vp.Ranking))
+    other = vp.Release(words.grams, words.plan, words.guarantee, words.reading, words.keys)
+    assert words == other
+    assert words.id != other.id
+    assert len(words.id) == 32
+    other.save(tmp_path / "other")
+    for each in (tally, ranking):
+        with pytest.raises(vp.errors.ReleaseError, match="another release"):
+            each.save(tmp_path / "other")
+    words.save(tmp_path / "words")
+    tally.save(tmp_path / "words")
+    assert vp.load(tmp_path / "words").id == vp.load(tmp_path / "words", vp.Tally).grams.id == words.id
+    (tmp_path / "words" / "release.json").write_bytes((tmp_path / "other" / "release.json").read_bytes())
+    with pytest.raises(vp.errors.ReleaseError, match="changed after"):
+        vp.load(tmp_path / "words", vp.Tally)
+
+
+def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
+    """It is loaded, saved and counted as before: bound by all that it states."""
+    words = replace(results[vp.Release][0], id="")
+    words.save(tmp_path / "words")
+    assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())
+    loaded = vp.load(tmp_path / "words")
+    assert loaded.id == ""
+    replace(results[vp.Tally][0], grams=loaded).save(tmp_path / "words")
+    assert vp.load(tmp_path / "words", vp.Tally).grams == words

@@ -1,0 +1,1 @@
+"""Searches for neighbouring collections that violate a claim: `PYTHONPATH=tests python -m searches`."""

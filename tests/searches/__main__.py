@@ -1,0 +1,95 @@
+"""`PYTHONPATH=tests python -m searches`: search every sound weighting for neighbours further apart than it claims.
+
+Exit code 0 where none was found, 1 where one was.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from math import inf
+from time import perf_counter
+
+from searches.broad_search import TOLERANCE, search_broadly
+from searches.reach_search import search_reaches
+from searches.walk_search import search_walks
+from searches.weighed_search import search_weighing
+from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+
+LIMITS = (3, 6, 100)
+PAIRS_FOR_A_RELEASE = 50_000
+"""Pairs on kernels for each that goes through whole releases, which takes half a second."""
+
+
+def sound_cells() -> list[tuple[str, int]]:
+    """Return every weighting with the norm of a noise it is sound with."""
+    return [(name, rule.norm) for name, rule in WEIGHTINGS.items()]
+
+
+def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:
+    """Search every sound cell with its share of the pairs, say a line for each, and return the largest distance."""
+    cells = sound_cells()
+    each = pairs // (len(cells) * (len(LIMITS) + 1)) + 1
+    farthest = 0.0
+    for name, norm in cells:
+        begun = perf_counter()
+        found = [search_broadly(name, norm=norm, pairs=each, limit=limit, seed=seed) for limit in LIMITS]
+        weighed = search_weighing(name, norm=norm, pairs=each, seed=seed)
+        worst = max(weighed.distance, *(every.distance for every in found))
+        done = weighed.pairs + sum(every.pairs for every in found)
+        say(f"{name:12} l{norm}  {done:>9,} pairs  farthest {worst:.15f}  {perf_counter() - begun:5.1f} s")
+        farthest = max(farthest, worst)
+    farthest = max(farthest, 1.0 + search_own_reaches(each, seed, say))
+    return max(farthest, search_releases(pairs // PAIRS_FOR_A_RELEASE + 1, seed, say))
+
+
+def search_own_reaches(pairs: int, seed: int, say: Callable[[str], object]) -> float:
+    """Search the weightings of phrases for users who move further than what they paid for; return by how much."""
+    beyond = 0.0
+    for name in ("weighted", "policy-gaussian"):
+        begun = perf_counter()
+        found = [search_reaches(name, pairs=pairs, limit=limit, seed=seed) for limit in LIMITS]
+        worst, closest = max(each.beyond for each in found), max(each.closest for each in found)
+        done, text = sum(each.pairs for each in found), f"{name}, own reach"
+        say(f"{text:21}  {done:>9,} pairs  beyond {worst:.1e}  closest {closest:.12f}  {perf_counter() - begun:5.1f} s")
+        beyond = max(beyond, worst)
+    return beyond
+
+
+def search_releases(pairs: int, seed: int, say: Callable[[str], object]) -> float:
+    """Take neighbours through whole releases of n-grams; return the most that one user spent, of 1.
+
+    Where something public follows from what users paid, that is without bound.
+    """
+    begun = perf_counter()
+    found = list(search_walks(pairs, seed))
+    sure = [each for each in found if not each.hit]
+    most = (
+        inf if any(each.strayed for each in sure) else max((max(each.total, each.words) for each in sure), default=0.0)
+    )
+    say(
+        f"{'whole n-gram releases':21}  {pairs:>9,} pairs  most of a budget {most:.9f}  {perf_counter() - begun:5.1f} s"
+    )
+    return most
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        arguments: of the command line.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="PYTHONPATH=tests python -m searches", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=1_000_000, help="neighbouring pairs in all")
+    parser.add_argument("--seed", type=int, default=0, help="the search is a function of it")
+    wanted = parser.parse_args(arguments)
+    farthest = search_all(wanted.pairs, wanted.seed)
+    violated = farthest > 1.0 + TOLERANCE
+    print("VIOLATION: a user moves more than is claimed" if violated else "no violation found")
+    return int(violated)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""A search of millions of neighbouring pairs for a weighting that moves further than it claims."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
+from voxpop.kernels.arrays import Floats
+from voxpop.mechanisms.weightings.own import Weighting
+from voxpop.mechanisms.weightings.rule import WeightingRule
+from voxpop.testing.sensitivity import rule_of
+
+CELLS_AT_ONCE = 1 << 21
+"""Most entries of the table of who holds what in one batch."""
+CLIMBERS = 256
+TOLERANCE = 1e-12
+"""Above 1 by more than this is a violation: rounding of the distance itself stays below it. What rounding of steps adds
+over all users is charged by `WeightingRule.sensitivity`, and is far smaller over the few users of a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search met.
+
+    Attributes:
+        pairs: how many neighbouring pairs were weighed.
+        wild: largest distance of pairs made at random.
+        piled: largest distance of pairs built like the known counterexample.
+        climbed: largest distance after climbing from the best of both.
+        worst: the pair of the largest distance of all, a batch of one.
+    """
+
+    pairs: int
+    wild: float
+    piled: float
+    climbed: float
+    worst: Crowds
+
+    @property
+    def distance(self) -> float:
+        """The largest distance of all."""
+        return max(self.wild, self.piled, self.climbed)
+
+    @property
+    def violated(self) -> bool:
+        """Whether some pair is further apart than 1."""
+        return self.distance > 1.0 + TOLERANCE
+
+
+def search_broadly(
+    weighting: str | Weighting | WeightingRule,
+    *,
+    norm: int,
+    pairs: int = 1_000_000,
+    limit: int = 6,
+    users: int | None = None,
+    seed: int = 0,
+) -> Searched:
+    """Search neighbouring pairs for the largest distance, thousands in one call of the real kernel.
+
+    Half of the pairs are wild, a quarter are piled up like the known counterexample, and a quarter are steps of
+    climbers from the best of both. Starting weights are arbitrary, as a contractive weighting must not care.
+
+    Args:
+        weighting: a name, an object of your own, or a rule of `voxpop.mechanisms.set_union`.
+        norm: 1 or 2.
+        pairs: about how many pairs to weigh.
+        limit: most items of one user.
+        users: most users of a pair, the extra one among them; a few more or less where left out.
+        seed: the search is a function of it.
+
+    Returns:
+        The largest distances met, and the worst pair.
+
+    Example:
+        >>> search_broadly("policy-gaussian", norm=2, pairs=2000).violated
+        False
+    """
+    rng = np.random.default_rng(seed)
+    measure = partial(_measured, rule_of(weighting), norm, limit)
+    wild, best_wild = _sweep(measure, lambda many: wild_crowds(rng, many, limit, users), pairs // 2)
+    piled, best_piled = _sweep(measure, lambda many: piled_crowds(rng, many, limit, users), pairs // 4)
+    done = wild + piled
+    tops = [best_wild, best_piled]
+    climbed, best = 0, max(tops, key=lambda each: each[0])
+    while done + climbed < pairs:
+        for number, top in enumerate(tops):
+            steps = max(1, min(200, (pairs - done - climbed) // (2 * CLIMBERS) + 1))
+            tops[number] = _climb(measure, rng, limit, top, steps)
+            climbed += CLIMBERS * steps
+    best = max([best, *tops], key=lambda each: each[0])
+    return Searched(done + climbed, best_wild[0], best_piled[0], max(each[0] for each in tops), best[1])
+
+
+Measure = Callable[[Crowds], tuple[Floats, Crowds]]
+Top = tuple[float, Crowds]
+
+
+def _measured(weighting_rule: WeightingRule, norm: int, limit: int, crowds: Crowds) -> tuple[Floats, Crowds]:
+    return crowds.distances(weighting_rule, norm, limit), crowds
+
+
+def _sweep(measure: Measure, make: Callable[[int], Crowds], pairs: int) -> tuple[int, Top]:
+    """Weigh batches of fresh pairs; return how many there were, and the best one."""
+    done, best = 0, (-1.0, make(1))
+    while done < pairs:
+        size = max(1, CELLS_AT_ONCE // make(1).sets[0].size // 16)
+        distances, crowds = measure(make(min(size, pairs - done)))
+        place = int(np.argmax(distances))
+        if distances[place] > best[0]:
+            best = float(distances[place]), crowds.where(np.array([place]))
+        done += len(crowds)
+    return done, best
+
+
+def _climb(measure: Measure, rng: Generator, limit: int, top: Top, steps: int) -> Top:
+    """Change the best pair a little, many times over, and keep what brings it further apart."""
+    crowds = top[1].where(np.zeros(CLIMBERS, np.int64))
+    distances = np.full(CLIMBERS, top[0])
+    for _ in range(steps):
+        changed, other = measure(crowds.mutated(rng, limit))
+        wins = changed >= distances
+        crowds, distances = crowds.better(other, wins), np.where(wins, changed, distances)
+    place = int(np.argmax(distances))
+    return float(distances[place]), crowds.where(np.array([place]))

@@ -1,0 +1,121 @@
+"""Thousands of small neighbouring collections side by side, so that one call of a kernel weighs them all.
+
+Each pair has a block of items of its own, so pairs do not touch. A pair starts from weights that earlier users left,
+any at all: a weighting must bring no two histograms further apart from wherever they are. Then comes the extra user,
+in the larger collection only, and after it the same users in both.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from voxpop.kernels.arrays import Bools, Floats, Int64s
+from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
+
+Generator = np.random.Generator
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crowds:
+    """A batch of neighbouring pairs.
+
+    Attributes:
+        start: float64 (pairs, items), weights before the extra user comes, at most the cutoff.
+        sets: bool (pairs, users, items), who holds what; user 0 is the extra one.
+        cutoff: weight at which items stop rising.
+    """
+
+    start: Floats
+    sets: Bools
+    cutoff: float
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def distances(self, weighting_rule: WeightingRule, norm: int, limit: int) -> Floats:
+        """Return how far apart the two histograms of each pair end, by the real kernel."""
+        setting = RuleSetting(limit, norm, weighting_rule.bits(self.cutoff))
+        setting = replace(setting, cutoff=round(self.cutoff * setting.unit))
+        larger = self._weighed(weighting_rule, setting, self.sets)
+        smaller = self._weighed(weighting_rule, setting, self.sets[:, 1:])
+        apart: Floats = np.linalg.norm((larger - smaller) / setting.unit, norm, axis=1)
+        return apart
+
+    def _weighed(self, weighting_rule: WeightingRule, setting: RuleSetting, sets: Bools) -> Int64s:
+        width = self.start.shape[1]
+        pair, _, item = np.nonzero(sets)
+        starts = np.concatenate([[0], np.cumsum(sets.sum(axis=2).ravel())]).astype(np.int64)
+        units = np.floor(self.start * setting.unit).astype(np.int64)
+        histogram = np.minimum(units, setting.cutoff).ravel()
+        weighting_rule.add(histogram, (pair * width + item).astype(np.int32), starts, setting)
+        return histogram.reshape(self.start.shape)
+
+    def where(self, chosen: Bools | Int64s) -> "Crowds":
+        """Return some of the pairs."""
+        return Crowds(self.start[chosen], self.sets[chosen], self.cutoff)
+
+    def better(self, other: "Crowds", wins: Bools) -> "Crowds":
+        """Return the pairs, those of the other batch where it wins."""
+        start = np.where(wins[:, None], other.start, self.start)
+        return Crowds(start, np.where(wins[:, None, None], other.sets, self.sets), self.cutoff)
+
+    def mutated(self, rng: Generator, limit: int) -> "Crowds":
+        """Return each pair with a few changes: who holds what, and from where an item starts."""
+        sets = self.sets ^ (rng.random(self.sets.shape) < 1.5 / self.sets[0].size)
+        crowded = sets.sum(axis=2) > limit
+        sets = np.where(crowded[:, :, None], self.sets, sets)
+        moved = rng.random(self.start.shape) < 1.0 / self.start.shape[1]
+        near = np.clip(self.start + rng.normal(0, 0.1, self.start.shape), 0.0, self.cutoff)
+        fresh = np.where(rng.random(self.start.shape) < 0.5, near, some_start(rng, self.start.shape, self.cutoff))
+        return Crowds(np.where(moved, fresh, self.start), sets, self.cutoff)
+
+
+def some_start(rng: Generator, shape: tuple[int, ...], cutoff: float) -> Floats:
+    """Return weights: nothing, anything, or a little below the cutoff, a third each."""
+    kind = rng.integers(3, size=shape)
+    below = np.maximum(cutoff - rng.random(shape), 0.0)
+    return np.select([kind == 0, kind == 1], [np.zeros(shape), rng.random(shape) * cutoff], below)
+
+
+def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
+    """Return pairs of a few users who hold any of a few items.
+
+    Args:
+        rng: source of chance.
+        pairs: how many.
+        limit: most items of a user.
+        users: how many, the extra one among them; up to 6 where left out.
+    """
+    items, users = int(rng.integers(1, min(limit, 8) + 1)), users or int(rng.integers(1, 7))
+    cutoff = float(rng.uniform(1.0, 4.0))
+    held = rng.random((pairs, users, items), np.float32) < rng.random((pairs, users, 1), np.float32)
+    held[:, 0, 0] |= ~held[:, 0].any(axis=1)  # the extra user holds something
+    return Crowds(some_start(rng, (pairs, items), cutoff), held, cutoff)
+
+
+def piled_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
+    """Return pairs built like the worst ones known for DPSU's Algorithm 8.
+
+    Items stand a little below the cutoff, but one at nothing. The extra user holds them all. Each later user holds a
+    few of those below the cutoff, which nobody else does, and the one at nothing: what the extra user saved it on the
+    former it can pour on the latter.
+
+    Args:
+        rng: source of chance.
+        pairs: how many.
+        limit: most items of a user.
+        users: how many at most, the extra one among them.
+    """
+    items = limit
+    each = int(rng.integers(1, max(1, min(items - 1, 12)) + 1))
+    later = max(1, min((items - 1) // each, users - 1 if users else items))
+    cutoff = float(rng.uniform(1.0, 16.0))
+    gap = (each + 1) ** -0.5 * rng.choice([1.0, rng.uniform(0.5, 1.5)])
+    start = np.clip(cutoff - gap * (1 + 0.02 * rng.normal(size=(pairs, items))), 0.0, cutoff)
+    start[:, -1] = 0.0
+    sets = np.zeros((pairs, later + 1, items), np.bool_)
+    sets[:, 0] = True
+    for user in range(later):
+        sets[:, user + 1, user * each : (user + 1) * each] = True
+    sets[:, 1:, -1] = rng.random((pairs, later)) < 0.97
+    return Crowds(start, sets, cutoff)

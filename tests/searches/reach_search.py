@@ -1,0 +1,94 @@
+"""A search of neighbouring pairs whose users have reaches of their own, on the kernels of the individual filter.
+
+The extra user must move the weights by no more than its own reach, whatever the reaches of all others are, from nothing
+at all to several times 1.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
+from voxpop.kernels.arrays import Bools, Floats, Int64s
+from voxpop.kernels.weigh import ONE_REACH
+from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
+from voxpop.privacy.individual import MOST_REACH
+from voxpop.testing.sensitivity import rule_of
+
+PAIRS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What the search met.
+
+    Attributes:
+        pairs: how many neighbouring pairs were weighed.
+        beyond: the most by which a pair was further apart than the reach of the extra user, in units of weight.
+        closest: the largest distance in parts of that reach, of reaches that are not tiny.
+    """
+
+    pairs: int
+    beyond: float
+    closest: float
+
+
+def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6, seed: int = 0) -> Reached:
+    """Search neighbouring pairs for one that is further apart than the extra user's own reach.
+
+    Args:
+        weighting: a name, or a rule of `voxpop.mechanisms.weightings`.
+        pairs: how many pairs to weigh, rounded up to whole batches.
+        limit: most items of one user.
+        seed: the search is a function of it.
+
+    Returns:
+        How far the worst pair was beyond, and how close the closest came.
+
+    Example:
+        >>> search_reaches("policy-gaussian", pairs=2000).beyond < 1e-12
+        True
+    """
+    weighting_rule, rng = rule_of(weighting), np.random.default_rng(seed)
+    done, beyond, closest = 0, -np.inf, 0.0
+    while done < pairs:
+        size = min(PAIRS_AT_ONCE, pairs)
+        make = wild_crowds if rng.random() < 0.6 else piled_crowds
+        crowds = make(rng, size, limit)
+        reaches = some_reaches(rng, crowds.sets.shape[:2])
+        apart = reach_distances(crowds, weighting_rule, reaches, limit)
+        own = reaches[:, 0] / ONE_REACH
+        beyond = max(beyond, float((apart - own).max()))
+        closest = max(closest, float((apart[own > 0.01] / own[own > 0.01]).max(initial=0.0)))
+        done += size
+    return Reached(done, beyond, closest)
+
+
+def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
+    """Return reaches of users: none, a few steps, any below 1, exactly 1, and several."""
+    kind = rng.integers(5, size=shape)
+    parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_REACH)])[kind]
+    reaches: Int64s = np.where(kind == 3, ONE_REACH, np.floor(parts * ONE_REACH)).astype(np.int64)
+    return reaches
+
+
+def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, reaches: Int64s, limit: int) -> Floats:
+    """Return how far apart the two histograms of each pair end, users with these reaches, by the real kernel."""
+    setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), reach=MOST_REACH)
+    setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
+    larger = _weighed(crowds, weighting_rule, setting, crowds.sets, reaches)
+    smaller = _weighed(crowds, weighting_rule, setting, crowds.sets[:, 1:], reaches[:, 1:])
+    apart: Floats = np.linalg.norm((larger - smaller) / setting.unit, axis=1)
+    return apart
+
+
+def _weighed(
+    crowds: Crowds, weighting_rule: WeightingRule, setting: RuleSetting, sets: Bools, reaches: Int64s
+) -> Int64s:
+    pair, _, item = np.nonzero(sets)
+    starts = np.concatenate([[0], np.cumsum(sets.sum(axis=2).ravel())]).astype(np.int64)
+    units = np.floor(crowds.start * setting.unit).astype(np.int64)
+    histogram = np.minimum(units, setting.cutoff).ravel()
+    items = (pair * crowds.start.shape[1] + item).astype(np.int32)
+    weighting_rule.add_within(histogram, items, starts, setting, reaches.ravel())
+    return histogram.reshape(crowds.start.shape)

@@ -1,0 +1,139 @@
+"""The exact privacy loss that one user can cause in sequences: a search over neighbouring collections on the real code.
+
+A tree is released from the larger collection. Then the smaller one is counted along the same releases. Each noisy
+histogram contributes its l1 distance times its share of epsilon over the sensitivity. The sum, an exact fraction of
+epsilon, is the loss of the worst outputs along that tree, and must not exceed 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from voxpop.mechanisms.sequences.path_budget import Limits
+from voxpop.mechanisms.sequences.releasing import released_counts, split_contexts
+from voxpop.papers.ngram_model import explore, released_children
+from voxpop.privacy.secret import Secret
+
+Words = Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class CostliestPair:
+    """The worst pair of neighbours that a search found.
+
+    Attributes:
+        loss: fraction of epsilon that the extra user costs; at most 1 if the mechanism is sound.
+        users: every user's symbols, of the larger collection.
+        extra: place of the user that the smaller collection does not have.
+        limits: of the tree.
+        grams: whether the tree is that of grams (CAC12), and not that of contexts.
+    """
+
+    loss: Fraction
+    users: tuple[tuple[int, ...], ...]
+    extra: int
+    limits: Limits | None
+    grams: bool
+
+
+def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
+    """Search random neighbouring collections for the largest loss.
+
+    Args:
+        pairs: how many to try.
+        seed: the search is a function of it.
+
+    Returns:
+        The worst pair met. A loss above 1 refutes the mechanism; finding none proves nothing.
+    """
+    rng = np.random.default_rng(seed)
+    worst = CostliestPair(Fraction(0), (), 0, None, False)
+    for number in range(pairs):
+        limits = Limits(
+            epsilon=Fraction(int(rng.integers(1, 400)), 4),
+            alphabet=int(rng.integers(1, 5)),
+            max_length=int(rng.integers(1, 7)),
+            max_gram=int(rng.integers(1, 6)),
+        )
+        grams = bool(rng.integers(2))
+        users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
+        extra = int(rng.integers(len(users)))
+        if rng.integers(2):
+            users[extra] = users[extra][:1] * limits.max_length
+        loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams)
+        if loss > worst.loss:
+            worst = CostliestPair(loss, tuple(map(tuple, users)), extra, limits, grams)
+    return worst
+
+
+def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: bool = False) -> Fraction:
+    """Return the loss of one pair along the tree that the larger collection gives.
+
+    Args:
+        limits: of the exploration.
+        users: symbols of each user, at most `limits.max_length`.
+        extra: place of the user whom the smaller collection lacks.
+        secret: source of the noise.
+        grams: whether the tree is that of grams.
+
+    Returns:
+        The loss as a fraction of epsilon.
+    """
+    larger = _Recorder(grams)
+    _grow(limits, users, secret, larger, grams)
+    others = [user for number, user in enumerate(users) if number != extra]
+    smaller = _Recorder(grams, replayed=larger.levels)
+    _grow(limits, others, secret, smaller, grams)
+    loss = Fraction(0)
+    for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
+        for key in one.keys() | other.keys():
+            share = shares[key // (limits.alphabet + 1)]
+            loss += share * abs(one.get(key, 0) - other.get(key, 0)) / limits.max_length
+    return loss
+
+
+def _grow(limits: Limits, users: Words, secret: Secret, release: Any, grams: bool) -> None:
+    """Run the real code."""
+    sequences = _laid_out(users, limits)
+    if grams:
+        explore(limits, sequences, secret, release)
+    else:
+        split_contexts(limits, MemoryTreeWalk(sequences, limits.alphabet, limits.max_length), secret, release)
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """Releases as the real code does, or repeats what was released before, and records the private counts."""
+
+    grams: bool
+    replayed: list[Any] | None = None
+    levels: list[Any] = field(default_factory=list)
+    histograms: list[dict[int, int]] = field(default_factory=list)
+    shares: list[list[Fraction]] = field(default_factory=list)
+
+    def __call__(self, paths, nodes, keys, counts, secret):
+        level = len(self.levels)
+        self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
+        self.shares.append([paths.shares[share].own for share in nodes.shares.tolist()])
+        if self.replayed is None:
+            release = released_children if self.grams else released_counts
+            self.levels.append(release(paths, nodes, keys, counts, secret))
+        else:
+            self.levels.append(self.replayed[level])
+        return self.levels[-1]
+
+
+def _laid_out(users: Words, limits: Limits) -> np.ndarray:
+    """Return sequences as `one_sequence_each` does."""
+    marked = [[*user[: limits.max_length], limits.alphabet] for user in users if len(user)]
+    return np.array([symbol for user in marked for symbol in user], np.int32)
+
+
+def _some_symbols(rng: np.random.Generator, limits: Limits) -> list[int]:
+    favourite = rng.integers(limits.alphabet)
+    symbols = rng.integers(limits.alphabet, size=int(rng.integers(1, limits.max_length + 1)))
+    return np.where(rng.random(symbols.size) < 0.7, favourite, symbols).tolist()

@@ -1,0 +1,256 @@
+"""A search of neighbouring collections through whole releases of n-grams, by the code that releases.
+
+One collection is released from, and what every pass weighed is kept. Its neighbour, without one user, then goes down
+the same public path: it weighs for itself in every pass, but is answered with the weights of the first. Two things must
+hold (docs/privacy/individual.md):
+
+- The squares of how far the two are apart, over those of the noise that ran, add up over all passes after length 1 to
+  at most what the plan says of them.
+- Both come to the same release, plan and all: whatever is public is a function of noisy weights.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from searches.watched_rounds import Round, WatchedPools, hit, strayed
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.pools import Pools
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Int64s
+from voxpop.mechanisms.ngrams.mechanism import NGrams
+from voxpop.mechanisms.ngrams.plan import NGramsPlan
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.privacy.budget import Budget
+from voxpop.testing.sensitivity import corpus_of
+
+WALK = NGrams(max_length=4, limit=12, eta=0.1)
+"""The defaults on a small scale."""
+BUDGET = Budget(8.0, 1e-4)
+"""So much that a thousand users are enough for every part of a walk."""
+WORDS, USERS = 130, 700
+"""More words than those below which tokens count as few."""
+OWN = 90
+"""Words of the first user and perhaps one more: more than a pool holds."""
+SENTENCES = (12, 60)
+"""The fewest and the most, so that many or few say each: parts of them are said more often than the whole."""
+
+
+@dataclass(slots=True)
+class Pass:
+    """What one collection weighed in one pass.
+
+    Attributes:
+        name: of the pass, as draws name it.
+        unit: units of the grid in a weight of 1.
+        weights: private.
+        price: of the pass; None at length 1.
+        sigma: of the noise that was asked for, in weight; 0 before it was.
+        levels: what was asked, of votes.
+    """
+
+    name: str
+    unit: int
+    weights: Any
+    price: Any = None
+    sigma: float = 0.0
+    levels: Any = None
+
+    def apart(self, other: "Pass") -> float:
+        """Return the Euclidean distance from what a neighbour weighed."""
+        ids = np.union1d(self.weights.ids, other.weights.ids)
+        return float(np.linalg.norm((self._of(ids) - other._of(ids)) / self.unit))
+
+    def _of(self, ids: Int64s) -> Int64s:
+        found = np.zeros(ids.size, np.int64)
+        found[ids.searchsorted(self.weights.ids)] = self.weights.weights
+        return found
+
+    def texts(self, ids: Int64s) -> Any:
+        """Pass on what is asked of weights."""
+        return self.weights.texts(ids)
+
+    def noisy_levels(self, levels: Any, *spurious: Int64s) -> Any:
+        """Pass on what is asked of weights, and remember the noise."""
+        self.sigma, self.levels = levels.rules[0].scale, levels
+        return self.weights.noisy_levels(levels, *spurious)
+
+    def measured(self, noise: Any, size: int) -> Any:
+        """Pass on what is asked of weights, and remember the noise."""
+        self.sigma = noise.sigma
+        return self.weights.measured(noise, size)
+
+
+class Watched:
+    """An engine for one release of n-grams, which keeps what every pass weighed.
+
+    Args:
+        engine: that weighs.
+        path: passes of a release whose weights are the answers in place of its own; none for its own.
+    """
+
+    def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
+        self._engine, self._path = engine, path
+        self.passes: list[Any] = []
+        self.aside: list[Int64s] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def pools(self, secret: Any) -> WatchedPools:
+        """Begin adaptive rounds; those on Spark are not watched, since they decide on executors."""
+        pools = self._engine.pools(secret)
+        return WatchedPools(pools, self.passes, self._path) if isinstance(pools, Pools) else pools
+
+    def length_walk(self) -> Any:
+        """Begin, answering for the walk as well."""
+        return Watched.__new__(Watched)._begin(self)
+
+    def _begin(self, engine: "Watched") -> "Watched":
+        self._engine, self._path = engine._engine.length_walk(), engine._path
+        self.passes, self.aside = engine.passes, engine.aside
+        return self
+
+    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+        """Pass on what is kept, and remember what is set aside."""
+        self.aside.extend([] if aside is None else [aside])
+        self._engine.keep(names, aside)
+
+    def weigh(self, shares: Any, limit: int, secret: Any, pass_name: str, *priced: Any) -> Pass:
+        """Weigh, keep it, and answer."""
+        return self._kept(self._engine.weigh(shares, limit, secret, pass_name, *priced), shares, pass_name, *priced[:1])
+
+    def weigh_aside(self, shares: Any, limit: int, secret: Any, pass_name: str, price: Any) -> Pass:
+        """Weigh what was set aside, keep it, and answer."""
+        return self._kept(self._engine.weigh_aside(shares, limit, secret, pass_name, price), shares, pass_name, price)
+
+    def _kept(self, weights: Any, shares: Any, pass_name: str, price: Any = None) -> Pass:
+        own = Pass(pass_name, shares.setting.unit, weights, price)
+        self.passes.append(own)
+        if not self._path:
+            return own
+        if len(self.passes) > len(self._path) or self._path[len(self.passes) - 1].name != pass_name:
+            raise StrayedError
+        answer: Pass = self._path[len(self.passes) - 1]
+        return answer
+
+
+class StrayedError(Exception):
+    """Neighbours with the same noisy weights go different ways: something else that is private is public."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What one pair of neighbours showed.
+
+    Attributes:
+        spent: mu^2 by pass after length 1, in parts of what the plan allows to all of them.
+        words: mu^2 of length 1, in parts of what the plan allows to it.
+        strayed: whether the same noisy weights led to another release, or were asked of other items.
+        hit: whether a word of the extra user alone came out, which is charged to delta; then nothing else is said.
+        deferred: how many candidates the second-chance pass had.
+        screened: whether there was a screening vote.
+    """
+
+    spent: dict[str, float]
+    words: float
+    strayed: bool
+    hit: bool
+    deferred: int
+    screened: bool
+
+    @property
+    def total(self) -> float:
+        """Everything after length 1, of which at most 1 is allowed."""
+        return sum(self.spent.values())
+
+
+def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joined: bool = True) -> Walked:
+    """Take two neighbours through one release.
+
+    Args:
+        plan: of n-grams whose users pay for themselves.
+        corpus: the larger collection, in memory.
+        user: the place of the one whom its neighbour lacks.
+        seed: of all draws.
+        joined: whether the larger one's weights are the answers; else those of the smaller one.
+    """
+    pair = (corpus, without(corpus, user)) if joined else (without(corpus, user), corpus)
+    first = Watched(pair[0])
+    released = plan.release(first, seed=seed)
+    ran = released.plan
+    if not isinstance(ran, NGramsPlan):
+        raise InternalError("n-grams were released by the plan of another mechanism; please report.")
+    second = Watched(pair[1], tuple(first.passes))
+    try:
+        again = plan.release(second, seed=seed)
+        differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
+    except StrayedError:
+        differs = True
+    squares = {
+        one.name: (one.apart(other) / one.sigma) ** 2 for one, other in zip(first.passes, second.passes, strict=False)
+    }
+    spent = {name: square / plan.later for name, square in squares.items() if not name.endswith("length 1")}
+    words = sum(square for name, square in squares.items() if name.endswith("length 1")) / square_of_words(plan)
+    rounds = [[each for each in watched.passes if isinstance(each, Round)] for watched in (first, second)]
+    larger, smaller = rounds if joined else rounds[::-1]
+    other = bool(larger) and strayed(larger, smaller)
+    screened = any(run.screening_sigma is not None for run in ran.ran)
+    came_out = hit(larger, smaller)
+    return Walked(
+        spent, words, differs or other, came_out, ran.second_chance.candidates if ran.second_chance else 0, screened
+    )
+
+
+def square_of_words(plan: NGramsPlan) -> float:
+    """Return the mu^2 that a plan allows to length 1."""
+    if not isinstance(plan.first, AdaptiveRounds):
+        raise InternalError("words come in adaptive rounds, and the plan has none; please report.")
+    return plan.first.square
+
+
+def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK) -> Iterator[Walked]:
+    """Take neighbours through whole releases: adaptive rounds, votes, second chance.
+
+    Args:
+        pairs: how many.
+        seed: the search is a function of it.
+        ngrams: what is released.
+
+    Yields:
+        What each pair showed.
+
+    Example:
+        >>> all(each.total < 1 + 1e-9 and not each.strayed for each in search_walks(2))
+        True
+    """
+    rng, plan = np.random.default_rng(seed), ngrams.plan(BUDGET)
+    for number in range(pairs):
+        corpus = said(rng)
+        # The first user says whole sentences.
+        user = 0 if rng.random() < 0.5 else int(rng.integers(corpus.user_key.size))
+        yield walked(plan, corpus, user, seed + number, joined=bool(rng.random() < 0.5))
+
+
+def said(rng: np.random.Generator) -> LocalCorpus:
+    """Return users who say sentences that many say, or parts of them, and words in any order; one has its own words."""
+    sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
+    whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
+    own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)
+    # The second one knows half of the first one's own words: in a round each draws a few of them.
+    users = [np.concatenate([whole, own]), own[own.size // 2 :]]
+    for _ in range(USERS):
+        part = sentences[rng.integers(len(sentences))][rng.integers(2) : rng.integers(2, WALK.max_length + 2)]
+        users.append(np.concatenate([part, [-1], rng.integers(0, WORDS, 12), [-1]]))
+    sizes = np.array([each.size for each in users], np.int64)
+    return corpus_of(np.concatenate(users).astype(np.int32), sizes, WORDS + OWN, "tokens")
+
+
+def without(corpus: LocalCorpus, user: int) -> LocalCorpus:
+    """Return the collection without a user, with the same keys and vocabulary."""
+    begin, end = corpus.user_start[user : user + 2].tolist()
+    starts = np.concatenate([corpus.user_start[: user + 1], corpus.user_start[user + 2 :] - (end - begin)])
+    tokens, keys = np.delete(corpus.tokens, slice(begin, end)), np.delete(corpus.user_key, user)
+    return replace(corpus, tokens=tokens, user_start=starts, user_key=keys)

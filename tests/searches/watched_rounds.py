@@ -1,0 +1,127 @@
+"""Adaptive rounds of neighbouring collections, side by side: what each round weighed, and how far apart that is.
+
+The first collection goes through the rounds by itself, and what every round made of each item is kept. Its neighbour
+weighs for itself, but items that the first one asked about come to what they came to there. So both have the same noisy
+weights of shared items, and then (docs/privacy/adaptive.md, "Shared items") the same items must be asked about in every
+round, but for those that are in the pool of the extra user alone.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from voxpop.kernels.arrays import Bools, Floats, Int64s, Texts, Uint64s
+from voxpop.privacy.cumulative import Outcome
+
+
+@dataclass(slots=True)
+class Round:
+    """What one collection showed in one round.
+
+    Attributes:
+        name: of the pass.
+        unit: units of the grid in a weight of 1.
+        sigma: of the noise that ran, in weight.
+        weights: by item that was asked about: private.
+        outcomes: by the same item, what came of it: evidence (in the opening none), released, dropped.
+    """
+
+    name: str
+    unit: int
+    sigma: float
+    weights: dict[Hashable, int] = field(default_factory=dict)
+    outcomes: dict[Hashable, tuple[float, bool, bool]] = field(default_factory=dict)
+
+    def apart(self, other: "Round") -> float:
+        """Return the Euclidean distance from what a neighbour weighed, items of either alone counted too."""
+        items = self.weights.keys() | other.weights.keys()
+        gaps = [self.weights.get(item, 0) - other.weights.get(item, 0) for item in items]
+        return float(np.linalg.norm(np.array(gaps, np.float64))) / self.unit
+
+    def released(self) -> set[Hashable]:
+        """Return the items that came out."""
+        return {item for item, (_, released, _) in self.outcomes.items() if released}
+
+
+class WatchedPools:
+    """Pools that keep what every round showed.
+
+    Args:
+        pools: that weigh.
+        passes: where rounds are kept, one after the other.
+        path: passes of a release whose outcomes count in place of this one's; none for its own.
+    """
+
+    def __init__(self, pools: Any, passes: list[Any], path: tuple[Any, ...]) -> None:
+        self._pools, self._passes, self._path = pools, passes, path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pools, name)
+
+    def opening(self, shares: Any, limit: int, decision: Any, pass_name: str) -> None:
+        """Weigh, keep it, and answer."""
+        kept, before = self._begin(pass_name, shares, decision.rule.scale)
+
+        def decide(weights: Int64s, ids: Int64s, texts: Texts | None) -> Bools:
+            released = decision(weights, ids, texts)
+            own = [(0.0, bool(each), False) for each in released]
+            return np.array([each for _, each, _ in _shown(kept, before, _texts(texts), weights, own)], np.bool_)
+
+        self._pools.opening(shares, limit, decide, pass_name)
+
+    def advance(self, shares: Any, limit: int, step: Any, pass_name: str) -> None:
+        """Weigh, keep it, and answer."""
+        kept, before = self._begin(pass_name, shares, step.sigma)
+
+        def advanced(weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
+            columns = (each.tolist() for each in step(weights, names, evidence))
+            own = list(zip(*columns, strict=True))
+            shown = _shown(kept, before, [tuple(name) for name in names.tolist()], weights, own)
+            found, released, dropped = (np.array(each) for each in zip(*shown, strict=True)) if shown else ([], [], [])
+            return np.asarray(found, np.float64), np.asarray(released, np.bool_), np.asarray(dropped, np.bool_)
+
+        self._pools.advance(shares, limit, advanced, pass_name)
+
+    def _begin(self, pass_name: str, shares: Any, sigma: float) -> tuple[Round, Round | None]:
+        self._passes.append(Round(pass_name, shares.setting.unit, sigma))
+        return self._passes[-1], self._path[len(self._passes) - 1] if self._path else None
+
+
+def strayed(larger: list[Round], smaller: list[Round]) -> bool:
+    """Say whether rounds differ in more than items of the extra user alone.
+
+    Args:
+        larger: the rounds of the collection with the user, from the opening on.
+        smaller: those of the one without.
+    """
+    # Items of pools of the smaller collection: shared ones, once the opening is over.
+    shared = {item for each in smaller[1:] for item in each.weights}
+    return any(
+        one.weights.keys() & shared != other.weights.keys() for one, other in zip(larger[1:], smaller[1:], strict=True)
+    ) or not (smaller[0].weights.keys() <= larger[0].weights.keys())
+
+
+def hit(larger: list[Round], smaller: list[Round]) -> bool:
+    """Say whether an item of the extra user alone came out: that is charged to delta, and both go on differently."""
+    return any(one.released() - other.weights.keys() for one, other in zip(larger, smaller, strict=True))
+
+
+def _shown(
+    kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[float, bool, bool]]
+) -> list[tuple[float, bool, bool]]:
+    """Keep what was asked, and return the outcomes that count."""
+    known = {} if before is None else before.outcomes
+    outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]
+    kept.weights.update(zip(items, weights.tolist(), strict=True))
+    kept.outcomes.update(zip(items, outcomes, strict=True))
+    return outcomes
+
+
+def _texts(texts: Texts | None) -> list[Any]:
+    """Return the bytes of each item."""
+    if texts is None:
+        return []
+    data, starts = texts
+    return [bytes(data[first:stop]) for first, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]

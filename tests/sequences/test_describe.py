@@ -1,0 +1,88 @@
+"""What the report draws of how sessions go."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.mechanisms.sequences.describe import MOST_ROWS, charts_of
+
+PAGES = ["home", "news", "sport", "weather"]
+END = "⟨end⟩"
+
+
+@pytest.fixture(scope="module")
+def model(visits):
+    """A model of contexts of the visits that the other tests have."""
+    return vp.Sequences(max_length=8, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
+
+
+def test_charts_are_the_answers(model):
+    """Bars are what the same questions return: page and command line cannot differ."""
+    drawn = charts_of(model, END)
+    starts = {row["symbol"]: row for row in model.starting().to_dicts()}
+    for bar in drawn["starts"]:
+        assert bar["share"] == pytest.approx(starts[bar["name"]]["share"], abs=1e-5)
+        assert bar["low"] <= bar["share"] <= bar["high"]
+    assert [bar["name"] for bar in drawn["lengths"]] == ["1", "2", "3", "4", "5", "6", "7", "8+"]
+    assert sum(bar["share"] for bar in drawn["lengths"]) == pytest.approx(1, abs=1e-3)
+    paths = [" → ".join(path) for path in model.paths(3, 12)["path"]]
+    assert [bar["name"] for bar in drawn["paths"]] == paths[: len(drawn["paths"])]
+    assert drawn["memory"] == 2
+
+
+def test_the_table_of_transitions_is_that_of_the_answers(model):
+    """With every symbol a row of its own, cells are the rounded shares, and no column is left for others."""
+    table = charts_of(model, END)["transitions"]
+    assert set(table["columns"]) == {*PAGES, END}
+    shares = {(row["from"], row["symbol"] or END): row["share"] for row in model.transitions().to_dicts()}
+    for row in table["rows"]:
+        for name, cell in zip(table["columns"], row["cells"], strict=True):
+            share = shares[row["name"], name]
+            assert cell["text"] == (f"{100 * share:.0f}" if share >= 0.005 else "")
+            assert cell["shade"] == round(10 * share**0.5)
+
+
+def test_symbols_without_a_row_are_one_column_together(model):
+    """Their shares are summed, and each row is 1 in all."""
+    share, low, high = model._queries.transitions_among([0, 2], 0.9)
+    whole = model._queries.transitions_among([0, 1, 2, 3], 0.9)[0]
+    np.testing.assert_allclose(share[:, :2], whole[[0, 2]][:, [0, 2]])
+    np.testing.assert_allclose(share[:, 2], whole[[0, 2]][:, [1, 3]].sum(axis=1))
+    np.testing.assert_allclose(share[:, 3], whole[[0, 2]][:, 5])
+    np.testing.assert_allclose(share.sum(axis=1), 1)
+    assert (low <= share).all()
+    assert (share <= high).all()
+
+
+@pytest.mark.jit
+def test_many_symbols_and_odd_ones():
+    """Beyond twenty symbols the rest is one column; what cannot be seen or is too long is written so that it can be."""
+    symbols = [f"page{number}" for number in range(28)] + ["turn\u202ed", "x" * 60]
+    rows = pl.DataFrame({"who": range(900), "pages": [[symbols[i % 30], symbols[(i * 7) % 30]] for i in range(900)]})
+    corpus = read_engine(rows, user="who", sequence="pages")
+    model = vp.Sequences(max_length=3, max_gram=2, alphabet=symbols).release(corpus, vp.Budget(50), seed=1)
+    drawn = charts_of(model, END)
+    assert len(drawn["transitions"]["rows"]) == MOST_ROWS
+    assert drawn["transitions"]["columns"][-2:] == ["others", END]
+    assert len(drawn["starts"]) <= 12
+    names = [row["name"] for row in drawn["transitions"]["rows"] + drawn["starts"]]
+    assert all(len(name) <= 24 and name.isprintable() for name in names)
+
+
+def test_a_model_of_very_many_counts_is_saved_at_once(model, monkeypatch):
+    """What would take longer to ask than to release is not drawn."""
+    monkeypatch.setattr("voxpop.mechanisms.sequences.describe.MOST_COUNTS", model.tree.counts.size - 1)
+    assert charts_of(model, END) == {}
+
+
+@pytest.mark.jit
+def test_the_report_has_them_for_a_loaded_model_too(model, tmp_path):
+    """Saved, loaded and saved again, the page is the same to the byte."""
+    model.save(tmp_path / "one")
+    vp.load(tmp_path / "one", vp.SequenceModel).save(tmp_path / "two")
+    pages = [(tmp_path / name / "report.html").read_bytes() for name in ("one", "two")]
+    assert pages[0] == pages[1]
+    assert b'id="sessions"' in pages[0]
+    assert b"What follows what" in pages[0]

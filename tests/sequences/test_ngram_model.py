@@ -1,0 +1,236 @@
+"""The variable-length n-gram model (CAC12) against its reference implementation, and the examples of the paper."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voxpop as vp
+from naive import sequences as naive
+from support.look import read_engine
+from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.papers.gram_tree import Rows, gram_symbols, grow, plant, synthetic_sequences
+from voxpop.papers.ngram_model import Candidates, explore, predicted_heights, released_children
+from voxpop.privacy.sampling import laplace_noise
+from voxpop.privacy.secret import Secret
+
+ALPHABET = "abcd"
+PAGES = ["home", "news", "sport", "weather"]
+
+
+def laid_out(sequences, size):
+    """Sequences of letters as the kernels take them."""
+    flat = [symbol for each in sequences if each for symbol in [*(ALPHABET.index(x) for x in each), size]]
+    return np.array(flat, np.int32)
+
+
+def grams_of(tree):
+    """Each entry's gram as the reference implementation writes it."""
+    symbols, sizes = gram_symbols(tree)
+    starts = np.cumsum([0, *sizes])
+    names = [tuple(ALPHABET[s] for s in symbols[a:b]) for a, b in pairwise(starts)]
+    ends = tree.symbols == tree.width - 1
+    return [(*name, naive.END) if end else name for name, end in zip(names, ends, strict=True)]
+
+
+def collections():
+    letters = st.integers(2, 4)
+    return letters.flatmap(
+        lambda size: st.tuples(
+            st.just(size),
+            st.lists(st.text(ALPHABET[:size], max_size=6), min_size=1, max_size=12),
+            st.integers(1, 40),
+        )
+    )
+
+
+@settings(max_examples=150)
+@given(
+    collections(),
+    st.sampled_from([Fraction(1, 2), Fraction(5), Fraction(60), Fraction(0.1)]),
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.integers(0, 10**6),
+)
+def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_gram, seed):
+    """Same grams, same noisy counts, same consistent counts and same scales as loops over dicts and fractions."""
+    size, sequences, copies = collection
+    sequences = [naive.truncate(each, ALPHABET[:size], max_length) for each in sequences * copies]
+    secret = Secret.from_seed(seed)
+
+    def noise(number, place, share):
+        pair = np.array([number]), np.array([place])
+        return int(laplace_noise(epsilon * share / max_length, secret, "sequences/noise", *pair)[0])
+
+    expected = naive.explore(sequences, ALPHABET[:size], max_length, max_gram, epsilon, noise)
+    tree = explore(Limits(epsilon, size, max_length, max_gram), laid_out(sequences, size), secret)
+    grams = grams_of(tree)
+    entries = {gram: number for number, gram in enumerate(grams)}
+    assert set(grams) == {(*node.gram, x) for node in expected.values() for x in node.released}
+    totals, scales = tree.entry_totals(), np.repeat(tree.scales, np.diff(tree.starts))
+    for node in expected.values():
+        for symbol in node.released:
+            entry = entries[(*node.gram, symbol)]
+            assert tree.counts[entry] == node.noisy[symbol]
+            assert totals[entry] == pytest.approx(node.count[symbol], rel=1e-9, abs=1e-9)
+            assert scales[entry] == pytest.approx(float(max_length / (epsilon * node.share)))
+
+
+def test_counts_are_occurrences():
+    """A gram that occurs twice in one sequence counts twice: 6 in 5 sequences, as in the paper; no lone end mark."""
+    sequences = ["abcab", "ab", "cab", "abc", "ab"]
+    counts = naive.count_grams(sequences, 5)
+    assert counts["a", "b"] == 6
+    assert (naive.END,) not in counts
+    tree = explore(Limits(Fraction(5000), 3, 5, 5), laid_out(sequences, 3), Secret.from_seed(0))
+    found = dict(zip(grams_of(tree), tree.counts.tolist(), strict=True))
+    assert found["a", "b"] == 6
+    assert found["b", naive.END] == 4
+    assert (naive.END,) not in found
+
+
+# Figure 1 of the paper: noisy counts of the children of the root, I1, I2, I3, I2-I3 and I3-I1, as printed.
+FIGURE = {
+    "": [4, 10, 9],
+    "1": [0, 4, 0, 0],
+    "2": [1, 0, 7, 2],
+    "3": [4, 2, 1, 2],
+    "23": [4, 0, 1, 2],
+    "31": [1, 2, 0, 1],
+}
+
+
+def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
+    """Epsilon/5 at the root; then 4/5 for I1, predicted to end at once, and 2/5 for I2 and I3, predicted two levels."""
+    paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
+    root = paths.open_root(Fraction(1, 5))
+    assert paths.shares[root].own == Fraction(1, 5)
+    largest = np.full(3, 10 / 23)
+    heights = predicted_heights(np.full(3, 3.0), np.array(FIGURE[""]), largest, most=4)
+    assert heights.tolist() == [1, 2, 2]
+    shares = [paths.shares[paths.spend(root, Fraction(1, height))].own for height in heights.tolist()]
+    assert shares == [Fraction(4, 5), Fraction(2, 5), Fraction(2, 5)]
+
+
+def test_the_last_level_of_figure_1_differs_as_the_errata_say():
+    """The figure gives I2-I3 and I3-I1 all that is left; by the stated formula they are predicted 2 and 3 levels.
+
+    The Markov neighbours are I3 (4 of 9 go to I1) and I1 (all go to I2).
+    """
+    heights = predicted_heights(np.full(2, 3.0), np.array([7, 4]), np.array([4 / 9, 1.0]), most=3)
+    assert heights.tolist() == [2, 3]
+
+
+def test_the_consistent_counts_of_figure_1():
+    """I2-I3 has the chances 4/7, 0, 1/7, 2/7, as the paper says, and v13 (I3-I1-I2) half of its parent's count."""
+    rows = lambda parents, counts: Rows(  # noqa: E731
+        np.array(parents), np.ones(len(parents)), *_columns(counts)
+    )
+    tree = plant(4, rows([-1], [FIGURE[""]]))
+    tree, _ = grow(tree, rows([0, 1, 2], [FIGURE["1"], FIGURE["2"], FIGURE["3"]]))
+    of = {gram: number for number, gram in enumerate(grams_of(tree))}
+    deeper = [of["b", "c"], of["c", "a"]]
+    tree, nodes = grow(tree, rows(deeper, [FIGURE["23"], FIGURE["31"]]))
+    chances = [tree.chances[tree.starts[node] : tree.starts[node + 1]] for node in nodes]
+    assert chances[0] == pytest.approx([4 / 7, 0, 1 / 7, 2 / 7])
+    assert chances[1] == pytest.approx([1 / 4, 1 / 2, 0, 1 / 4])
+    of = {gram: number for number, gram in enumerate(grams_of(tree))}
+    totals = tree.entry_totals()
+    assert totals[of["c", "a", "b"]] == pytest.approx(totals[of["c", "a"]] / 2)
+
+
+def _columns(counts):
+    rows = np.repeat(np.arange(len(counts)), [len(each) for each in counts])
+    symbols = np.concatenate([np.arange(len(each)) for each in counts]).astype(np.int32)
+    return rows, symbols, np.concatenate(counts)
+
+
+@given(st.integers(1, 8), st.lists(st.integers(1, 8), max_size=8), st.floats(0.01, 10))
+def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
+    """Whatever heights are predicted, shares on a path are exact fractions and add up to at most 1."""
+    paths = PathBudget(Limits(Fraction(epsilon), alphabet=17, max_length=20, max_gram=levels))
+    number, spent = paths.open_root(Fraction(1, levels)), Fraction(1, levels)
+    for depth, height in enumerate(heights[: levels - 1]):
+        if paths.shares[number].after == 1:
+            break
+        number = paths.spend(number, Fraction(1, min(height, levels - depth - 1)))
+        assert paths.shares[number].before == spent
+        spent += paths.shares[number].own
+        assert paths.shares[number].own > 0
+        assert spent <= 1
+        assert paths.rate(number) * 20 == Fraction(epsilon) * paths.shares[number].own
+
+
+@given(st.integers(2, 5), st.floats(0.5, 50), st.integers(0, 10**6))
+def test_no_path_of_a_real_tree_spends_more_than_epsilon(max_gram, epsilon, seed):
+    """On real trees: sensitivity over each node's scale, added up from the root to each leaf, is at most epsilon."""
+    rng = np.random.default_rng(seed)
+    sequences = ["".join(rng.choice(list("aaabc"), rng.integers(1, 8))) for _ in range(400)]
+    tree = explore(Limits(Fraction(epsilon), 3, 7, max_gram), laid_out(sequences, 3), Secret.from_seed(seed))
+    spent = np.zeros(tree.nodes)
+    for node in range(tree.nodes):
+        above = spent[tree.node_of(tree.parents[node : node + 1])[0]] if node else 0.0
+        spent[node] = above + 7 / tree.scales[node]
+    assert spent.max() <= epsilon * (1 + 1e-12)
+    assert tree.depths.max() < max_gram
+
+
+def test_the_root_has_no_end_mark():
+    """The end mark is never a child of the root."""
+    for seed in range(200):
+        paths = PathBudget(Limits(Fraction(1), alphabet=2, max_length=5, max_gram=1))
+        root = Candidates(np.array([-1]), np.array([paths.open_root(Fraction(1))]), np.array([1]), first=0)
+        none = np.empty(0, np.int64)
+        level = released_children(paths, root, none, none, Secret.from_seed(seed))
+        assert level.symbols.max(initial=0) < 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("length", [2, 4, 7])
+def test_synthesis_is_the_papers(visits, seed, length):
+    """The same sequences, as often, as the paper's loops over the same whole counts."""
+    mechanism = vp.papers.VariableLengthNGrams(l_max=length, n_max=3, alphabet=PAGES)
+    model = mechanism.release(visits, vp.Budget(0.2 + seed), seed=seed)
+    tree = model.tree
+    symbols, sizes = gram_symbols(tree)
+    starts = np.cumsum([0, *sizes])
+    counts = {}
+    for entry, value in enumerate(np.floor(tree.entry_totals() + 1e-9).astype(int).tolist()):
+        gram = tuple(symbols[starts[entry] : starts[entry + 1]].tolist())
+        counts[(*gram, naive.END) if tree.symbols[entry] == 4 else gram] = value
+    columns, found = synthetic_sequences(tree, length)
+    got = {tuple(x for x in row if x >= 0): n for row, n in zip(columns.tolist(), found.tolist(), strict=True)}
+    key = lambda gram: (len(gram), tuple(4 if x == naive.END else x for x in gram))  # noqa: E731
+    assert got == naive.synthesize(counts, length, key)
+    frame = model.synthesize()
+    assert frame["count"].sum() == sum(got.values())
+    assert frame["sequence"].list.len().max() <= max(length, 3)
+
+
+def test_the_class_states_what_it_does(visits):
+    """Plan, guarantee and table; wrong fields are refused."""
+    mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
+    plan = mechanism.plan(vp.Budget(3))
+    assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))
+    assert "4 symbols" in str(plan)
+    model = plan.release(visits, seed=1)
+    frame = model.to_polars()
+    assert frame.columns == ["gram", "ends", "count", "estimate", "scale"]
+    assert len(frame) == len(model)
+    assert frame["count"].min() >= 0
+    lengths = frame["gram"].list.len() + frame["ends"]
+    assert lengths.is_sorted()
+    assert lengths.max() <= 4
+    assert not model.guarantee.private
+    for wrong in ({"l_max": 0}, {"n_max": 0}, {"alphabet": "abc"}, {"alphabet": [str(i) for i in range(10_001)]}):
+        with pytest.raises(vp.errors.InputError):
+            vp.papers.VariableLengthNGrams(**{"alphabet": PAGES, **wrong})
+    with pytest.raises(vp.errors.BudgetError, match="epsilon"):
+        mechanism.plan(vp.Budget(1e-9))
+    items = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
+    with pytest.raises(vp.errors.InputError, match="order"):
+        mechanism.release(items, vp.Budget(1))

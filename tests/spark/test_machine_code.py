@@ -1,0 +1,110 @@
+"""Machine code of kernels that workers keep: whole files that never change, in folders of this user alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from voxpop.engine.spark import worker
+
+COMPILE = """
+import json, os
+from importlib import import_module
+from voxpop.engine.spark import worker
+os.environ["VOXPOP_JIT_CACHE"] = "0"
+worker.keep_machine_code()
+kernels = {
+    "group.is_rising": "int32[::1],",
+    "group.mark_used": "int32[::1], uint8[::1]",
+    "pairs.table_of": "int64[::1],",
+    "weigh.keep_undecided": "int32[::1], int64[::1], uint64[::1], uint8[::1]",
+}
+found = []
+for name, types in kernels.items():
+    file, kernel = name.split(".")
+    found.append(getattr(import_module(f"voxpop.kernels.{file}"), kernel))
+    found[-1].compile(f"({types})")
+read = sum(sum(kernel.stats.cache_hits.values()) for kernel in found)
+print(json.dumps([read, sum(len(kernel.signatures) for kernel in found)]))
+"""
+COUNT = 4
+"""Kernels that compile fast; how a file is written does not depend on its content."""
+pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels are not compiled")
+
+
+def compiling(home, **more):
+    """Start a process that compiles the kernels, with its own folder for caches."""
+    env = {**os.environ, "XDG_CACHE_HOME": str(home), **more}
+    return subprocess.Popen([sys.executable, "-c", COMPILE], stdout=subprocess.PIPE, text=True, env=env)
+
+
+def ended(process):
+    """Return how many kernels a process read, and how many it had in the end."""
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(out)
+
+
+def files_in(home):
+    """Return what is there, and the folder of kernels."""
+    (folder,) = (home / "voxpop").iterdir()
+    return folder, {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_machine_code_is_compiled_once_and_then_read(tmp_path):
+    """A later process reads them all and changes nothing."""
+    assert ended(compiling(tmp_path))[1] == COUNT
+    folder, before = files_in(tmp_path)
+    assert len(before) >= COUNT
+    assert worker.is_ours(folder)
+    assert ended(compiling(tmp_path)) == [COUNT, COUNT]
+    assert files_in(tmp_path) == (folder, before)
+
+
+def test_several_may_write_at_once(tmp_path):
+    """Each file whole; a later process reads them and changes nothing."""
+    for process in [compiling(tmp_path) for _ in range(3)]:
+        assert ended(process)[1] == COUNT
+    folder, before = files_in(tmp_path)
+    assert len(before) >= COUNT
+    assert not [path for path in before if "." in path.name.rpartition("-")[2]], "unfinished"
+    assert ended(compiling(tmp_path)) == [COUNT, COUNT]
+    assert files_in(tmp_path) == (folder, before)
+
+
+def test_damaged_machine_code_is_compiled_anew(tmp_path):
+    """Cut short, changed in one bit or no code at all: it is written again; nowhere to write means nothing is kept."""
+    ended(compiling(tmp_path))
+    _, files = files_in(tmp_path)
+    assert len(files) >= 4
+    for number, (path, content) in enumerate(files.items()):
+        changed = bytes([content[-1] ^ 1])
+        path.write_bytes((b"no code", content[:-9], content[:-1] + changed, b"")[number % 4])
+    assert ended(compiling(tmp_path)) == [0, COUNT]
+    assert files_in(tmp_path)[1].keys() == files.keys()
+    assert ended(compiling(tmp_path)) == [COUNT, COUNT]
+
+
+def test_nowhere_to_write_means_a_folder_for_temporary_files_or_none(tmp_path):
+    """Executors have not always a home."""
+    (tmp_path / "file").touch()
+    (tmp_path / "tmp").mkdir()
+    elsewhere = {"TMPDIR": str(tmp_path / "tmp")}
+    assert ended(compiling(tmp_path / "file", **elsewhere)) == [0, COUNT]
+    assert ended(compiling(tmp_path / "file", **elsewhere)) == [COUNT, COUNT]
+    (folder,) = (tmp_path / "tmp").iterdir()
+    folder.chmod(0o777)
+    assert ended(compiling(tmp_path / "file", **elsewhere)) == [0, COUNT]
+
+
+def test_folders_that_others_may_write_are_not_read(tmp_path):
+    """Nor those that are not there, nor links to others."""
+    assert not worker.is_ours(tmp_path / "none")
+    tmp_path.chmod(0o777)
+    assert not worker.is_ours(tmp_path)
+    tmp_path.chmod(0o755)
+    assert worker.is_ours(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert not worker.is_ours(tmp_path / "link")
