@@ -32,6 +32,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
+    "spark.speculation.quantile": "0.5",  # one of two executors hangs: half of the tasks end
     "spark.shuffle.io.retryWait": "500ms",  # three times, for each executor that is gone
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
@@ -50,7 +51,7 @@ def executors():
     return context._jsc.sc().getExecutorMemoryStatus().size() - 1
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=300):
     """Wait at most so long; return what it was."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -85,9 +86,9 @@ def executor_of(worker):
 
 
 def hang():
-    """Stop the Python of one executor's tasks, which Java waits for."""
-    daemons = children(executor_of(workers[1]), "pyspark")
-    for python in children(daemons, "pyspark"):
+    """Stop the Python of one executor's tasks, which Java waits for; a task may run in Java before its Python exists."""
+    daemons = wait_for(lambda: children(executor_of(workers[1]), "pyspark"), "the daemon of an executor")
+    for python in wait_for(lambda: children(daemons, "pyspark"), "the Python of a task"):
         os.kill(python, signal.SIGSTOP)
 
 
@@ -136,4 +137,5 @@ told["executor killed"] = released(kill_executor)
 wait_for(lambda: first_executor() - before and executors() == 2, "another executor")
 told["worker killed"] = released(kill_worker)
 wait_for(lambda: executors() == 1, "the driver to notice")
+spark.stop()  # the log of events is whole
 print(json.dumps(told))

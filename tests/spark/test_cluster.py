@@ -15,7 +15,7 @@ import voxpop as vp
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
-SECONDS = 120
+SECONDS = 300
 
 
 class Daemon:
@@ -82,8 +82,8 @@ def test_what_goes_wrong_during_a_length_changes_nothing(cluster, talk, tmp_path
     talk.write_parquet(path)
     processes = [str(worker.process.pid) for worker in workers]
     driver = [sys.executable, str(HERE / "cluster_release.py"), address, str(path), str(events), *processes]
-    done = subprocess.run(driver, capture_output=True, text=True, timeout=6 * SECONDS)
-    assert done.returncode == 0, done.stderr[-4000:]
+    done = subprocess.run(driver, capture_output=True, text=True, timeout=4 * SECONDS)
+    assert done.returncode == 0, done.stderr[-8000:]
     told = json.loads(done.stdout.splitlines()[-1])
     log = "".join(file.read_text() for file in events.rglob("events_*"))
     assert '"Speculative":true' in log
