@@ -74,12 +74,12 @@ $(VENV)/.installed-exports: $(VENV)/.installed-test
 	touch $@
 
 exports: $(VENV)/.installed-exports  ## what goes in and out against the real libraries, databases and servers
-	$(BIN)/python -m pytest -q -m "not slow" tests/exports tests/doors
+	$(BIN)/python -m pytest -q $(COVERED) -m "not slow" tests/exports tests/doors
 
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
 	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits speed.union papers.dpne_table4 papers.dpne_text papers.dpne_figures \
 		papers.sequences_msnbc speed.sequences speed.text speed.pairs speed.naive speed.ngrams speed.growth \
-		comparisons.set_only papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values comparisons.limits; do \
+		papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values comparisons.limits; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-utility: $(VENV)/.installed-bench  ## what is released at equal privacy, each step alone and together: one run
@@ -93,7 +93,7 @@ bench-peers: $(VENV)/.installed-bench  ## pairs against OpenDP and PipelineDP, i
 federation: $(VENV)/.installed-test  ## start a SuperLink and SuperNodes on loopback and run heavy hitters over them
 	$(call environment,.venv-flower)
 	$(call install,.venv-flower,--editable ".[flower]" --group test)
-	.venv-flower/bin/python -m pytest -q tests/hitters/test_flower.py tests/hitters/test_masking.py
+	.venv-flower/bin/python -m pytest -q $(COVERED) tests/hitters/test_flower.py tests/hitters/test_masking.py
 
 $(VENV)/.installed-browser: $(VENV)/.installed-test
 	$(call install,$(VENV),--group browser)
@@ -117,7 +117,7 @@ $(SPARK): pyproject.toml
 	touch $@
 
 spark: $(SPARK)  ## the Spark engine: local, Connect, and a standalone cluster that loses a worker
-	.venv-spark/bin/python -m pytest -q -n 2 --dist worksteal -m "not data" tests/spark
+	.venv-spark/bin/python -m pytest -q $(COVERED) -n 2 --dist worksteal -m "not data" tests/spark
 
 bench-spark: $(SPARK)  ## the Spark engine against the local one: time, bytes shuffled, growth, many partitions
 	.venv-spark/bin/python -m benchmarks.spark.jobs

@@ -31,6 +31,8 @@ from tools.reference import public_names, with_public_names
 import voxpop
 from voxpop.cli import main
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SITE = sorted(DOCS.rglob("*.md"))
@@ -45,11 +47,7 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
 NEEDS = re.compile(r"<!-- needs: (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
-FLOWER = (
-    "voxpop.mechanisms.heavy_hitters.flower.",
-    "voxpop.mechanisms.heavy_hitters.masking",
-    "voxpop.mechanisms.heavy_hitters.masking",
-)
+FLOWER = ("voxpop.mechanisms.heavy_hitters.flower.", "voxpop.mechanisms.heavy_hitters.masking")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
 
 
@@ -197,30 +195,6 @@ def test_files_that_are_named_exist(page):
     """A page names tests, results and examples as paths from the root of the repository, or as kinds of files."""
     for path in re.findall(r"`((?:tests|benchmarks|examples|docs|src)/[\w./*-]*)`", page.read_text()):
         assert list(ROOT.glob(path.rstrip("/"))), path
-
-
-PROOFS = [page for page in (DOCS / "privacy").glob("*.md") if "**Claim" in page.read_text()]
-
-
-def test_what_proves_nothing_is_known_by_name():
-    """Every other page of docs/privacy is a list, or refuses something."""
-    assert {page.stem for page in {*(DOCS / "privacy").glob("*.md")} - {*PROOFS}} == {
-        "README",
-        "errata",
-        "algorithm-8",
-        "obligations",
-    }
-
-
-@pytest.mark.parametrize("page", PROOFS, ids=ident)
-def test_every_proof_is_complete(page):
-    """Whoever opens it finds the claim, the neighbours, why it holds, what rounding changes, and the tests."""
-    text = page.read_text()
-    assert page.stem == "randomness" or "eighbours" in text
-    assert re.search("proof|prove", text, re.IGNORECASE)
-    assert re.search("integer|double|arithmetic|overflow", text)
-    assert re.search("^## Tests", text, re.MULTILINE)
-    assert re.search(r"`tests/[\w/]+(\.py)?/?`", text) or "**Not implemented.**" in text
 
 
 def anchors(page):

@@ -8,6 +8,8 @@ import voxpop as vp
 from voxpop.release.grams import SCHEMA
 from voxpop.release.result import StoredPlan
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 GRAMS = [["tea"], ["with"], ["tea", "with"]]
 
 

@@ -5,6 +5,8 @@ import pytest
 
 import voxpop as vp
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
 CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
 

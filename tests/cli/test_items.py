@@ -13,6 +13,8 @@ import pytest
 import voxpop as vp
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
 CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
 

@@ -7,6 +7,8 @@ import pytest
 
 import voxpop as vp
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 CALL = ["visits.parquet", "--user", "who", "--sequence", "pages"]
 BUDGET = ["--epsilon", 4]
 LETTERS = ["--alphabet", "a,b,c"]

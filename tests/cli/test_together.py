@@ -5,6 +5,8 @@ import pytest
 
 import voxpop as vp
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 SPEND = ["--epsilon", 2, "--delta", "1e-8"]
 FILE = """
 [words]

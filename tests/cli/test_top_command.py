@@ -7,6 +7,8 @@ import pytest
 
 import voxpop as vp
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 SPEND = ["--epsilon", 2, "--delta", "1e-8"]
 READ = ["posts.parquet", "--user", "author", "--text", "body"]
 

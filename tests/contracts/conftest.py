@@ -11,8 +11,3 @@ def crowd_of_tea() -> vp.Corpus:
     """Return 400 users who all hold tea and milk."""
     table = pl.DataFrame({"who": [u for u in range(400) for _ in range(2)], "what": ["tea", "milk"] * 400})
     return vp.read(table, user="who", items="what")
-
-
-@pytest.fixture(autouse=True)
-def secrets():
-    """Leave secrets fresh: these tests are about what is drawn, and state how seldom they err."""

@@ -16,6 +16,8 @@ from voxpop.mechanisms.counts.listed import share_table, weights_of_holders
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.privacy.secret import Secret
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 BUDGET = vp.Budget(1, 1e-8)
 GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(tuple), min_size=1, max_size=25)
 

@@ -20,6 +20,8 @@ from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot, holders_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
 

@@ -17,6 +17,8 @@ from voxpop.engine.local import weigh as bound
 from voxpop.errors import BudgetError, InputError
 from voxpop.kernels import threads
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 CELLS = [
     vp.NGrams(max_length=4, limit=20),
     vp.NGrams(max_length=4, limit=20, values=[0, 1, 0, 20]),

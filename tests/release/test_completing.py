@@ -15,6 +15,8 @@ from voxpop.release.cutting import cut_prompt
 from voxpop.release.grams import SCHEMA
 from voxpop.release.result import StoredPlan
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 PLAN, GUARANTEE = StoredPlan({}), vp.Guarantee(4, 1e-7)
 TOKENS = st.text("ab", min_size=1, max_size=2)
 GRAMS = st.sets(st.lists(TOKENS, min_size=1, max_size=4).map(tuple), max_size=40)

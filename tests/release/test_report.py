@@ -32,6 +32,8 @@ from voxpop.release.report.page import json_for_html, palette
 from voxpop.release.report.stories import story_of
 from voxpop.release.result import StoredPlan
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 BUDGET = vp.Budget(4, 1e-7)
 NASTY = ["</script><script>alert(1)</script>", "<!--", "a\"'&b", "\u202eevil", "\x00", "]]>", "{{ 7 * 7 }}", "\u2028"]
 ASSETS = files("voxpop.release.report")

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 PAGES = ["home", "news", "sport", "weather"]
 
 

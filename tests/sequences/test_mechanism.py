@@ -15,6 +15,8 @@ from voxpop.engine.local.tree_walk import one_sequence_each
 from voxpop.mechanisms.sequences.plan import spent_together
 from voxpop.privacy.secret import Secret
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 PAGES = ["home", "news", "sport", "weather"]
 
 

@@ -16,6 +16,8 @@ from support.look import read_engine
 from voxpop.privacy.secret import Secret
 from voxpop.release.saving import checksum
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 PAGES = ["home", "news", "sport", "weather"]
 SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
 

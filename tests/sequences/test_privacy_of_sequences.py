@@ -23,11 +23,6 @@ ALARM = 1e-10  # probability that one bound of the audit errs
 RUNS = 1500
 
 
-@pytest.fixture(autouse=True)
-def secrets():
-    """Leave secrets fresh: the audits are about what is drawn."""
-
-
 def count_the_end_at_the_root(monkeypatch):
     """The planted fault: the end mark becomes a child of the root."""
     monkeypatch.setattr(ngram_model, "_opened", lambda sequences, end: np.zeros(sequences.size, np.int32))

@@ -86,7 +86,7 @@ def executor_of(worker):
 
 
 def hang():
-    """Stop the Python of one executor's tasks, which Java waits for; a task may run in Java before its Python exists."""
+    """Stop the Python of one executor's tasks, once it exists: Java waits for it."""
     daemons = wait_for(lambda: children(executor_of(workers[1]), "pyspark"), "the daemon of an executor")
     for python in wait_for(lambda: children(daemons, "pyspark"), "the Python of a task"):
         os.kill(python, signal.SIGSTOP)

@@ -18,6 +18,8 @@ from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.slack import walk_slack
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 FALSE_ALARM = 1e-9
 
 

@@ -10,6 +10,8 @@ import pytest
 import voxpop as vp
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 PUBLISHED = [getattr(vp.papers, name) for name in vp.papers.__all__ if name.startswith(("Count", "Policy", "Weighted"))]
 
 

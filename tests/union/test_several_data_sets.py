@@ -12,6 +12,8 @@ from voxpop.mechanisms.rounds.adaptive import total_delta
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
 NAMES = ("words", "tags", "places")
 
 
