@@ -15,7 +15,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Pairs
 from voxpop.mechanisms.ngrams.releasing import table_of_rows
-from voxpop.mechanisms.rounds.running import chosen
+from voxpop.mechanisms.rounds.adaptive import chosen
 from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget

@@ -29,9 +29,8 @@ from benchmarks.baselines.noise import gaussian
 from voxpop.kernels.arrays import Floats
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate
-from voxpop.privacy.gaussian import sigma
+from voxpop.privacy.gaussian import UniqueItems, sigma
 from voxpop.privacy.secret import Secret
-from voxpop.privacy.threshold import UniqueItems
 
 SIPS_RATIO: Final = 0.3
 SIPS_ROUNDS: Final = 3

@@ -15,11 +15,10 @@ from typing import final
 
 import numpy as np
 
-from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from voxpop.engine.local.corpus import MemoryTreeWalk
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import draw_contexts
-from voxpop.mechanisms.sequences.context_tree import ROOT, ContextTree
-from voxpop.mechanisms.sequences.smoothing import laplace
+from voxpop.mechanisms.sequences.context_tree import ROOT, ContextTree, laplace
 from voxpop.privacy.secret import Secret
 
 DEEPEST = 12

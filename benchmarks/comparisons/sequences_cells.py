@@ -35,8 +35,7 @@ from benchmarks.evaluation import (
 from benchmarks.evaluation.sequences import SANITY
 from benchmarks.support.common import DATA, OUT, table
 from benchmarks.support.engines import read_engine
-from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.tree_walk import one_sequence_each
+from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.privacy.secret import Secret
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)

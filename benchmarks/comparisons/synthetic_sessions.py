@@ -15,8 +15,7 @@ from benchmarks.baselines.gram_draws import Sampler
 from benchmarks.evaluation import SequenceData, as_sequences, private_resemblance, private_sequences
 from benchmarks.support.common import DATA, table
 from benchmarks.support.engines import read_engine
-from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.tree_walk import one_sequence_each
+from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.mechanisms.sequences.queries import Sessions, _commonest, _containing
 from voxpop.privacy.secret import Secret
 

@@ -73,7 +73,7 @@ def trained_on(texts: list[str], same: "Tokenizer", model: str, size: int) -> "T
     """Return a tokenizer of the same parts, trained on the texts as they are."""
     from tokenizers import Tokenizer, models, trainers
 
-    from voxpop.exports.tokenizers import VISIBLE
+    from voxpop.exports.libraries import VISIBLE
 
     kinds: dict[str, tuple[Any, Any]] = {
         "bpe": (models.BPE(), trainers.BpeTrainer(vocab_size=size, show_progress=False)),

@@ -54,7 +54,7 @@ def private_sequences(corpus: "LocalCorpus", alphabet: Sequence[str]) -> Sequenc
     Returns:
         The sequences, of users who have one: private.
     """
-    from voxpop.engine.local.tree_walk import one_sequence_each
+    from voxpop.engine.local.corpus import one_sequence_each
 
     corpus = check_engine(corpus)
     longest = int(np.diff(corpus.user_start).max(initial=1))

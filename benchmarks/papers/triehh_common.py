@@ -8,8 +8,7 @@ import numpy as np
 import voxpop as vp
 from benchmarks.support.common import RESULTS
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.heavy_hitters.protocol import Rules
-from voxpop.mechanisms.heavy_hitters.simulation import Electorate, Spelling, simulate, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, Spelling, simulate, spell
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.calibrate import best_sampling
 

@@ -31,8 +31,7 @@ from benchmarks.support.engines import read_engine
 from voxpop.engine.local import read as spilling
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.reading.limited.memory import FIXED, MemoryLimit
-from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter
-from voxpop.reading.limited.user_files import UserFiles
+from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, UserFiles
 from voxpop.reading.users import spread
 
 ROWS = 1 << 13

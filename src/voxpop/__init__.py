@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.set_union.mechanism import SetUnion
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.guarantee import Guarantee
-    from voxpop.reading.csv_text import CSV
     from voxpop.reading.databases import SQL
+    from voxpop.reading.text_files import CSV
     from voxpop.reading.wanted import ReadOptions, Tokenizer
     from voxpop.release.loading import load
     from voxpop.release.release import Release
@@ -70,7 +70,7 @@ __all__ = [  # noqa: RUF022  sorted as `dir` sorts
 ]
 
 _HOMES = {
-    "CSV": "voxpop.reading.csv_text",
+    "CSV": "voxpop.reading.text_files",
     "SQL": "voxpop.reading.databases",
     "ReadOptions": "voxpop.reading.wanted",
     "Tokenizer": "voxpop.reading.wanted",

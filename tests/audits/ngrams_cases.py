@@ -23,7 +23,7 @@ import numpy as np
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.ngrams.lengths import LengthRun
+from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.papers.dpne import DPNE
 from voxpop.privacy.budget import Budget

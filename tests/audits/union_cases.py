@@ -108,8 +108,8 @@ def released_by(plan: ClassicPlan, holders: int, items: int) -> float:
     """
     from scipy.special import ndtr
 
-    from voxpop.privacy.optimal import exact_probability
-    from voxpop.privacy.slack import numerical_slack
+    from voxpop.privacy.decisions import exact_probability
+    from voxpop.privacy.numerics import numerical_slack
 
     one, budget = plan.round, plan.budget
     if one.noise == "optimal":

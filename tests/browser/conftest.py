@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.mechanisms.ngrams.lengths import LengthRun
+from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.privacy.planned import with_record
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA
 
 FLAGS = [
     "--headless",

@@ -14,7 +14,7 @@ from collections import Counter
 import pytest
 
 import voxpop as vp
-from voxpop.privacy.showing import words_first
+from voxpop.privacy.budget import words_first
 from voxpop.release.report.page import scripts
 
 pytestmark = pytest.mark.browser

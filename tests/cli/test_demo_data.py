@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from voxpop.cli.standard_library import standard_library
+from voxpop.cli.demo import standard_library
 from voxpop.errors import SourceError
 
 TRICKY = '''#!/usr/bin/env python

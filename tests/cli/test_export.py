@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")

@@ -24,13 +24,13 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from support.look import read_engine
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off
-from voxpop.engine.local import tree_walk as counting
+from voxpop.engine.local import corpus as counting
 from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local import weighing_order as ordering
-from voxpop.mechanisms.heavy_hitters import simulation
+from voxpop.mechanisms.heavy_hitters import protocol as simulation
 from voxpop.mechanisms.ngrams import votes as selecting
-from voxpop.mechanisms.rounds import running
+from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.sequences import releasing
 from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.mechanisms.weightings import rule as rules_module

@@ -17,12 +17,12 @@ from audits.top_cases import telling
 from audits.union_cases import BUDGET, EXCESS, LIMIT, Event
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off
-from voxpop.mechanisms.counts import listed as holders_module
 from voxpop.mechanisms.counts import plan as top_plan
+from voxpop.mechanisms.counts import releasing as holders_module
 from voxpop.mechanisms.counts import releasing as ranking
 from voxpop.mechanisms.counts.constants import UNIT
-from voxpop.mechanisms.counts.listed import HolderShares
-from voxpop.mechanisms.rounds import running
+from voxpop.mechanisms.counts.releasing import HolderShares
+from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.rounds.users_needed import AtLeast, released
 from voxpop.mechanisms.set_union import releasing
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS

@@ -7,13 +7,13 @@ import pytest
 import voxpop as vp
 from naive.counts import no_noise
 from support.corpora import corpus_of
-from voxpop.mechanisms.counts import listed as holders_module
+from voxpop.mechanisms.counts import releasing as holders_module
 from voxpop.mechanisms.counts.constants import UNIT
-from voxpop.mechanisms.counts.listed import HolderShares, sizes_of, weights_of_holders
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.mechanisms.counts.plan import root_above
+from voxpop.mechanisms.counts.releasing import HolderShares, sizes_of, weights_of_holders
 from voxpop.privacy.secret import Secret
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
 
 

@@ -121,7 +121,7 @@ def test_items_have_no_order(engines, naive):
 
 def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
     """Also words that nobody holds."""
-    from voxpop.mechanisms.counts.listed import HolderShares
+    from voxpop.mechanisms.counts.releasing import HolderShares
     from voxpop.privacy.secret import Secret
 
     words = pa.array(["aa", "good", "you", "zebra"], pa.large_string())

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.corpora import corpus_of
-from voxpop.engine.candidates import Subset
+from voxpop.engine.data import Subset
 from voxpop.engine.local import length_walk as walk_module
 from voxpop.engine.local import near_misses as payments
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs

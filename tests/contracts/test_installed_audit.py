@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from voxpop.mechanisms.counts import releasing as ranking
-from voxpop.mechanisms.heavy_hitters import simulation
+from voxpop.mechanisms.heavy_hitters import protocol as simulation
 from voxpop.mechanisms.ngrams import votes as threshold_vote
 from voxpop.mechanisms.sequences import releasing
 from voxpop.privacy import cumulative

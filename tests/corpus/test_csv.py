@@ -13,7 +13,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.words import MODE, QUOTED, follow_quotes
-from voxpop.reading.csv_text import FollowedQuotes, Transcoded, delimiter_of
+from voxpop.reading.text_files import FollowedQuotes, Transcoded, delimiter_of
 
 SECRET = "confidential 4711"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.corpora import corpus_of
-from voxpop.engine.candidates import Subset
+from voxpop.engine.data import Subset
 from voxpop.engine.local import near_misses as payments
 from voxpop.engine.local.near_misses import NearMisses, UserBudgets, runs_of
 from voxpop.engine.local.weigh import Holdings, weigh

@@ -15,10 +15,10 @@ from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, MOST_GROUPS, NOTH
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.secret import Secret
-from voxpop.reading import widths
+from voxpop.reading import arrow as widths
 from voxpop.reading.limited import memory
 from voxpop.reading.limited.memory import MemoryLimit
-from voxpop.reading.limited.user_files import WordRuns
+from voxpop.reading.limited.sorter import WordRuns
 
 SHARES = CalibratedRule(Weighted(), RuleSetting(9, 2))
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.reading.limited import memory
-from voxpop.reading.limited import user_files as word_runs
+from voxpop.reading.limited import sorter as word_runs
 from voxpop.reading.limited.memory import MemoryLimit
-from voxpop.reading.limited.user_files import SHARE_OF_HEADS, WordRuns
+from voxpop.reading.limited.sorter import SHARE_OF_HEADS, WordRuns
 
 WORDS = st.sets(st.text(max_size=6), min_size=1, max_size=30)
 

@@ -12,8 +12,8 @@ from support.corpora import corpus_of
 from support.look import read_engine
 from support.strategies import written_users
 from voxpop.mechanisms.counts.constants import UNIT
-from voxpop.mechanisms.counts.listed import share_table, weights_of_holders
 from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.releasing import share_table, weights_of_holders
 from voxpop.privacy.secret import Secret
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")

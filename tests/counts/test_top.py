@@ -15,9 +15,8 @@ from support.look import read_engine
 from support.strategies import written_users
 from voxpop.errors import BudgetError, InputError, ReleaseError
 from voxpop.mechanisms.counts.constants import UNIT
-from voxpop.mechanisms.counts.listed import sizes_of
 from voxpop.mechanisms.counts.mechanism import Top
-from voxpop.mechanisms.counts.releasing import measured_holders
+from voxpop.mechanisms.counts.releasing import measured_holders, sizes_of
 from voxpop.privacy.decisions import GumbelNoise
 from voxpop.privacy.secret import Secret
 
@@ -69,7 +68,7 @@ def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
     """A planted fault: who says a word five times counts five times."""
-    from voxpop.mechanisms.counts import listed as holders_module
+    from voxpop.mechanisms.counts import releasing as holders_module
 
     class Occurrences(holders_module.HolderShares):
         """One for each time a word is held."""

@@ -14,7 +14,7 @@ from support import sources as forms_module
 from support.look import read_engine
 from support.sources import NAMES, READINGS, all_forms, check_one_user
 from voxpop.errors import ColumnError, InputError, SourceError
-from voxpop.reading import json_lines
+from voxpop.reading import text_files as json_lines
 from voxpop.reading.sources import SOURCES, types_table
 from voxpop.reading.types import Column, array_of_objects, spelling_of
 

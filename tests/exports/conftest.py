@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import voxpop as vp
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA
 from voxpop.release.result import StoredPlan
 
 

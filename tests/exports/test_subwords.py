@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from voxpop.cli import main
 from voxpop.errors import InputError, ReleaseError
-from voxpop.exports.tokenizers import MOST_REPEATED, _text
+from voxpop.exports.libraries import MOST_REPEATED, _text
 from voxpop.reading.choices import SUBWORDS
 from voxpop.release.result import StoredPlan
 

@@ -252,7 +252,7 @@ def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
 
 def test_work_files_are_private_while_they_are_used(tmp_path):
     """No name in the folder, and rights of the owner alone on what is open."""
-    from voxpop.reading.limited.work_file import WorkFile
+    from voxpop.reading.limited.memory import WorkFile
 
     file = WorkFile(tmp_path)
     file.append(pl.Series([1, 2, 3]).to_numpy())

@@ -11,9 +11,8 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
-from voxpop.mechanisms.heavy_hitters.protocol import Rules
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, simulate, spell
 from voxpop.mechanisms.heavy_hitters.releasing import release_of
-from voxpop.mechanisms.heavy_hitters.simulation import Electorate, simulate, spell
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import trie_delta

@@ -13,8 +13,22 @@ from naive.hitters import by_share, found_words, grow_trie, most_frequent
 from naive.protocol import cast_vote, client_of, count_votes, round_votes, run_protocol, votes_cast
 from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.heavy_hitters.protocol import ROOT, Prefix, Rules, Trie, grow, is_over, is_valid, prefix_after
-from voxpop.mechanisms.heavy_hitters.simulation import Electorate, grams_of, simulate, simulated_rounds, spell, twins_of
+from voxpop.mechanisms.heavy_hitters.protocol import (
+    ROOT,
+    Electorate,
+    Prefix,
+    Rules,
+    Trie,
+    grams_of,
+    grow,
+    is_over,
+    is_valid,
+    prefix_after,
+    simulate,
+    simulated_rounds,
+    spell,
+    twins_of,
+)
 from voxpop.privacy.secret import Secret
 
 LETTERS = "abé€𝄞"

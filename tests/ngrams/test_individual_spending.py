@@ -17,7 +17,7 @@ from voxpop.mechanisms.ngrams.constants import FEWEST_IN_PIECE, LEAST_SHARE, SCR
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, deferred_by
 from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.individual import WHOLE, IndividualFilter
-from voxpop.privacy.slack import MOST_PASSES
+from voxpop.privacy.numerics import MOST_PASSES
 
 BUDGET = vp.Budget(8, 1e-4)
 INDIVIDUAL = vp.NGrams(max_length=5, limit=10, eta=0.1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import calibrate, total_delta
-from voxpop.privacy.threshold import UniqueItems
+from voxpop.privacy.gaussian import UniqueItems
 
 PAPER = Budget(3, math.exp(-10))
 SIPS = (0.05, 0.15, 0.8)

@@ -17,15 +17,14 @@ import voxpop as vp
 from support.lengths import at_length
 from voxpop.errors import BudgetError, InputError, InternalError
 from voxpop.mechanisms.counts.mechanism import Counts
-from voxpop.mechanisms.ngrams.charges import Charges, Outlook
-from voxpop.mechanisms.ngrams.lengths import Voting
+from voxpop.mechanisms.ngrams.charges import Charges, Outlook, Voting
 from voxpop.mechanisms.rounds.plan import MOST_UNITS, check_charged, rounds_delta
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.papers.dpne import settled, squares
 from voxpop.privacy import precise
 from voxpop.privacy.cumulative import novel_release
-from voxpop.privacy.threshold import release_probability
+from voxpop.privacy.gaussian import release_probability
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
@@ -171,7 +170,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
 def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
     """Counts: the shares of one user on their grid, against the noise, in eighty digits."""
     from voxpop.mechanisms.counts.constants import UNIT
-    from voxpop.mechanisms.counts.listed import share_table
+    from voxpop.mechanisms.counts.releasing import share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
     delta = 1e-8 if epsilon < 50 else 1e-1

@@ -14,7 +14,7 @@ from voxpop.privacy.composition import compose, composed_delta
 from voxpop.privacy.gaussian import delta as exact_delta
 from voxpop.privacy.guarantee import Guarantee, Spend
 from voxpop.privacy.joint import gaussian_rounds, pure_delta
-from voxpop.privacy.slack import MOST_PASSES, walk_slack
+from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
 INTERVAL = 1e-2
 

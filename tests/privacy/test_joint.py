@@ -11,10 +11,9 @@ from scipy.special import ndtri
 
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, calibrate, total_delta
-from voxpop.privacy.gaussian import delta
+from voxpop.privacy.gaussian import UniqueItems, delta
 from voxpop.privacy.joint import Cases, certified_cases, deltas, joint_delta, sampled_cases
-from voxpop.privacy.slack import numerical_slack
-from voxpop.privacy.threshold import UniqueItems
+from voxpop.privacy.numerics import numerical_slack
 
 TARGET = math.exp(-10)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from voxpop.errors import BudgetError
 from voxpop.privacy import precise
-from voxpop.privacy.optimal import exact_probability, selection_probability
+from voxpop.privacy.decisions import exact_probability, selection_probability
 
 
 def recursion(epsilon, delta, most):

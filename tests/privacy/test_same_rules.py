@@ -15,8 +15,8 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.numerics import numerical_slack, walk_slack
 from voxpop.privacy.secret import Secret
-from voxpop.privacy.slack import numerical_slack, walk_slack
 
 BUDGET = vp.Budget(2, 1e-6)
 UNIONS = [
@@ -121,7 +121,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
 
 def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
     """The test above, on a release whose rounds all have the noise of the first."""
-    from voxpop.mechanisms.rounds import running
+    from voxpop.mechanisms.rounds import adaptive as running
 
     real = running.evidence_step
     monkeypatch.setattr(

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxpop.privacy.search import around, crossing, lowest
+from voxpop.privacy.numerics import around, crossing, lowest
 
 
 @given(st.floats(0.001, 999), st.floats(0.1, 9))

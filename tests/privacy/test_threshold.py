@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from voxpop.errors import BudgetError
 from voxpop.privacy import precise
-from voxpop.privacy.threshold import UniqueItems, cells, exceeded_with, log_below, lowest_threshold, release_probability
+from voxpop.privacy.gaussian import UniqueItems, cells, exceeded_with, log_below, lowest_threshold, release_probability
 
 SHAPES = ("fixed", "even", "symmetric", "any")
 

@@ -11,8 +11,7 @@ import voxpop as vp
 from naive import corpus as naive_corpus
 from support.look import load_engine, read_engine
 from voxpop.errors import InputError
-from voxpop.release.cutting import cut_prompt
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA, cut_prompt
 from voxpop.release.result import StoredPlan
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")

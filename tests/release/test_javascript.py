@@ -8,8 +8,7 @@ import subprocess
 import pytest
 
 import voxpop as vp
-from voxpop.release.cutting import Cutter, cut_prompt
-from voxpop.release.grams import table_of_lists
+from voxpop.release.cutting import Cutter, cut_prompt, table_of_lists
 from voxpop.release.report.page import scripts
 from voxpop.release.result import StoredPlan
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.privacy.showing import printable, words_first
+from voxpop.privacy.budget import printable, words_first
 from voxpop.reading import progress
 from voxpop.release.result import StoredPlan
 

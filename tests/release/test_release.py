@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from voxpop.errors import InternalError
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.release.grams import SCHEMA, from_parquet, to_parquet
+from voxpop.release.cutting import SCHEMA, from_parquet, to_parquet
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 

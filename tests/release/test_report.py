@@ -19,17 +19,16 @@ from hypothesis import strategies as st
 import voxpop as vp
 from support.look import read_engine
 from voxpop.mechanisms.ngrams import describe as about_ngrams
-from voxpop.mechanisms.ngrams.lengths import LengthRun
+from voxpop.mechanisms.ngrams.charges import LengthRun
 from voxpop.mechanisms.set_union import describe as about_union
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy import guarantee as in_words
 from voxpop.privacy.planned import with_record
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA
 from voxpop.release.release import report_of
 from voxpop.release.report import numbers as words
 from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
-from voxpop.release.report.page import json_for_html, palette
-from voxpop.release.report.stories import story_of
+from voxpop.release.report.page import json_for_html, palette, story_of
 from voxpop.release.result import StoredPlan
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.cli.output import summary
+from voxpop.cli.releasing import summary
 from voxpop.cli.saved import first_of
 from voxpop.release.registry import MECHANISMS, load
-from voxpop.release.report.stories import story_of
+from voxpop.release.report.page import story_of
 
 BUDGET = vp.Budget(4, 1e-7)
 TABLE = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})

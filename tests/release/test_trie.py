@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.release.completing import GramTrie
-from voxpop.release.grams import SCHEMA
+from voxpop.release.cutting import SCHEMA
 from voxpop.release.report.page import payload_of
 
 TOKENS = st.text(st.characters(codec="utf-8"), max_size=3)

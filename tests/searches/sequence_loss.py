@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from voxpop.engine.local.corpus import MemoryTreeWalk
 from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import released_counts, split_contexts
 from voxpop.papers.ngram_model import explore, released_children

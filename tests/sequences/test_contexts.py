@@ -10,12 +10,11 @@ from benchmarks.evaluation import as_sequences, private_length_distance, private
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxpop.engine.local.tree_walk import MemoryTreeWalk
+from voxpop.engine.local.corpus import MemoryTreeWalk
 from voxpop.kernels.shrinking import LEAST_WEIGHT, draw_counts, fit_ratios, mean_counts
-from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree
+from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, smooth
 from voxpop.mechanisms.sequences.path_budget import Limits
 from voxpop.mechanisms.sequences.releasing import split_contexts
-from voxpop.mechanisms.sequences.smoothing import smooth
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]

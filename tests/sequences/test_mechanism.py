@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from naive import sequences as naive
 from support.look import read_engine
-from voxpop.engine.local.tree_walk import one_sequence_each
+from voxpop.engine.local.corpus import one_sequence_each
 from voxpop.mechanisms.sequences.plan import spent_together
 from voxpop.privacy.secret import Secret
 

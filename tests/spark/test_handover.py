@@ -12,9 +12,9 @@ from test_plain_session import counted
 
 import voxpop as vp
 from support.look import read_engine
-from voxpop.engine.spark import handover
+from voxpop.engine.spark import reading as handover
 from voxpop.engine.spark.corpus import SparkCorpus
-from voxpop.engine.spark.handover import EXACTLY, HandedOver
+from voxpop.engine.spark.reading import EXACTLY, HandedOver
 from voxpop.engine.spark.session import is_here
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading.limited.memory import LEAST

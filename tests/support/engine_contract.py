@@ -8,7 +8,7 @@ import voxpop as vp
 from naive.engine import NaiveEngine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.release.grams import table_of_lists
+from voxpop.release.cutting import table_of_lists
 from voxpop.release.result import StoredPlan
 
 BUDGET = vp.Budget(4, 1e-6)

@@ -16,7 +16,7 @@ from voxpop.mechanisms.rounds.plan import COURSE
 from voxpop.mechanisms.set_union.plan import plan_adaptive
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.slack import walk_slack
+from voxpop.privacy.numerics import walk_slack
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from voxpop.cli.options import Json
-from voxpop.cli.output import print_json
+from voxpop.cli.releasing import print_json
 
 if TYPE_CHECKING:
     from voxpop.testing.auditing import Finding

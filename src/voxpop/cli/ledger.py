@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from voxpop.cli.options import Json, Spend, SpendOptions
-from voxpop.cli.output import plural, print_json
+from voxpop.cli.releasing import plural, print_json
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _described(account: "LedgerAccount") -> dict[str, Any]:
 
 
 def _text(account: dict[str, Any]) -> str:
-    from voxpop.ledger.caps import WAYS
-    from voxpop.privacy.showing import table
+    from voxpop.ledger.ledger import WAYS
+    from voxpop.privacy.budget import table
 
     budget, spent = account["budget"], account["spent"]
     title = f'"{account["dataset"]}": budget ({budget["epsilon"]:g}, {budget["delta"]:g})'

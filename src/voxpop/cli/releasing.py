@@ -1,17 +1,26 @@
-"""The steps that every releasing command runs, in the one order in which a wrong call spends nothing."""
+"""The steps that every releasing command runs, in the one order in which a wrong call spends nothing.
 
+Results are printed as text for people or as JSON for machines; both are functions of the results only.
+"""
+
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill, indent
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from voxpop.cli.options import Charge, Result, Run, Table
 from voxpop.errors import InputError
+from voxpop.privacy.budget import printable, words_first
 
 if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
+    from voxpop.privacy.guarantee import Guarantee
+    from voxpop.release.release import Release
+    from voxpop.release.result import About
 
 Target = TypeVar("Target")
 
@@ -96,7 +105,6 @@ def release_and_report(
     output: Path,
 ) -> None:
     """Release items or n-grams, save them and print a summary."""
-    from voxpop.cli.output import print_release
     from voxpop.release.saving import check_target
 
     metadata = checked_metadata(result, charge)
@@ -135,3 +143,147 @@ def account_of(charge: Charge, *, reported: bool) -> "LedgerAccount | None":
     from voxpop.ledger.ledger import Ledger
 
     return Ledger(charge.ledger).account(charge.dataset)
+
+
+SAMPLE = 20
+WIDTH = 96
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object on one line of ASCII."""
+    print(json.dumps(content, allow_nan=False))
+
+
+def print_release(
+    release: "Release", folder: Path, *, as_json: bool, user: str = "user", data: str | None = None
+) -> None:
+    """Print a summary of a saved release.
+
+    Args:
+        release: the release.
+        folder: where it was saved.
+        as_json: print one JSON object instead.
+        user: name of the privacy unit.
+        data: description of the data, if it is public.
+    """
+    if as_json:
+        print_json(({} if data is None else {"data": data}) | summary(release, folder))
+        return
+    print(listed(release))
+    print(guarantee_text(release.guarantee, user))
+    print(saved(folder, release.about))
+
+
+def print_plan(plan: Any, *, as_json: bool) -> None:
+    """Print a plan as text, or as one JSON object with its guarantee."""
+    if as_json:
+        print_json({**stated(plan.guarantee), "plan": plan.to_dict()})
+    else:
+        print(plan)
+
+
+def listed(release: "Release") -> str:
+    """Return the number of grams and a sample, or the number of users that a release would have needed."""
+    if not len(release):
+        return f"{count(release)}\n{nothing_released(release.plan)}"
+    grams = indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False))
+    return f"{count(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
+
+
+def saved(folder: Path, about: "About | None" = None, page: str = "report.html") -> str:
+    """Return where a result was saved, and the charged ledger entry if a data set was named."""
+    where = f"\nSaved to {folder}. The report is {page} in this folder."
+    if about is None or not about.dataset:
+        return where
+    return f"{where} Ledger: {about.ledger or 'none was charged; --ledger FILE charges one'}."
+
+
+def summary(result: Any, folder: Path) -> dict[str, Any]:
+    """Return the JSON summary of a saved release or model."""
+    return {
+        "released": len(result),
+        **stated(result.guarantee),
+        "plan": result.plan.to_dict(),
+        "folder": str(folder.resolve()),
+    }
+
+
+def stated(guarantee: "Guarantee") -> dict[str, Any]:
+    """Return a guarantee as a sentence and as numbers."""
+    return {"statement": str(guarantee), "guarantee": guarantee.to_dict()}
+
+
+def count(release: "Release") -> str:
+    """Return the number of grams, and their greatest length if not all have length 1."""
+    number = len(release)
+    longest = release.grams["length"][number - 1].as_py() if number else 1
+    if longest == 1:
+        return f"Released {plural(number, 'item')}."
+    return f"Released {plural(number, 'gram')} of up to {longest} tokens."
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sample(release: "Release") -> list[str]:
+    """Return up to 20 grams, evenly spaced in canonical order; grams that begin with a letter first."""
+    words = [gram for gram in release.each_gram() if gram[0][:1].isalpha()]
+    chosen = words_first(release.each_gram()) if len(words) < SAMPLE else words
+    number = len(chosen)
+    places = range(number) if number <= SAMPLE else [number * place // SAMPLE for place in range(SAMPLE)]
+    return [printable(chosen[place]) for place in places]
+
+
+def nothing_released(plan: Any) -> str:
+    """Return the number of users that an item would have needed: a function of the plan only."""
+    needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
+    return (
+        "No item was held by enough users. The budget is spent nevertheless. At this delta, an item is released with\n"
+        f"probability 0.9 if it is held by\n{indented(needed)}\n"
+        "(for users who hold ten items each, all equally rare). More users or a larger epsilon release more.\n"
+        "If you expect items with so many users, check the column and the tokenizer. Round prices and timestamps first."
+    )
+
+
+def _needed_at(plan: Any, times: int) -> str:
+    """Return the number of users at a multiple of the plan's epsilon, or an empty string if no plan exists."""
+    from voxpop.errors import BudgetError
+    from voxpop.privacy.budget import Budget
+    from voxpop.release.registry import mechanism_called
+
+    epsilon, names = plan.budget.epsilon * times, getattr(plan, "data_sets", ())
+    try:
+        budget = Budget(epsilon, plan.budget.delta)
+        other = (
+            plan if times == 1 else plan.mechanism.plan_each(names, budget) if names else plan.mechanism.plan(budget)
+        )
+        found = mechanism_called(plan.to_dict()["mechanism"])
+        users = other.users_needed(0.9, **({} if found is None else found.users_needed))
+    except BudgetError:
+        return ""
+    return f"epsilon {epsilon:g}: {'more than 10^12' if users is None else f'{users:,}'} users"
+
+
+def guarantee_text(guarantee: "Guarantee", user: str = "user") -> str:
+    """Return a guarantee with its meaning."""
+    from voxpop.privacy.guarantee import cautions, meaning
+
+    warned = [indented(fill(f"Caution: {each}", WIDTH)) for each in cautions(guarantee)]
+    return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
+
+
+def together(guarantee: "Guarantee") -> str:
+    """Return the guarantee of an addition together with its release."""
+    return f"\nTogether with the release, if from the same users: {guarantee}"
+
+
+def numbered(grams: Iterable[Sequence[str]]) -> list[str]:
+    """Return grams in their order, one line each."""
+    return [f"{place:>6,}  {printable(gram)}" for place, gram in enumerate(grams, start=1)]
+
+
+def indented(text: str) -> str:
+    """Indent a text by two spaces."""
+    return indent(text, "  ")

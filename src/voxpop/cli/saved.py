@@ -24,19 +24,20 @@ from voxpop.cli.options import (
     numbers_of,
     tokenizer_of,
 )
-from voxpop.cli.output import count as count_of
-from voxpop.cli.output import (
+from voxpop.cli.releasing import count as count_of
+from voxpop.cli.releasing import (
     guarantee_text,
     indented,
     numbered,
     plural,
     print_json,
     print_plan,
+    reader,
+    released,
     stated,
     summary,
     together,
 )
-from voxpop.cli.releasing import reader, released
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 
@@ -78,7 +79,7 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
 
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     """Return a title, the first rows for JSON and the first rows as lines of text."""
-    from voxpop.privacy.showing import printable, words_first
+    from voxpop.privacy.budget import printable, words_first
     from voxpop.release.release import Release
 
     if isinstance(result, Release):
@@ -101,7 +102,7 @@ def complete(
 
     Example: `voxpop complete phrases "thank you for"`
     """
-    from voxpop.privacy.showing import printable
+    from voxpop.privacy.budget import printable
     from voxpop.release.release import load_release
 
     release = load_release(folder)
@@ -162,7 +163,7 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    from voxpop.privacy.showing import printable
+    from voxpop.privacy.budget import printable
     from voxpop.release.tally import TALLIES
 
     tally = _add(
@@ -290,7 +291,7 @@ def _answer(
 
 
 def _answer_line(row: dict[str, Any]) -> str:
-    from voxpop.privacy.showing import printable
+    from voxpop.privacy.budget import printable
 
     share, _, low, high = (f"{float(row.pop(name)):.4f}" for name in ("share", "error", "low", "high"))
     names = []

@@ -6,8 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpop.cli.options import Charge, Result, Run, Table
-from voxpop.cli.output import guarantee_text, plural, print_json, saved, stated
-from voxpop.cli.releasing import checked_metadata, reader, released, stage
+from voxpop.cli.releasing import (
+    checked_metadata,
+    guarantee_text,
+    plural,
+    print_json,
+    reader,
+    released,
+    saved,
+    stage,
+    stated,
+)
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:

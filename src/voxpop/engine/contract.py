@@ -26,8 +26,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
-from voxpop.engine.candidates import Candidates, Subset
-from voxpop.engine.data import Corpus
+from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.reading.keys import Keys

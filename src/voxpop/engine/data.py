@@ -1,9 +1,17 @@
-"""The private data that users of voxpop hold."""
+"""The private data that users of voxpop hold.
 
+`Candidates` states which candidates of a length may be voted for. It is public.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
 
 from voxpop.errors import InputError
+from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.kernels.pairs import belongs, table_of
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
@@ -46,7 +54,43 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks, which shows nothing of the data."""
-        from voxpop.privacy.showing import card
+        from voxpop.privacy.budget import card
 
         line = "The data is private: a corpus shows nothing of it, neither users nor their number."
         return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.SetUnion().release(corpus, budget)."])
+
+
+class Candidates(Protocol):
+    """Which pairs of kept grams may be voted for: public."""
+
+    @property
+    def need(self) -> Int64s:
+        """By left gram, the least estimate of a partner; a pair is a candidate exactly where it is reached."""
+
+    @property
+    def estimates(self) -> Int64s:
+        """By partner: a kept gram of the same length, or where `single` a kept token."""
+
+    @property
+    def single(self) -> bool:
+        """Whether the partner is the token that follows, rather than the gram that starts one token later."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subset:
+    """The pairs that a rule allows and some further ones, or all that it does not allow.
+
+    Attributes:
+        rule: which pairs of kept grams it allows.
+        further: int64, rising, names of pairs that belong to it as well; None for those that the rule does not allow.
+    """
+
+    rule: Candidates
+    further: Int64s | None
+
+    def holds(self, names: Int64s) -> Bools:
+        """Return which candidates belong to it, by their names."""
+        table = table_of(np.empty(0, np.int64) if self.further is None else self.further)
+        mine = belongs(names, self.rule.need, self.rule.estimates, table).view(np.bool_)
+        # Without further names the rule does not allow them.
+        return ~mine if self.further is None else mine

@@ -6,8 +6,8 @@ from voxpop.engine.data import Corpus
 from voxpop.engine.local.read import read_here
 from voxpop.errors import InputError
 from voxpop.reading.choices import TextTokenizer
-from voxpop.reading.csv_text import CSV
 from voxpop.reading.sources import is_spark
+from voxpop.reading.text_files import CSV
 from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
 
 

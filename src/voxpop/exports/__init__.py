@@ -5,10 +5,15 @@ they are called.
 """
 
 from voxpop.exports.files import EXPORTS, Export, write
-from voxpop.exports.libraries import to_count_vectorizer, to_gensim, to_phrase_matcher
+from voxpop.exports.libraries import (
+    to_count_vectorizer,
+    to_gensim,
+    to_phrase_matcher,
+    to_subword_tokenizer,
+    to_tokenizer,
+)
 from voxpop.exports.sql import to_sql
 from voxpop.exports.tables import filter, with_other
-from voxpop.exports.tokenizers import to_subword_tokenizer, to_tokenizer
 
 __all__ = [
     "EXPORTS",

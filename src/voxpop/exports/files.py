@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from voxpop.errors import InputError
-from voxpop.exports.keys import released_items
-from voxpop.exports.libraries import entity_patterns, joined, to_gensim
-from voxpop.exports.sql import to_sql
-from voxpop.exports.tokenizers import to_subword_tokenizer, to_tokenizer
+from voxpop.exports.libraries import entity_patterns, joined, to_gensim, to_subword_tokenizer, to_tokenizer
+from voxpop.exports.sql import released_items, to_sql
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
 from voxpop.reading.folder import write_file
 from voxpop.reading.keys import spelled
-from voxpop.release.grams import to_parquet
+from voxpop.release.cutting import to_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release

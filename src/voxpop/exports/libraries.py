@@ -1,20 +1,31 @@
-"""Objects of scikit-learn, spaCy and gensim that count or find released grams; each function needs its library."""
+"""Objects of scikit-learn, spaCy and gensim that count or find released grams; each function needs its library.
 
-from collections.abc import Iterator
+Hugging Face tokenizers have released words as their tokens, or subwords trained on noisy counts. The training text of
+subwords is public: each released word about as often as users hold it. The tokenizer therefore has
+the guarantee of the words and the counts together.
+"""
+
+import re
+import string
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import InputError
-from voxpop.reading.choices import TextTokenizer
-from voxpop.reading.segmenting import FOLDED
-from voxpop.release.cutting import Cutter
+from voxpop.privacy.budget import check_choice, check_whole
+from voxpop.reading.choices import SUBWORDS, Subwords, TextTokenizer
+from voxpop.reading.segmenting import ANY_APOSTROPHE, FOLDED, URL, WORD
+from voxpop.release.cutting import NAMES, Cutter
 
 if TYPE_CHECKING:
     from gensim.models.phrases import FrozenPhrases
     from sklearn.feature_extraction.text import CountVectorizer
     from spacy.matcher import PhraseMatcher
+    from tokenizers import Tokenizer
 
     from voxpop.release.release import Release
+    from voxpop.release.tally import Tally
 
 SLANTED = "’"
 
@@ -161,3 +172,156 @@ def longest(release: "Release") -> int:
 def missing(library: str, package: str) -> InputError:
     """Return the refusal where a library is not installed."""
     return InputError(f"this export needs {library}, which is not installed: pip install {package}.")
+
+
+MOST_REPEATED = 1 << 20
+"""Approximate most words in the training text: merges follow from ratios, and longer texts only take longer."""
+LARGEST = 1 << 20
+FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
+LEAST = 512
+"""Above the 256 bytes that a byte-level vocabulary begins with."""
+VISIBLE = [letter for letter in string.printable if not letter.isspace()]
+IN_NORMAL_FORM = (*FOLDED, "characters")
+Counts = Iterable[tuple[tuple[str, ...], int]]
+"""Grams, each with a noisy number of users."""
+
+
+def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", unknown: str = "[UNK]") -> "Tokenizer":
+    """Return a Hugging Face tokenizer whose vocabulary is the released single tokens.
+
+    Args:
+        release: a release of words.
+        tokenizer: how texts are tokenized: "words", "whitespace", "characters", a compiled regular expression that Rust
+            reads too, or None where texts come as lists (`encode(tokens, is_pretokenized=True)`).
+        unknown: the token for every other word, with id 0.
+
+    Raises:
+        InputError: If `unknown` is a released token, the tokenizer cannot be part of a file, or the library tokenizers
+            is not installed.
+    """
+    try:
+        from tokenizers import Tokenizer, models
+    except ImportError:
+        raise missing("the Hugging Face library tokenizers", "tokenizers") from None
+    tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
+    if unknown in tokens:
+        raise InputError(f"{unknown!r} is a released token itself; give another one as `unknown`.")
+    vocabulary = {token: number for number, token in enumerate([unknown, *tokens])}
+    result = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    result.add_special_tokens([unknown])
+    normalizer, splitter = _steps(tokenizer)
+    if normalizer is not None:
+        result.normalizer = normalizer
+    if splitter is not None:
+        result.pre_tokenizer = splitter
+    return result
+
+
+def _steps(tokenizer: Any) -> tuple[Any, Any]:
+    """Return the normalizer and the pre-tokenizer, as components of the library, so that the result can be saved."""
+    from tokenizers import Regex, normalizers, pre_tokenizers
+
+    split = pre_tokenizers.Split
+    # Python lowers a capital sigma at the end of a word to its final form; the library's own step does not.
+    sigma = normalizers.Replace(Regex(FINAL_SIGMA), "ς")
+    apostrophes = normalizers.Replace(Regex(ANY_APOSTROPHE), "'")
+    lower = [normalizers.NFC(), sigma, normalizers.Lowercase(), normalizers.NFC()]
+    if tokenizer is None:
+        return None, None
+    if tokenizer == "words":
+        urls = normalizers.Replace(Regex(URL), " ")
+        return normalizers.Sequence([*lower, apostrophes, urls]), split(Regex(WORD), "removed", invert=True)
+    if tokenizer == "whitespace":
+        return None, pre_tokenizers.WhitespaceSplit()
+    if tokenizer == "characters":
+        steps = [split(Regex(r"\s+"), "removed"), split(Regex(r"\S"), "isolated")]
+        return normalizers.Sequence(lower), pre_tokenizers.Sequence(steps)
+    if isinstance(tokenizer, re.Pattern):
+        return None, split(Regex(tokenizer.pattern), "removed", invert=True)
+    raise InputError(
+        f"`tokenizer` must be {', '.join(NAMES)}, a compiled regular expression, or None for lists of tokens; got "
+        f"{tokenizer!r}. A callable, or ICU's dictionaries, cannot become part of a tokenizer file."
+    )
+
+
+def to_subword_tokenizer(
+    tally: "Tally", model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]"
+) -> "Tokenizer":
+    """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
+
+    The tokenizer depends on nothing else, has the guarantee `tally.with_release` and costs no budget. It folds texts to
+    NFC and lower case where the tokenizer of the release did.
+
+    Args:
+        tally: the counts of a release of words.
+        model: "bpe" (merged bytes: encodes every text without loss), "wordpiece" (as in BERT) or "unigram" (as in
+            SentencePiece).
+        size: the maximum number of subwords, at least 512.
+        unknown: the token for letters that occur in no released word; "bpe" has none.
+
+    Raises:
+        InputError: If the model has another name, `unknown` is a released word, or the library is not installed.
+    """
+    check_choice("model", model, SUBWORDS)
+    check_whole("size", size, LARGEST, "how many subwords the vocabulary has at most", LEAST)
+    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
+        raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
+    if find_spec("tokenizers") is None:
+        raise missing("the Hugging Face library tokenizers", "tokenizers")
+    result: Tokenizer
+    result, trainer = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}[model](size, unknown)
+    if tally.grams.reading in IN_NORMAL_FORM:
+        result.normalizer = _folding(tally.grams.reading)
+    result.train_from_iterator(_text(tally.each_gram()), trainer)
+    return result
+
+
+def _folding(reading: str) -> Any:
+    """Return the normalizer that folds texts in the same way as the release."""
+    from tokenizers import Regex, normalizers
+
+    steps: list[Any] = [normalizers.NFC(), normalizers.Lowercase(), normalizers.NFC()]
+    if reading in FOLDED:
+        steps.append(normalizers.Replace(Regex(ANY_APOSTROPHE), "'"))
+    return normalizers.Sequence(steps)
+
+
+def _text(counts: Counts) -> Iterator[str]:
+    """Yield each released word as often as its noisy count, at least once; large counts are scaled down."""
+    words = [(gram[0], max(1, users)) for gram, users in counts if len(gram) == 1]
+    scale = min(1.0, MOST_REPEATED / max(1, sum(users for _, users in words)))
+    for word, users in words:
+        yield f" {word}" * max(1, round(scale * users))
+
+
+def _bpe(size: int, _: str) -> tuple[Any, Any]:
+    """Merge bytes: every text can be encoded, and decoded again to the letter, so nothing is unknown."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    result = Tokenizer(models.BPE())
+    result.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    result.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    return result, trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet)
+
+
+def _wordpiece(size: int, unknown: str) -> tuple[Any, Any]:
+    """Merge letters within words, as BERT does."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    result = Tokenizer(models.WordPiece(unk_token=unknown))
+    result.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    result.decoder = decoders.WordPiece()
+    given: dict[str, Any] = {"special_tokens": [unknown], "initial_alphabet": VISIBLE}
+    return result, trainers.WordPieceTrainer(vocab_size=size, show_progress=False, **given)
+
+
+def _unigram(size: int, unknown: str) -> tuple[Any, Any]:
+    """Keep the likeliest pieces of words, as SentencePiece does."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    result = Tokenizer(models.Unigram())
+    result.pre_tokenizer = pre_tokenizers.Metaspace()
+    result.decoder = decoders.Metaspace()
+    given: dict[str, Any] = {"special_tokens": [unknown], "unk_token": unknown, "initial_alphabet": VISIBLE}
+    return result, trainers.UnigramTrainer(vocab_size=size, show_progress=False, **given)

@@ -12,8 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.exports.joins import duckdb_rows, duckdb_rows_or_other, spark_rows, spark_rows_or_other
-from voxpop.exports.keys import Columns, check_columns_exist, check_type, key_names, released_items, wanted_types
+from voxpop.exports.sql import (
+    Columns,
+    check_columns_exist,
+    check_type,
+    duckdb_rows,
+    duckdb_rows_or_other,
+    key_names,
+    released_items,
+    spark_rows,
+    spark_rows_or_other,
+    wanted_types,
+)
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.keys import WORDS, spelled
 from voxpop.reading.objects import array_of_objects

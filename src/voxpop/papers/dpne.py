@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 import numpy as np
 
 from voxpop.errors import InputError, InternalError
-from voxpop.mechanisms.ngrams.lengths import NORM, ONE_SHORTER, LengthPlan, LengthRun, SpuriousAllowance, Voting
+from voxpop.mechanisms.ngrams.charges import NORM, ONE_SHORTER, LengthPlan, LengthRun, SpuriousAllowance, Voting
 from voxpop.mechanisms.ngrams.mechanism import check_eta, check_lengths, check_limit
 from voxpop.mechanisms.ngrams.passes import Keep, Outcome, Pass, Steps
 from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, without_slack
@@ -26,8 +26,8 @@ from voxpop.mechanisms.weightings.rule import RuleSetting
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_within
 from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.individual import GaussianFilter
+from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import Mechanism, sealed
-from voxpop.privacy.slack import walk_slack
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401

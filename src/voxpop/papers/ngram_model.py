@@ -129,7 +129,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 
     def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
         from voxpop.engine.contract import check_engine
-        from voxpop.engine.local.tree_walk import MemoryTreeWalk
+        from voxpop.engine.local.corpus import MemoryTreeWalk
 
         engine = check_engine(data)
         if engine.kind == "items":

@@ -14,11 +14,10 @@ import numpy as np
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy import joint
 from voxpop.privacy.budget import Budget, too_large
+from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems, lowest_threshold, release_probability
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import either, gaussian_rounds, laplace_rounds
-from voxpop.privacy.search import around, crossing, lowest
-from voxpop.privacy.slack import numerical_slack
-from voxpop.privacy.threshold import NORMS, Noise, UniqueItems, lowest_threshold, release_probability
+from voxpop.privacy.numerics import around, crossing, lowest, numerical_slack
 
 Accounting = Literal["joint", "published"]
 _NINE_IN_TEN = 1.2815515655446004  # Phi of it is 0.9

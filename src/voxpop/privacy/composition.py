@@ -28,8 +28,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.privacy.gaussian import log_delta
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.joint import ROUNDING, either
-from voxpop.privacy.search import crossing
-from voxpop.privacy.slack import MOST_PASSES, walk_slack
+from voxpop.privacy.numerics import MOST_PASSES, crossing, walk_slack
 
 MOST_LOSSES = 4096
 LOSS_SLACK = 1e-12

@@ -108,7 +108,7 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         """Return statement, meaning and cautions for a notebook."""
-        from voxpop.privacy.showing import card
+        from voxpop.privacy.budget import card
 
         return card(str(self), [meaning(self)], warned=cautions(self))
 

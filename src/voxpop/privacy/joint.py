@@ -27,9 +27,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from voxpop.kernels.arrays import Bools, Floats
+from voxpop.privacy.gaussian import UniqueItems, cells, log_delta
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.gaussian import log_delta
-from voxpop.privacy.threshold import UniqueItems, cells
 
 ROUNDING = 1 + 1e-10  # more than the relative error of the doubles below; delta_G is within 1e-11
 _EXACT_PAIRS = 512  # up to this limit the pairs (user's items, novel items) of even weights are enumerated

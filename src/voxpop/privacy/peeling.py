@@ -15,8 +15,8 @@ from typing import Final
 
 from voxpop.errors import BudgetError
 from voxpop.privacy.budget import Budget, too_large
+from voxpop.privacy.numerics import lowest
 from voxpop.privacy.sampling import LEAST_RATE, LOST, log_error
-from voxpop.privacy.search import lowest
 
 ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles that bounds are computed in."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.budget import Budget, Printed
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.showing import Printed
 
 Configuration = TypeVar("Configuration")
 Data = TypeVar("Data")

@@ -2,6 +2,8 @@
 
 Not by `to_numpy` and `pa.array` either: both import pandas wherever it is installed, to check the type of their
 argument, which takes half a second of processor time and 60 MiB.
+
+Users, words and grams are numbered by 32-bit integers.
 """
 
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int32s, Texts
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
@@ -89,3 +92,24 @@ def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArra
     """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
     ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
     return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
+
+
+MOST_NUMBERS = 1 << 31
+"""From here on numbers of 32 bits with a sign would begin again, and two things would pass for one."""
+
+
+def check_width(count: int, what: str) -> None:
+    """Refuse more objects than can be numbered.
+
+    Args:
+        count: number of distinct objects.
+        what: their name, in the plural.
+
+    Raises:
+        InputError: where there are more than 2^31.
+    """
+    if count > MOST_NUMBERS:
+        raise InputError(
+            f"more than 2^31 {what} cannot be told apart by numbers of 32 bits. Read the table on Spark, where each "
+            "partition has numbers of its own, into more partitions (partitions= of voxpop.read)."
+        )

@@ -22,8 +22,7 @@ from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of, plain
 from voxpop.reading.columns import Counted
 from voxpop.reading.keys import family, is_string, spelled
-from voxpop.reading.limited.memory import MemoryLimit
-from voxpop.reading.limited.work_file import WorkFile
+from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, spread
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, without_quotes
-from voxpop.reading.csv_text import (
+from voxpop.reading.tables import TABLE, arrow_batches
+from voxpop.reading.text_files import (
     LONGEST_MARK,
     UTF8,
     FollowedQuotes,
@@ -26,12 +27,11 @@ from voxpop.reading.csv_text import (
     Transcoded,
     check_header,
     delimiter_of,
+    json_lines,
     marked_encoding,
     not_of_encoding,
     said_delimiter,
 )
-from voxpop.reading.json_lines import json_lines
-from voxpop.reading.tables import TABLE, arrow_batches
 from voxpop.reading.types import check_declared, typed
 from voxpop.reading.wanted import Request
 

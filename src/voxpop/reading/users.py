@@ -10,9 +10,8 @@ import pyarrow as pa
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.group import number_values
 from voxpop.kernels.words import hash_strings
-from voxpop.reading.arrow import int64_array, int_codes, numbers_of, plain, text_buffers
+from voxpop.reading.arrow import check_width, int64_array, int_codes, numbers_of, plain, text_buffers
 from voxpop.reading.columns import Rows
-from voxpop.reading.widths import check_width
 
 Users = tuple[Int32s, Uint64s]
 

@@ -7,9 +7,9 @@ from typing import Any, final
 
 from voxpop.errors import InputError
 from voxpop.reading.choices import TextTokenizer
-from voxpop.reading.csv_text import CSV
 from voxpop.reading.events import check_events
 from voxpop.reading.keys import type_named
+from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import list_tokeniser, tokeniser_name
 from voxpop.reading.types import Column, declared_types
 

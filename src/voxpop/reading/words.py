@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint32s, Uint64s
 from voxpop.kernels.words import BUILT, DONE, MISSING_PAGE, SLOW, SPACE, WORD, cut_words, refill, unpack
-from voxpop.reading.arrow import int64_array, string_array, text_buffers
+from voxpop.reading.arrow import check_width, int64_array, string_array, text_buffers
 from voxpop.reading.segmenting import APOSTROPHES, normal_form
-from voxpop.reading.widths import check_width
 
 # The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
 

@@ -1,6 +1,8 @@
 """Tokenize one text or one prompt as `voxpop.read` tokenizes, without the compiled kernels of the corpus.
 
 Tests compare this tokenizer with the kernels, the Hugging Face tokenizer and the JavaScript of the report.
+
+The table of a release has its grams in canonical order: by length, then by the bytes of their tokens.
 """
 
 import re
@@ -9,8 +11,16 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final, get_args
 
-from voxpop.errors import InputError
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from voxpop.errors import InputError, InternalError
+from voxpop.kernels.arrays import Int32s
+from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.choices import TokenizerName
+from voxpop.reading.keys import Keys
 from voxpop.reading.segmenting import URL, folded, normal_form, unicode_words
 
 NAMES = get_args(TokenizerName)
@@ -148,3 +158,128 @@ def _as_released(part: str, released: Container[str]) -> str:
 def _touches_end(text: str, token: str) -> bool:
     """Check whether a text ends with its last token, so that more letters would belong to it."""
     return not text[-1:].isspace() and folded(text).endswith(folded(token))
+
+
+SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
+
+
+def table_of_items(items: Any) -> pa.Table:
+    """Return the table of single items, which must come sorted by their bytes and distinct."""
+    tokens = joined(items).cast(pa.string())
+    sizes = np.ones(len(tokens), np.int32)
+    return _table(tokens, sizes)
+
+
+def table_of_tokens(words: Any, lengths: Sequence[Int32s]) -> pa.Table:
+    """Return the table of grams given by their tokens.
+
+    Args:
+        words: pyarrow array of strings, sorted by their bytes and distinct.
+        lengths: int32 (grams, length) for each length, indices into `words`, distinct rows in rising order.
+    """
+    sizes = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), each.shape[1], np.int32) for each in lengths)])
+    flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
+    tokens = joined(words).cast(pa.string()).take(array_of(flat))
+    return _table(tokens, sizes)
+
+
+def table_of_lists(grams: Sequence[Sequence[str]]) -> pa.Table:
+    """Return the table of grams given as lists of tokens, in canonical order."""
+    tokens = string_array([token for gram in grams for token in gram]).cast(pa.string())
+    sizes = np.array([len(gram) for gram in grams], np.int32)
+    return _table(tokens, sizes)
+
+
+def _table(tokens: pa.Array, sizes: Int32s) -> pa.Table:
+    return pa.Table.from_arrays([lists_of(tokens, sizes), array_of(sizes)], schema=SCHEMA)
+
+
+def check_canonical(table: pa.Table) -> None:
+    """Refuse a table whose form could depend on more than the set it holds."""
+    if not table.schema.equals(SCHEMA, check_metadata=True):
+        raise InternalError(f"The table of a release must have the schema {SCHEMA}.".replace("\n", ", "))
+    grams, lengths = joined(table["gram"]), joined(table["length"])
+    if grams.null_count or lengths.null_count or grams.flatten().null_count:
+        raise InternalError("The table of a release must hold no nulls.")
+    if not lengths.equals(pc.list_value_length(grams)) or pc.min(lengths).as_py() == 0:
+        raise InternalError("`length` must be the number of tokens of each gram, and at least 1.")
+    if not _strictly_rising(grams, lengths):
+        raise InternalError("The grams of a release must be distinct and in canonical order.")
+
+
+def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
+    """Return the table of a release with the columns that its items came from."""
+    if keys is None or not keys.columns:
+        return table
+    columns = keys.table(joined(table["gram"]).flatten())
+    ours = table.select([name for name in table.column_names if name not in columns.column_names])
+    for name in columns.column_names:
+        ours = ours.append_column(columns.schema.field(name), columns[name])
+    return ours
+
+
+def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
+    """Return the bytes of a Parquet file that depend only on the table's contents."""
+    canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
+    return write_parquet(with_keys(canonical, keys))
+
+
+def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
+    """Return the table that `to_parquet` wrote, of items from their own columns.
+
+    Raises:
+        ValueError: where it is not one; pyarrow's own errors are of this kind, too.
+    """
+    whole = read_parquet(content).replace_schema_metadata(None)
+    if keys is not None and keys.columns:
+        table = table_of_items(keys.spell([joined(whole[name]) for name in keys.names]))
+        if not with_keys(table, keys).equals(whole.cast(with_keys(table, keys).schema)):
+            raise ValueError("keys and grams differ")
+        return table
+    # Parquet names the inner field its own way, which the cast undoes.
+    return whole.cast(SCHEMA)
+
+
+def write_parquet(table: pa.Table) -> bytes:
+    """Return the bytes of a Parquet file without dictionaries and statistics."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def read_parquet(content: bytes) -> pa.Table:
+    """Return the table of a Parquet file written by voxpop.
+
+    `pq.read_table` would first import its support for folders of such files.
+
+    Raises:
+        ValueError: for nulls, which nothing that we save holds.
+    """
+    table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    if any(column.null_count for column in table.columns):
+        raise ValueError("A saved table holds no nulls.")
+    return table
+
+
+def _strictly_rising(grams: Any, lengths: Any) -> bool:
+    """Check whether each gram comes before the next one: shorter, or equally long and of smaller bytes."""
+    if len(grams) < 2:
+        return True
+    before, after = lengths[:-1], lengths[1:]
+    rises, ties = pc.less(before, after), pc.equal(before, after)
+    for place in range(pc.max(lengths).as_py()):
+        tokens = _tokens_at(grams, place)
+        rises = pc.or_(rises, pc.and_(ties, pc.less(tokens[:-1], tokens[1:])))
+        ties = pc.and_(ties, pc.equal(tokens[:-1], tokens[1:]))
+    return bool(pc.all(rises).as_py())
+
+
+def _tokens_at(grams: Any, place: int) -> Any:
+    """Return the token at one place of every gram; an empty string behind a gram's end."""
+    padded = pc.list_slice(grams, place, place + 1, return_fixed_size_list=True)
+    tokens = padded.flatten()
+    if not tokens.null_count:
+        return tokens
+    nowhere = pa.py_buffer(np.zeros(len(tokens) + 1, np.int32))
+    return pc.coalesce(tokens, pa.Array.from_buffers(pa.string(), len(tokens), [None, nowhere, pa.py_buffer(b"")]))

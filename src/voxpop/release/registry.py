@@ -54,7 +54,7 @@ MECHANISMS = (
         "heavy hitters",
         "voxpop.mechanisms.heavy_hitters.mechanism:HeavyHitters",
         "voxpop.mechanisms.heavy_hitters.describe:describe",
-        "voxpop.release.report.stories:about_hitters",
+        "voxpop.release.report.page:about_hitters",
         "voxpop.testing.cases:hitters",
     ),
     Mechanism(

@@ -13,13 +13,13 @@ import pyarrow as pa
 
 from voxpop.errors import ColumnError, InputError, InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.budget import SHOWN, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.privacy.showing import SHOWN, card, printable, words_first
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.folder import folder_to_read
 from voxpop.reading.keys import Keys
 from voxpop.release.completing import GramTrie
-from voxpop.release.grams import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
+from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
 from voxpop.release.saving import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.planned import Account
     from voxpop.release.completing import Completer, Completion
-    from voxpop.release.report.stories import Grid
+    from voxpop.release.report.page import Grid
     from voxpop.release.tally import Ranking, Tally
 
 ROWS_AT_ONCE = 65_536
@@ -322,8 +322,7 @@ def report_of(
         grids: tables that precede those of the plan.
         counts: a noisy count of each gram, at least 0, where some are released.
     """
-    from voxpop.release.report.page import MOST_SHOWN, page_of, payload_of
-    from voxpop.release.report.stories import story_of
+    from voxpop.release.report.page import MOST_SHOWN, page_of, payload_of, story_of
 
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}

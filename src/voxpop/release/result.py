@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast, final
 import pyarrow as pa
 
 from voxpop.errors import InputError
+from voxpop.privacy.budget import Printed
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.showing import Printed
 from voxpop.release.registry import load, mechanism_called
 
 if TYPE_CHECKING:

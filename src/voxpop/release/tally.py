@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import check_whole
+from voxpop.privacy.budget import SHOWN, card, check_whole, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.privacy.showing import SHOWN, card, printable
 from voxpop.reading.arrow import int64_array, numbers_of, plain
 from voxpop.reading.folder import folder_to_read, replace_folder
-from voxpop.release.grams import read_parquet, write_parquet
+from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, load_release, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
 from voxpop.release.saving import (
@@ -40,7 +39,7 @@ from voxpop.release.saving import (
 )
 
 if TYPE_CHECKING:
-    from voxpop.release.report.stories import Grid
+    from voxpop.release.report.page import Grid
 
 
 class Addition(Result):
@@ -196,7 +195,7 @@ class Tally(Addition):
         TALLIES.save(self, self.users, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        from voxpop.release.report.stories import Grid
+        from voxpop.release.report.page import Grid
 
         grid = Grid(
             "Noisy counts",
@@ -285,7 +284,7 @@ class Ranking(Addition):
         RANKINGS.save(self, self.places, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        from voxpop.release.report.stories import Grid
+        from voxpop.release.report.page import Grid
 
         rows = [[f"{place:,}", printable(gram)] for place, gram in enumerate(islice(self.each_gram(), 100), start=1)]
         note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."

@@ -21,8 +21,7 @@ from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int64s
-from voxpop.mechanisms.ngrams.charges import Charges
-from voxpop.mechanisms.ngrams.lengths import LengthRun
+from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget

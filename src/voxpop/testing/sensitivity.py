@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.mechanisms.weightings.own import CustomRule, Weighting
-from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
+from voxpop.mechanisms.weightings.rule import CustomRule, RuleSetting, Weighting, WeightingRule
 from voxpop.release.release import Release
 
 Users = list[Int32s]

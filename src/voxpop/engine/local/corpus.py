@@ -1,4 +1,7 @@
-"""A corpus in memory: tokens as integers, user by user; and its folder of arrays on disk."""
+"""A corpus in memory: tokens as integers, user by user; and its folder of arrays on disk.
+
+`MemoryTreeWalk` takes one sequence per user and counts the symbols after contexts that grow by one symbol at a time.
+"""
 
 import json
 import os
@@ -6,15 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from voxpop.engine.contract import Arrays
+from voxpop.engine.contract import Arrays, Draws
 from voxpop.engine.data import Corpus
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.sequences import count_documents, count_following, cut_sequences, lengthen_contexts, open_steps
+from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
@@ -23,7 +29,6 @@ if TYPE_CHECKING:
     from voxpop.engine.contract import Draws, Engine, Shares
     from voxpop.engine.local.length_walk import MemoryLengthWalk
     from voxpop.engine.local.pools import MemoryRoundWalk, Pools
-    from voxpop.engine.local.tree_walk import MemoryTreeWalk
     from voxpop.engine.local.weigh import Histogram, Holdings
 
 
@@ -93,9 +98,7 @@ class LocalCorpus:
         return MemoryRoundWalk(self.weigh, self.vocabulary)
 
     def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "Draws") -> "MemoryTreeWalk":
-        """Return every user's one sequence, to be counted; see `voxpop.engine.local.tree_walk`."""
-        from voxpop.engine.local.tree_walk import MemoryTreeWalk, one_sequence_each
-
+        """Return every user's one sequence, to be counted; see `voxpop.engine.local.corpus`."""
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
 
@@ -142,10 +145,6 @@ class LocalCorpus:
             SourceError: where the folder cannot be written, or holds something else.
         """
         save_corpus(self, Path(folder))
-
-
-if TYPE_CHECKING:
-    _contract: type[Engine] = LocalCorpus
 
 
 VERSION = 1
@@ -329,3 +328,105 @@ def _fits(corpus: LocalCorpus) -> bool:
 
 def _damaged(path: Path) -> SourceError:
     return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")
+
+
+Rows = TypeVar("Rows")
+
+
+class MemoryTreeWalk:
+    """Count the symbols after the contexts, release the noisy counts, and `lengthen` the contexts.
+
+    Symbol `s` after context `n` has the key `n * width + s`.
+    """
+
+    def __init__(self, sequences: Int32s, alphabet: int, max_length: int) -> None:
+        """Put every step under the empty context, but no end mark behind `max_length` symbols.
+
+        Args:
+            sequences: from `one_sequence_each`: private.
+            alphabet: number of symbols.
+            max_length: maximum number of steps of a sequence.
+        """
+        self._symbols = sequences
+        self._width = alphabet + 1
+        # int32 by position: the node of the step's context, or -1.
+        self._places = np.empty(sequences.size, np.int32)
+        open_steps(sequences, alphabet, max_length, self._places)
+
+    @classmethod
+    def at(cls, symbols: Int32s, places: Int32s, alphabet: int) -> "MemoryTreeWalk":
+        """Go on from where another one was."""
+        counting = cls(symbols[:0], alphabet, 0)
+        counting._symbols, counting._places = symbols, places
+        return counting
+
+    @property
+    def symbols(self) -> Int32s:
+        """int32 by position."""
+        return self._symbols
+
+    @property
+    def places(self) -> Int32s:
+        """int32 by position, the node of the step's context, or -1."""
+        return self._places
+
+    def count_following(self) -> tuple[Int64s, Int64s]:
+        """Return the keys of the symbols that follow contexts, and their counts."""
+        return count_following(self._symbols, self._places, self._width)
+
+    def released_following(self, noise: Callable[[Int64s, Int64s], Rows]) -> Rows:
+        """Count the symbols after the contexts, and return the noisy counts."""
+        return noise(*self.count_following())
+
+    def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
+        """Move each step to a longer context; see `TreeWalk.lengthen`."""
+        lengthen_contexts(self._symbols, self._places, depth, self._width, keys, longer, others)
+
+
+# One sequence per user, in symbols of the public alphabet, cut to the most symbols one user may have.
+
+
+def one_sequence_each(corpus: Arrays, alphabet: tuple[str, ...], max_length: int, secret: Draws | None) -> Int32s:
+    """Return every user's one sequence, each followed by the end mark: private.
+
+    A user's sequence is a function of the user's own documents, the alphabet and the secret. Tokens outside the
+    alphabet are removed before anything is counted or cut.
+
+    Args:
+        corpus: the private side.
+        alphabet: distinct, public.
+        max_length: most symbols of one user.
+        secret: source of the draw of one of a user's documents; None joins the documents, for comparisons.
+
+    Returns:
+        int32, numbers of alphabet symbols and `len(alphabet)` behind each sequence; users without a symbol are absent.
+    """
+    # int32 by token: its symbol, -1 outside the alphabet; public alphabet, so nothing is learnt from it.
+    names = symbol_names(corpus, alphabet)
+    chosen = np.full(corpus.user_key.size, -1, np.int64)
+    if secret is not None:
+        documents = np.zeros(corpus.user_key.size, np.int64)
+        count_documents(corpus.tokens, corpus.user_start, names, documents)
+        # Who has one document that holds a symbol needs no draw.
+        several = np.flatnonzero(documents > 1)
+        draws = secret.draws("sequences/sample", corpus.user_key[several], 0)[:, 0] >> np.uint64(32)
+        chosen[:] = 0
+        # floor(draw * documents / 2^32): uniform but for 2^-32, and the proof only requires that it depend on the user.
+        chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+    # (users,), and one for the end mark.
+    sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1
+    symbols = np.empty(int(sizes.sum()), np.int32)
+    end = len(alphabet)
+    size = cut_sequences(corpus.tokens, corpus.user_start, names, chosen, max_length, end, symbols)
+    return symbols[:size]
+
+
+def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> Int32s:
+    """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
+    found = pc.index_in(corpus.vocabulary, value_set=string_array(alphabet))
+    # A copy: kernels would be compiled again for an array that cannot be written.
+    return numbers_of(found, missing=-1).astype(np.int32)
+
+
+if TYPE_CHECKING:
+    _contract: type[Engine] = LocalCorpus

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.engine.candidates import Candidates, Subset
 from voxpop.engine.contract import ALL_LENGTHS, Arrays, Draws, Price, Shares, no_order
+from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.near_misses import NearMisses, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
@@ -27,11 +27,10 @@ from voxpop.kernels.pairs import (
     table_of,
 )
 from voxpop.kernels.threads import THREADS, in_order
-from voxpop.reading import widths
-from voxpop.reading.arrow import numbers_of
+from voxpop.reading import arrow as widths
+from voxpop.reading.arrow import check_width, numbers_of
 from voxpop.reading.limited.memory import forget_pages, release_unused
 from voxpop.reading.limited.sorter import copied, number_within, rename_all
-from voxpop.reading.widths import check_width
 
 if TYPE_CHECKING:
     from voxpop.reading.limited.memory import MemoryLimit

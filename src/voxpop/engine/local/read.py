@@ -15,16 +15,14 @@ from voxpop.kernels.group import gather_documents, gather_items, is_rising, mark
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, string_array
 from voxpop.reading.columns import Batches, Rows, checked_users
-from voxpop.reading.csv_text import CSV
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows, is_list
 from voxpop.reading.limited.memory import MemoryLimit, release_unused
-from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Heads, Sorter
-from voxpop.reading.limited.user_files import WordRuns, in_key_order
+from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Heads, Sorter, WordRuns, in_key_order
 from voxpop.reading.progress import rounded, tell, track
 from voxpop.reading.sources import open_source
-from voxpop.reading.tokenizers import list_tokeniser
-from voxpop.reading.tokens import Encoded, Piece, encode_by_text, encode_lists
+from voxpop.reading.text_files import CSV
+from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
 from voxpop.reading.users import Stretch, encode_users, first_rows, identities, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words

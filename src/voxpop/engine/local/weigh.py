@@ -14,9 +14,8 @@ from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.pairs import mark_met, table_of
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
-from voxpop.reading.arrow import int64_array, text_buffers
+from voxpop.reading.arrow import check_width, int64_array, text_buffers
 from voxpop.reading.limited.memory import forget_pages
-from voxpop.reading.widths import check_width
 
 if TYPE_CHECKING:
     from voxpop.reading.limited.memory import MemoryLimit

@@ -13,8 +13,7 @@ import numpy as np
 from voxpop.engine.contract import Draws, order_of
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
-from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Sorter
-from voxpop.reading.limited.user_files import Mapped, in_key_order
+from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
 
 Keys = Uint64s
 

@@ -8,8 +8,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.spark.frames import MESSAGES, Arrays, Holder, pieces, received, spread, texts_of, word_arrays
 from voxpop.engine.spark.pools import SparkPools
-from voxpop.engine.spark.trees import SparkTreeWalk
-from voxpop.engine.spark.walks import SparkLengthWalk, SparkRoundWalk
+from voxpop.engine.spark.walks import SparkLengthWalk, SparkRoundWalk, SparkTreeWalk
 from voxpop.engine.spark.worker import task
 from voxpop.errors import InputError
 from voxpop.reading.arrow import numbers_of

@@ -20,8 +20,8 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
 
 if TYPE_CHECKING:
-    from voxpop.engine.candidates import Subset
     from voxpop.engine.contract import Draws, Price, Shares
+    from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
     from voxpop.reading.types import Column
@@ -81,7 +81,7 @@ class Paying:
 @task
 def decode_lines(batches: Batches, *, columns: "list[Column]") -> Answer:
     """Yield columns of JSON lines, decoded by the rule of the local engine."""
-    from voxpop.reading.json_lines import json_batch
+    from voxpop.reading.text_files import json_batch
 
     for batch in batches:
         data = b"\n".join(batch.column(0).cast(pa.binary()).to_pylist())
@@ -246,7 +246,7 @@ class Since:
 
 
 def _subset(public: Arrays, paying: Paying | None) -> "Subset | None":
-    from voxpop.engine.candidates import Subset
+    from voxpop.engine.data import Subset
 
     if paying is None or paying.subset is None:
         return None

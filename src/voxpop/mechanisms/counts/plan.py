@@ -9,9 +9,9 @@ from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.counts.constants import USUAL
 from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.peeling import behind, largest_rate, spent, spread
 from voxpop.privacy.planned import Configured, Planned, sealed
-from voxpop.privacy.slack import walk_slack
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -93,7 +93,7 @@ class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
 
 def plan_counts(counts: Limits, budget: Budget, release: "Release") -> CountsPlan:
     """Fill in the noise; see `Counts.plan`."""
-    from voxpop.mechanisms.counts.listed import sizes_of
+    from voxpop.mechanisms.counts.releasing import sizes_of
     from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
 

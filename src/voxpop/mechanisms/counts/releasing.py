@@ -1,23 +1,208 @@
-"""The privacy boundary of counts and rankings: noise is added to every count, and only the result is returned."""
+"""The privacy boundary of counts and rankings: noise is added to every count, and only the result is returned.
 
-from collections.abc import Callable, Sequence
+For a public list of grams: the walk to the grams, the share of each user, and the sums.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
+import pyarrow as pa
 
 from voxpop.engine.contract import Noise, check_engine, check_ordered
 from voxpop.engine.data import Corpus
-from voxpop.kernels.arrays import Int64s
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bools, Int32s, Int64s
 from voxpop.mechanisms.counts.constants import UNIT
-from voxpop.mechanisms.counts.listed import ListedGrams, sizes_of, weights_of_holders
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.secret import Secret
+from voxpop.reading.arrow import string_array
 from voxpop.release.tally import Ranking, Tally
 
 if TYPE_CHECKING:
+    from voxpop.engine.contract import Engine, RestrictableDraws, Weights
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
     from voxpop.release.release import Release
+
+Gram = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedGrams:
+    """The grams of one length that a walk keeps: those on the list, and parts of longer ones.
+
+    Attributes:
+        length: of each.
+        names: int64, rising: ranks at length 1, `left * 2^32 + partner` above.
+        words: in order of bytes, at length 1; empty above.
+        before: how many grams were kept at the length before.
+        ranks: int64 by place on the list, the rank of each among the names.
+        counted: bool by rank, which are on the list; None where all are.
+    """
+
+    length: int
+    names: Int64s
+    words: pa.LargeStringArray
+    before: int
+    ranks: Int64s
+    counted: Bools | None
+
+    @property
+    def size(self) -> int:
+        """The number of kept grams."""
+        return int(self.names.size)
+
+    @property
+    def places(self) -> Int64s:
+        """int64 by rank, the place on the list; parts that are not on it come behind."""
+        # (kept,): the inverse of `ranks`, followed by the grams kept only for longer grams.
+        places = np.empty(self.size, np.int64)
+        places[self.ranks] = np.arange(self.ranks.size)
+        others = np.setdiff1d(np.arange(self.size), self.ranks)
+        places[others] = self.ranks.size + np.arange(others.size)
+        return places
+
+
+def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
+    """Yield the grams of each length from 1 on, with the parts through which a walk must go.
+
+    Args:
+        release: whose grams are on the list.
+        lengths: of the longest gram.
+    """
+    wanted = by_length(release, lengths)
+    rank: dict[Gram, int] = {}
+    for number, walked in enumerate(with_parts(wanted)):
+        if number:
+            # left * 2^32 + partner, as the walk names a gram by its two parts.
+            named = {gram: (rank[gram[:-1]] << 32) | rank[gram[1:]] for gram in walked}
+            kept, words = sorted(named, key=named.__getitem__), string_array([])
+            names = np.array([named[gram] for gram in kept], np.int64)
+        else:
+            kept = sorted(walked, key=lambda gram: gram[0].encode())
+            words, names = string_array([gram[0] for gram in kept]), np.arange(len(kept))
+        before, rank = len(rank), {gram: place for place, gram in enumerate(kept)}
+        listed = np.array([gram in wanted[number] for gram in kept], np.bool_)
+        ranks = np.array([rank[gram] for gram in wanted[number]], np.int64)
+        yield ListedGrams(number + 1, names, words, before, ranks, None if listed.all() else listed)
+
+
+def by_length(release: "Release", lengths: int) -> list[dict[Gram, None]]:
+    """Return the grams of each length from 1 on, in canonical order."""
+    found: list[dict[Gram, None]] = [{} for _ in range(lengths)]
+    for gram in release.each_gram():
+        found[len(gram) - 1][gram] = None
+    return found
+
+
+def with_parts(wanted: Sequence[dict[Gram, None]]) -> list[dict[Gram, None]]:
+    """Add the parts of grams that are not on the list themselves: they must be walked through, and do not count."""
+    walked = [dict(each) for each in wanted]
+    for number in range(len(walked) - 1, 0, -1):
+        for gram in walked[number]:
+            walked[number - 1].setdefault(gram[:-1])
+            walked[number - 1].setdefault(gram[1:])
+    return walked
+
+
+def sizes_of(release: "Release") -> list[int]:
+    """Return the number of grams of each length in a release, from 1 to the longest."""
+    return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class HolderShares:
+    """One for each gram up to the limit, and evenly less beyond, so that the squares add up to at most the limit.
+
+    Attributes:
+        limit: most grams for which a user counts in full.
+        counted: bool by id, which grams count; None where all do. Others neither get a share nor use any up.
+    """
+
+    limit: int
+    counted: Bools | None = None
+    sequential = False
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
+        """Add the shares of bounded sets in place."""
+        from voxpop.kernels.weigh import add_even
+
+        if reaches is not None:
+            raise InternalError("counts have no proof for users of unequal reach; please report the call.")
+        if self.counted is not None:
+            chosen = self.counted[items]
+            # Parts of longer grams that are not on the list neither count nor use up anything.
+            before = np.concatenate([[0], np.cumsum(chosen)])
+            items, starts = items[chosen], before[starts].astype(np.int64)
+        most = int(np.diff(starts).max(initial=0))
+        add_even(histogram, items, starts, share_table(self.limit, most))
+
+
+def share_table(limit: int, most: int) -> Int64s:
+    """Return the share, in units, by the number of grams held, from 0 to `most`.
+
+    Args:
+        limit: most grams for which a user counts in full.
+        most: the last number wanted.
+
+    Returns:
+        int64: n times the square of entry n is at most limit times `UNIT` squared, in whole numbers.
+
+    Example:
+        >>> [round(share / UNIT, 3) for share in share_table(2, 4).tolist()]
+        [1.0, 1.0, 1.0, 0.816, 0.707]
+    """
+    # (most + 1,), units by number of grams held: 1 up to the limit, sqrt(limit / n) beyond.
+    shares = np.full(most + 1, UNIT, np.int64)
+    beyond = np.arange(limit + 1, most + 1)
+    # A double is right to less than a unit, so one less is never too much.
+    shares[limit + 1 :] = np.floor(UNIT * np.sqrt(limit / beyond)).astype(np.int64) - 1
+    return shares
+
+
+def weights_of_holders(
+    corpus: "Engine", release: "Release", limits: Sequence[int], secret: "RestrictableDraws"
+) -> Iterator[tuple[ListedGrams, "Weights"]]:
+    """Yield the grams of each length from 1 on, and their weights by rank.
+
+    Args:
+        corpus: the private side.
+        release: whose grams are counted.
+        limits: for each length.
+        secret: required by the corpus; nothing is sampled, since no user holds more grams than exist.
+    """
+    levels = corpus.length_walk()
+    for listed, limit in zip(listed_grams(release, len(limits)), limits, strict=True):
+        if listed.length == 1:
+            levels.keep_words(listed.words)
+        else:
+            levels.extend(_Everything.of(listed.before))
+            levels.keep(listed.names)
+        shares = HolderShares(limit, listed.counted)
+        # The limit is the number of grams, so nothing is sampled and no draw is made.
+        yield listed, levels.weigh(shares, max(1, listed.size), secret, f"count {listed.length}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Everything:
+    """Every pair of kept grams is a candidate: grams that are not on the list are dropped afterwards.
+
+    Attributes:
+        need: int64 by kept gram, 0.
+        estimates: int64 by kept gram, 0.
+        single: always False: partners are grams.
+    """
+
+    need: Int64s
+    estimates: Int64s
+    single: bool = False
+
+    @staticmethod
+    def of(size: int) -> "_Everything":
+        """Return the candidates among this number of kept grams."""
+        return _Everything(np.zeros(size, np.int64), np.zeros(size, np.int64))
 
 
 def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:

@@ -10,7 +10,7 @@ import numpy as np
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.heavy_hitters.constants import MOST_PARTS, MOST_SUMS
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.search import least_whole
+from voxpop.privacy.numerics import least_whole
 
 # Cost of each unit, and the lower limit: optimal selection by one party that sees all words.
 
@@ -67,7 +67,7 @@ def central_holders(budget: "Budget") -> int:
     Args:
         budget: the budget; delta must be above 0.
     """
-    from voxpop.privacy.optimal import selection_probability
+    from voxpop.privacy.decisions import selection_probability
 
     def selected(holders: int) -> bool:
         return float(selection_probability(budget.epsilon, budget.delta, np.array([holders]))[0][0]) >= TARGET

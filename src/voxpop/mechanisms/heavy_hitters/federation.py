@@ -12,8 +12,19 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Uint32s
 from voxpop.mechanisms.heavy_hitters.constants import MOST_PARTS, MOST_SUMS
-from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Symbol, Trie, Word, grow, is_valid, prefix_after
-from voxpop.mechanisms.heavy_hitters.simulation import Electorate, Spelling, spell
+from voxpop.mechanisms.heavy_hitters.protocol import (
+    Electorate,
+    Prefix,
+    Rules,
+    Spelling,
+    Symbol,
+    Trie,
+    Word,
+    grow,
+    is_valid,
+    prefix_after,
+    spell,
+)
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus

@@ -1,14 +1,30 @@
 """The public side of the protocol: prefixes, the trie, the rules, and how the trie grows.
 
 The end mark of a word counts as a symbol, which distinguishes a word from its start.
+
+A simulation holds the votes of all users of a corpus in arrays (reference implementation: `tests/naive/protocol.py`).
+Words are numbered in the order of their symbols, so the words with a common prefix are adjacent and form a run. A run
+for a number of symbols begins where a word has fewer symbols in common with the word before.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
+import numpy as np
+import pyarrow as pa
+
+from voxpop.errors import InputError
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.tries import copy_rows, hold_all, keep_most_frequent, measure_strings, number_rows
 from voxpop.privacy.trie.ballot import Ballot
+from voxpop.reading.arrow import text_buffers
+from voxpop.reading.progress import track
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import Arrays
+    from voxpop.privacy.secret import Secret
 
 Symbol = Hashable
 Word = tuple[Symbol, ...]
@@ -175,3 +191,286 @@ def is_over(trie: Trie, rules: Rules) -> bool:
     """Return whether no prefix can grow or no round is left: a function of public values."""
     # A function of the public trie only, so stopping early reveals nothing more.
     return trie.rounds >= rules.rounds or not trie.live
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Spelling:
+    """The distinct words of a corpus, and the words of each user: private.
+
+    Attributes:
+        sizes: int32 (words), symbols of each, the end mark left out.
+        shared: int32 (words), symbols each has in common with the start of the word before.
+        said: int32, the word at every position; negative if none fits.
+        user_start: int64 (users + 1), where each user's positions begin.
+        rows: int32 (words, longest), tokens of each word, -1 beyond its end; None where a word is a token itself.
+    """
+
+    sizes: Int32s
+    shared: Int32s
+    said: Int32s
+    user_start: Int64s
+    rows: Int32s | None = None
+
+    def fits(self, rules: Rules) -> Bytes:
+        """Return which words may be voted for: neither empty nor too long."""
+        # Too long a word is left out before the user's word is chosen, so it costs no vote.
+        fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
+        return fitting.view(np.uint8)
+
+
+def spell(corpus: "Arrays", alphabet: str, rules: Rules) -> Spelling:
+    """Return the words of a corpus in an alphabet.
+
+    Args:
+        corpus: the private side.
+        alphabet: "characters" and "bytes" take every token as a word, "tokens" every document.
+        rules: the public rules.
+
+    Raises:
+        InputError: for tokens of items, which have no order.
+    """
+    if alphabet == "tokens":
+        return _documents(corpus, rules)
+    words = len(corpus.vocabulary)
+    sizes, shared = np.empty(words, np.int32), np.empty(words, np.int32)
+    measure_strings(*text_buffers(corpus.vocabulary), alphabet == "characters", sizes, shared)
+    return Spelling(sizes, shared, corpus.tokens, corpus.user_start)
+
+
+def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
+    if corpus.kind == "items":
+        raise InputError(
+            'alphabet="tokens" spells documents token by token, and items have no order. Read the column with '
+            "text=, tokens= or sequence=."
+        )
+    ends = np.flatnonzero(corpus.tokens < 0)
+    starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:-1]
+    # (users + 1,), now in documents: the number that end before each user begins.
+    user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
+    sizes = ends - starts
+    fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
+    rows = np.full((fitting.size, rules.longest), -1, np.int32)
+    copy_rows(corpus.tokens, starts[fitting], sizes[fitting], rows)
+    # lexsort's last key comes first: by the first token, then the second, with -1 (nothing) before all.
+    order = np.lexsort(rows.T[::-1])
+    numbers, shared = np.empty(fitting.size, np.int32), np.empty(fitting.size, np.int32)
+    count = number_rows(rows, order, numbers, shared)
+    said = np.full(ends.size, -1, np.int32)
+    # By document: the number of its content, -1 where it does not fit.
+    said[fitting] = numbers
+    distinct = np.empty((count, rules.longest), np.int32)
+    distinct[numbers] = rows
+    lengths = (distinct >= 0).sum(axis=1, dtype=np.int32)
+    return Spelling(lengths, shared[:count], said, user_start, distinct)
+
+
+def grams_of(found: Int64s, spelling: Spelling, vocabulary: pa.LargeStringArray) -> list[list[str]]:
+    """Return found words as grams, in canonical order: by length, then by the bytes of their tokens.
+
+    Args:
+        found: numbers of words, rising.
+        spelling: of the corpus.
+        vocabulary: of the corpus.
+    """
+    return sorted(_named(found, spelling, vocabulary), key=len)  # stable: numbers follow the bytes of tokens
+
+
+def _named(found: Int64s, spelling: Spelling, vocabulary: pa.LargeStringArray) -> Iterator[list[str]]:
+    for word in found:
+        tokens = [word] if spelling.rows is None else spelling.rows[word, : spelling.sizes[word]]
+        yield [vocabulary[int(token)].as_py() for token in tokens]
+
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Electorate:
+    """The state of all users that `client.py` holds for one: private.
+
+    Attributes:
+        keys: uint64 (users).
+        twins: uint64 (users), number of earlier users with the same key.
+        held: int32, each user's words in order, as often as it holds them; if only one counts, that one.
+        held_start: int64 (users + 1).
+    """
+
+    keys: Uint64s
+    twins: Uint64s
+    held: Int32s
+    held_start: Int64s
+
+    @staticmethod
+    def of(spelling: Spelling, keys: Uint64s, rules: Rules) -> "Electorate":
+        """Return the users of a corpus with the words that fit the rules.
+
+        Args:
+            spelling: the words of the corpus.
+            keys: of the users.
+            rules: the public rules.
+        """
+        held, held_start = np.empty(spelling.said.size, np.int32), np.empty(keys.size + 1, np.int64)
+        # int32, each user's words in order of their symbols; `held` has room for every position.
+        count = hold_all(spelling.said, spelling.user_start, spelling.fits(rules), held, held_start)
+        if rules.words == "one":
+            count = keep_most_frequent(held, held_start)
+        return Electorate(keys, twins_of(keys), held[:count], held_start)
+
+    def sampled(self, rounds: int, rules: Rules, secret: "Secret") -> tuple[Int64s, Int64s]:
+        """Return the places of the users who are sampled in the next round, and the number of votes that each casts.
+
+        Args:
+            rounds: number of completed rounds.
+            rules: the public rules.
+            secret: of the run.
+        """
+        # uint64 (users, 2), fresh in every round.
+        draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
+        if rules.sampling == "fixed":
+            # The paper's batch; without a proof (docs/privacy/heavy-hitters.md has the counterexample).
+            batch = int(rules.rate * self.keys.size)
+            return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch]), np.ones(batch, np.int64)
+        return _votes(draws, rules.bars)
+
+    def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Bools, Int32s]:
+        """Return which of the users hold a word at all, and the word that each of these picks in the round.
+
+        Args:
+            users: places of users, rising.
+            rounds: number of completed rounds.
+            rules: the public rules.
+            secret: of the run.
+        """
+        begin = self.held_start[users]
+        # (users,), the number of entries of each: words as often as they are held.
+        total = self.held_start[users + 1] - begin
+        having = total > 0
+        users, begin, total = users[having], begin[having], total[having]
+        if rules.words == "many":
+            draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
+            # A user's words lie in order, each as often as it is held.
+            begin = begin + _share_of(draws, total)
+        return having, self.held[begin]
+
+
+def _votes(draws: Uint64s, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
+    """Return the users who draw below the first bar, and for each the number of bars above the draw."""
+    asked = votes = np.empty(0, np.int64)
+    some = np.arange(len(draws))
+    for number, bar in enumerate(bars):
+        # Bars decrease, so a user who misses one misses the rest: few are examined again.
+        some = some[_below(draws[some], bar)]
+        if number == 0:
+            asked, votes = some, np.zeros(len(draws), np.int64)
+        votes[some] += 1
+        if some.size == 0:
+            break
+    return asked, votes[asked]
+
+
+def _below(draws: Uint64s, bar: int) -> Bools:
+    high, low = np.uint64(bar >> 64), np.uint64(bar & (2**64 - 1))
+    # 128 bits compared as two halves.
+    below: Bools = (draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low))
+    return below
+
+
+def twins_of(keys: Uint64s) -> Uint64s:
+    """Return for each key the number of equal keys before it.
+
+    Args:
+        keys: uint64.
+    """
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
+    places = np.arange(keys.size)
+    twins = np.empty(keys.size, np.uint64)
+    # Place in its run of equal keys: place less that of the run's first.
+    twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
+    return twins
+
+
+def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
+    """Return draw * total / 2^64 rounded down, for totals below 2^32: as the client computes it, without overflow."""
+    whole = total.astype(np.uint64)
+    # Long multiplication by halves: 2^32 times less than 2^32 stays below 2^64.
+    low = ((draws & _LOW) * whole) >> _HALF
+    return (((draws >> _HALF) * whole + low) >> _HALF).astype(np.int64)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Round:
+    """The events of one round: private, except the words that grew.
+
+    Attributes:
+        voters: int64, places of the users who voted, rising.
+        votes: int32, the word whose prefix each of them named.
+        cast: int64, number of votes that each of them cast for it.
+        grown: bool (words), whose prefix grew in this round.
+        live: bool (words), of which of them more is to come.
+    """
+
+    voters: Int64s
+    votes: Int32s
+    cast: Int64s
+    grown: Bools
+    live: Bools
+
+
+def simulate(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Int64s:
+    """Run every round.
+
+    Args:
+        spelling: the words.
+        electorate: the users.
+        rules: the public rules.
+        secret: of the run.
+
+    Returns:
+        Numbers of the words that grew up to their end mark, rising.
+    """
+    found = np.zeros(spelling.sizes.size, np.bool_)
+    rounds = simulated_rounds(spelling, electorate, rules, secret)
+    for each in track(rounds, "releasing", lambda _: 1, None, "rounds", exact=True):
+        found |= each.grown & ~each.live
+    return np.flatnonzero(found)
+
+
+def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Iterator[Round]:
+    """Yield the events of each round, until no prefix can grow or no round is left.
+
+    Args:
+        spelling: the words.
+        electorate: the users.
+        rules: the public rules.
+        secret: of the run.
+    """
+    live = spelling.fits(rules).view(np.bool_)
+    for rounds in range(rules.rounds):
+        if rounds and not live.any():
+            return
+        # Places of the sampled users, and X for each of them, at least 1.
+        users, cast = electorate.sampled(rounds, rules, secret)
+        having, votes = electorate.choices(users, rounds, rules, secret)
+        # Who votes for a dead prefix is silent: like `cast_vote`.
+        heard = live[votes]
+        voters, votes, cast = users[having][heard], votes[heard], cast[having][heard]
+        size = rules.size(rounds + 1)
+        grown = live & _popular(votes, cast, spelling.shared, size, rules.theta)
+        # A word shorter than the prefixes of the round has ended; it grew for good.
+        live = grown & (spelling.sizes >= size)
+        yield Round(voters, votes, cast, grown, live)
+
+
+def _popular(votes: Int32s, cast: Int64s, shared: Int32s, size: int, theta: int) -> Bools:
+    """Return for each word whether its first `size` symbols, the end mark counted, got enough votes."""
+    run = np.cumsum(shared < size) - 1  # the first word shares nothing, so runs count from 0
+    counts = np.bincount(run[votes], cast, minlength=int(run[-1]) + 1 if run.size else 0)
+    # (words,): every word of a run shares its prefix, so its votes.
+    popular: Bools = (counts >= theta)[run]
+    return popular

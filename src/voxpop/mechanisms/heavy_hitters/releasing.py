@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
-from voxpop.mechanisms.heavy_hitters.simulation import Electorate, grams_of, simulate, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, grams_of, simulate, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.reading.keys import WORDS, Keys
-from voxpop.release.grams import table_of_lists
+from voxpop.release.cutting import table_of_lists
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:

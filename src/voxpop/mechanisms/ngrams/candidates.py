@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from voxpop.engine.candidates import Subset
+from voxpop.engine.data import Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int32s, Int64s
 

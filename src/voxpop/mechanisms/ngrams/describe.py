@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from voxpop.mechanisms.weightings.builtin import share_of
-from voxpop.privacy.showing import table
+from voxpop.privacy.budget import table
 from voxpop.release.report.numbers import Chance, at_most, curve, percent, plain, threshold_chance, users_for, whole
-from voxpop.release.report.stories import Grid, Story
+from voxpop.release.report.page import Grid, Story
 
 PHRASES_OF_EACH = 10
 PROBABILITIES = (0.5, 0.9)

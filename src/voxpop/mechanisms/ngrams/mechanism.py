@@ -11,7 +11,7 @@ from voxpop.privacy.planned import Mechanism
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
-    from voxpop.mechanisms.ngrams.lengths import Voting
+    from voxpop.mechanisms.ngrams.charges import Voting
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
     from voxpop.release.release import Release  # noqa: F401
 
@@ -89,7 +89,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     def voting(self, length: int) -> "Voting":
         """Return how users vote on a length; the same at all of them."""
-        from voxpop.mechanisms.ngrams.lengths import Voting
+        from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.mechanisms.weightings.builtin import PolicyGaussian
         from voxpop.privacy.individual import MOST_REACH
 

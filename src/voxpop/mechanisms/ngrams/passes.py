@@ -17,14 +17,13 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Numbered
 from voxpop.mechanisms.ngrams.forecast import cell_below
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.mechanisms.rounds.running import released_in_rounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
 from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.decisions import CellNoise
 
 if TYPE_CHECKING:
-    from voxpop.engine.candidates import Subset
     from voxpop.engine.contract import Engine
+    from voxpop.engine.data import Subset
     from voxpop.mechanisms.ngrams.schedule import State
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.individual import Price

@@ -5,17 +5,18 @@ from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.ngrams.charges import Charges, first_share
-from voxpop.mechanisms.ngrams.constants import WORDS_NOVELTY, WORDS_PART
-from voxpop.mechanisms.ngrams.lengths import (
+from voxpop.mechanisms.ngrams.charges import (
+    Charges,
     Extraction,
     LengthPlan,
     LengthRun,
     SecondChanceRun,
     Settings,
     allowance,
+    first_share,
     second_chance_voting,
 )
+from voxpop.mechanisms.ngrams.constants import WORDS_NOVELTY, WORDS_PART
 from voxpop.mechanisms.rounds.adaptive import (
     AdaptiveRounds,
     plan_rounds,
@@ -28,8 +29,8 @@ from voxpop.mechanisms.rounds.adaptive import (
 from voxpop.mechanisms.rounds.plan import RoundPlan, schedule_for
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.planned import DiscoveryPlan, sealed
-from voxpop.privacy.slack import walk_slack
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus

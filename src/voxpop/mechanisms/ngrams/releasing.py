@@ -19,7 +19,7 @@ from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import array_of
 from voxpop.reading.progress import track
-from voxpop.release.grams import table_of_tokens
+from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:

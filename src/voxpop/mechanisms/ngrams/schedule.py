@@ -12,11 +12,23 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.candidates import Subset
+from voxpop.engine.data import Subset
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, DeferredList, Grams, Joined, Numbered
-from voxpop.mechanisms.ngrams.charges import Charges, Outlook
+from voxpop.mechanisms.ngrams.charges import (
+    ALL_SO_FAR,
+    NORM,
+    Charges,
+    Extraction,
+    LengthRun,
+    Outlook,
+    SecondChanceRun,
+    Settings,
+    allowance,
+    second_chance_voting,
+    threshold_for,
+)
 from voxpop.mechanisms.ngrams.constants import (
     ALPHA,
     FIRST_EDGE,
@@ -36,17 +48,6 @@ from voxpop.mechanisms.ngrams.forecast import (
     cell_below,
     pruned,
     worthless,
-)
-from voxpop.mechanisms.ngrams.lengths import (
-    ALL_SO_FAR,
-    NORM,
-    Extraction,
-    LengthRun,
-    SecondChanceRun,
-    Settings,
-    allowance,
-    second_chance_voting,
-    threshold_for,
 )
 from voxpop.mechanisms.ngrams.passes import Keep, Outcome, Pass, Steps
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, cutpoints_above, cutpoints_below, deferred_by

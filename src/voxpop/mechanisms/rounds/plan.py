@@ -13,7 +13,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.calibrate import Scale, total_delta
-from voxpop.privacy.slack import optimal_delta
+from voxpop.privacy.numerics import optimal_delta
 
 if TYPE_CHECKING:
     from voxpop.privacy.decisions import Rule
@@ -57,7 +57,7 @@ class RoundPlan:
 
     def pair(self) -> tuple[float, float]:
         """Return the probability that a novel item is released, and sensitivity over sigma, of a Gaussian round."""
-        from voxpop.privacy.threshold import release_probability
+        from voxpop.privacy.gaussian import release_probability
 
         shares = self.shares
         # d: the most over all numbers of novel items, of weight w each.

@@ -21,8 +21,8 @@ from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD
 from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import EvidenceRounds
-from voxpop.privacy.search import least_whole
-from voxpop.privacy.threshold import Noise, exceeded_with, log_below
+from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
+from voxpop.privacy.numerics import least_whole
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, Rounds

@@ -1,4 +1,11 @@
-"""The tree of contexts: noisy counts of the symbols that follow each context, and its tables. Public arrays."""
+"""The tree of contexts: noisy counts of the symbols that follow each context, and its tables. Public arrays.
+
+Probabilities follow from noisy counts by post-processing. Bottom up, the counts of a node and the sums of its
+children's counts are averaged by precision. Top down, the expected value of each count is its context's total times the
+probability in the context one symbol shorter. Each count moves towards its expected value by empirical Bayes
+(`kernels/shrinking.py`): if the noise exceeds the count, the probability of the shorter context remains. The root has
+no shorter context; there the expected count of every symbol is the mean.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +16,14 @@ import pyarrow as pa
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.sequences import nodes_of
+from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
+from voxpop.mechanisms.sequences.constants import FEWEST, MOST, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
 from voxpop.reading.arrow import array_of, int64_array, lists_of, string_array
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from voxpop.privacy.secret import Source
 
 ROOT, OTHERS = -1, -2
 
@@ -188,3 +199,188 @@ def context_tree_of(
         raise ValueError("something precedes a beginning")
     links = parents.astype(np.int32), before.astype(np.int32)
     return ContextTree(width, max_length, *links, scales.astype(np.float64), counts.reshape(nodes, width))
+
+
+LEAST = 1e-9
+"""Minimum of expected and estimated counts, which are divisors."""
+
+LEAST_COUNT = 0.01
+"""Minimum of the estimated count of each symbol, because no probability may be 0."""
+
+EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
+"""float64 (50), edges of the cells of count over expected count: one from 0, then 8 to a factor of 4."""
+STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
+"""float64 (6), expected counts in noise scales that separate bins with different distributions of ratios."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Smoothed:
+    """The estimates of a tree.
+
+    Attributes:
+        chances: float64 (nodes, width), the probability of each symbol to follow.
+        totals: float64 by node, number of occurrences of its context.
+        ends: number of sequences that end before they are cut; at least the minimum that the root implies.
+    """
+
+    chances: Floats
+    totals: Floats
+    ends: float
+
+
+def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
+    """Return the estimates of all nodes.
+
+    Args:
+        tree: public.
+        bootstrap: draws the true counts from their distribution given the released ones, instead of taking means.
+
+    Returns:
+        The estimates.
+    """
+    counts, scales = _combined(tree)
+    chances = np.zeros((tree.nodes, tree.width))
+    totals = np.zeros(tree.nodes)
+    root = _estimated_at_root(counts[0], float(scales[0]), bootstrap)
+    chances[0], totals[0] = root / root.sum(), root.sum()
+    # A sequence has max_length symbols at most, which is a lower bound.
+    ends = max(float(root[-1]), totals[0] / tree.max_length)
+    for depth in range(1, int(tree.depths.max(initial=0)) + 1):
+        level = np.flatnonzero(tree.depths == depth)
+        named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
+        # `named`: the parent's context with one known symbol before it; `rest`: with any of the others before it.
+        rows, lengths = tree.contexts[named], (tree.contexts[named] >= 0).sum(axis=1)
+        totals[named] = gram_totals(tree, Smoothed(chances, totals, ends), rows, lengths, tree.begun[named])
+        # The rest of a parent's total after its named children.
+        held = np.bincount(tree.parents[named], weights=totals[named], minlength=tree.nodes)
+        totals[rest] = np.maximum(totals - held, 1.0)[tree.parents[rest]]
+        for nodes in (named, rest):
+            if nodes.size:
+                size, purpose = nodes.size * tree.width, f"settling/{depth}/{nodes is rest}"
+                drawn = None if bootstrap is None else uniforms(bootstrap, purpose, size)
+                # float64 (nodes, width): c(v) P_parent(y).
+                expected = totals[nodes, None] * chances[tree.parents[nodes]]
+                each = np.repeat(scales[nodes, None], tree.width, 1)
+                estimated = _estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
+                estimated[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
+                chances[nodes] = estimated / estimated.sum(axis=1, keepdims=True)
+    return Smoothed(chances, totals, ends)
+
+
+def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: Int64s, begun: Bools) -> Floats:
+    """Return the number of occurrences of grams, by the chain rule along the longest contexts whose chances are known.
+
+    Args:
+        tree: public.
+        smoothed: known for all contexts that are shorter than the grams.
+        rows: int32 (grams, most), symbols from the left, padded.
+        lengths: int64 by gram.
+        begun: by gram, whether only beginnings of sequences count.
+
+    Returns:
+        float64 by gram.
+    """
+    totals = np.where(begun, smoothed.ends, smoothed.totals[0])
+    for place in range(int(lengths.max(initial=0))):
+        more = np.flatnonzero(lengths > place)
+        # c(x1 ... xk) = c() times the product of P(x_i | the longest known context of x1 ... x_(i-1)).
+        nodes = tree.find(rows[more], np.full(more.size, place), begun[more])
+        # Where that context is all of x1 ... x_(i-1), its own total is nearer than the product so far.
+        exact = (tree.depths[nodes] == place + begun[more]) & (tree.before[nodes] != OTHERS)
+        above = np.where(exact, smoothed.totals[nodes], totals[more])
+        totals[more] = above * smoothed.chances[nodes, rows[more, place]]
+    return totals
+
+
+def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
+    """Return each node's counts, its own and its children's averaged by precision, and the scale of their noise."""
+    counts, variances = tree.counts.astype(np.float64), tree.scales**2
+    for depth in range(int(tree.depths.max(initial=0)), 0, -1):
+        level = np.flatnonzero(tree.depths == depth)
+        sums, noise = np.zeros_like(counts), np.zeros(tree.nodes)
+        np.add.at(sums, tree.parents[level], counts[level])
+        np.add.at(noise, tree.parents[level], variances[level])
+        above = np.unique(tree.parents[level])
+        # Two independent estimates of one count, of variances v and u, are best averaged with weights u and v over v +
+        # u; the variance is then v u / (v + u). In units of 2, as all noise is Laplace.
+        weight = variances[above] / (variances[above] + noise[above])
+        counts[above] += weight[:, None] * (sums[above] - counts[above])
+        variances[above] *= 1.0 - weight
+    return counts, np.sqrt(variances)
+
+
+def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") -> Floats:
+    """Return the mean, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
+
+    Args:
+        noisy: float64 (width).
+        scale: of the noise on each.
+        bootstrap: as in `settle`.
+    """
+    symbols = noisy.size - 1
+    # The noise of sums is without bias; that of counts that cannot fall below 0 is not.
+    total = max(float(noisy[:-1].sum()), symbols * LEAST_COUNT)
+    drawn = None if bootstrap is None else uniforms(bootstrap, "settling/root", symbols)
+    # No count is more than all: ratios reach to the number of symbols, in steps as before.
+    more = max(int(np.ceil(np.log(symbols / EDGES[-1]) / np.log(EDGES[-1] / EDGES[-2]))), 0)
+    edges = np.concatenate([EDGES, EDGES[-1] * (EDGES[-1] / EDGES[-2]) ** np.arange(1, more + 1)])
+    # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
+    estimated = _estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
+    if bootstrap is None:
+        estimated *= total / estimated.sum()
+    # The end is not a symbol: its count is used as released.
+    moved = 0.0 if bootstrap is None else scale * float(laplace(bootstrap, "settling/ends", 1)[0])
+    found: Floats = np.maximum(np.append(estimated, noisy[-1] + moved), LEAST_COUNT)
+    return found
+
+
+def _estimated(
+    noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None, edges: Floats, fewest: int
+) -> Floats:
+    """Return the mean, or a bootstrap sample, of each true count, given all released counts."""
+    flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
+    strata = np.searchsorted(STRATA, mean / scale)
+    weights = _ratios(flat, mean, scale, strata, edges, fewest)
+    # By stratum: the mean ratio, by which expected counts are off on average.
+    centre = weights @ ((edges[1:] + edges[:-1]) / 2)
+    centre[TRUSTED_MEANS:] = 1.0
+    mean = mean / centre[strata]
+    if drawn is None:
+        found = mean_counts(flat, mean, scale, edges, weights, strata)
+    else:
+        found = draw_counts(flat, mean, scale, edges, weights, strata, drawn)
+    return np.maximum(found, LEAST).reshape(noisy.shape)
+
+
+def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, fewest: int) -> Floats:
+    """Return the weights of ratios in each stratum; with few bins or much noise, those of the one above."""
+    # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
+    middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
+    # (cells,), and 1 together.
+    fitted = np.diff(edges) * np.exp(-middle)
+    fitted /= fitted.sum()
+    weights = np.empty((STRATA.size + 1, fitted.size))
+    for stratum in range(STRATA.size, -1, -1):
+        mine = np.flatnonzero(strata == stratum)
+        # From high strata, where noise is small, to low ones, which begin with the weights of the one above.
+        if mine.size >= fewest:
+            some = mine[:: 1 + mine.size // MOST]
+            fitted = fit_ratios(noisy[some], mean[some], scale[some], edges, fitted, ROUNDS, SMOOTHINGS)
+        weights[stratum] = fitted
+    return weights
+
+
+def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
+    """Return float64 (size, 2), above 0 and below 1, a function of secret and purpose. No privacy rests on them."""
+    # (size, 2), 64 bits each, of which a double holds 53.
+    words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, :2]
+    found: Floats = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return found
+
+
+def laplace(secret: "Source", purpose: str, size: int) -> Floats:
+    """Return float64 (size,), Laplace numbers of scale 1 in doubles: for post-processing only."""
+    # Two exponential numbers; their difference is a Laplace one.
+    two = np.log(uniforms(secret, purpose, size))
+    found: Floats = two[:, 0] - two[:, 1]
+    return found

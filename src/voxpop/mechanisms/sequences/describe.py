@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpop.mechanisms.sequences.context_tree import OTHERS
-from voxpop.privacy.showing import printable
-from voxpop.release.grams import table_of_lists
+from voxpop.privacy.budget import printable
+from voxpop.release.cutting import table_of_lists
 from voxpop.release.report.numbers import plain, whole
-from voxpop.release.report.stories import Grid, Story
+from voxpop.release.report.page import Grid, Story
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
-from voxpop.mechanisms.sequences.queries import Queries
-from voxpop.mechanisms.sequences.sampling import ContextSampler, check_released, sample_frame
+from voxpop.mechanisms.sequences.queries import ContextSampler, Queries, check_released, sample_frame
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
 from voxpop.reading.folder import folder_to_read
-from voxpop.release.grams import read_parquet, write_parquet
+from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
 from voxpop.release.saving import (
     ABOUT,
@@ -235,8 +234,8 @@ class SequenceModel(Result):
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first counts, for a notebook."""
+        from voxpop.privacy.budget import card, printable
         from voxpop.privacy.guarantee import cautions
-        from voxpop.privacy.showing import card, printable
 
         shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
         rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]

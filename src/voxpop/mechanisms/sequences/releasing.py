@@ -16,9 +16,8 @@ import numpy as np
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences.constants import GROWTH, LARGE, PARTS
-from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree
+from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
-from voxpop.mechanisms.sequences.smoothing import Smoothed, gram_totals, smooth
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.reading.progress import track
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from voxpop.mechanisms.rounds.adaptive import round_table
 from voxpop.mechanisms.weightings.builtin import share_of
-from voxpop.privacy.showing import table
+from voxpop.privacy.budget import table
 from voxpop.release.report.numbers import (
     Chance,
     at_most,
@@ -16,7 +16,7 @@ from voxpop.release.report.numbers import (
     users_for,
     whole,
 )
-from voxpop.release.report.stories import Grid, Story
+from voxpop.release.report.page import Grid, Story
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.mechanisms.rounds.users_needed import AtLeast
     from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
-    from voxpop.mechanisms.weightings.own import Weighting
-    from voxpop.mechanisms.weightings.rule import WeightingRule
+    from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
     from voxpop.privacy.planned import Account
     from voxpop.release.release import Release
 
@@ -100,7 +99,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             BudgetError: if no threshold can meet the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic, plan_optimal
-        from voxpop.mechanisms.weightings.own import CustomRule
+        from voxpop.mechanisms.weightings.rule import CustomRule
 
         _check_spendable(budget)
         if self.adaptive:
@@ -169,8 +168,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
 
 def _rule_of(weighting: object) -> "WeightingRule":
-    from voxpop.mechanisms.weightings.own import CustomRule, Weighting
-    from voxpop.mechanisms.weightings.rule import WeightingRule
+    from voxpop.mechanisms.weightings.rule import CustomRule, Weighting, WeightingRule
 
     if isinstance(weighting, WeightingRule):
         return weighting

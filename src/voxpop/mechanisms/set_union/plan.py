@@ -39,8 +39,8 @@ from voxpop.privacy.budget import Budget, budget_numbers, too_large
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.cumulative import EvidenceRounds
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
+from voxpop.privacy.numerics import numerical_slack
 from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, sealed
-from voxpop.privacy.slack import numerical_slack
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus

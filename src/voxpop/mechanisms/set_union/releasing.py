@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
-from voxpop.mechanisms.rounds.running import released_in_rounds, run_round
+from voxpop.mechanisms.rounds.adaptive import released_in_rounds, run_round
 from voxpop.privacy.secret import Secret
 from voxpop.release.release import Release
 

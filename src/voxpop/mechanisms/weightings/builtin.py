@@ -13,7 +13,7 @@ import numpy as np
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.weightings.rule import ROUNDING, USUAL_ALPHA, RuleSetting, WeightingRule, even_share
 from voxpop.privacy.budget import check_choice, check_within
-from voxpop.privacy.threshold import NORMS, Noise, UniqueItems
+from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 
 LARGEST_ALPHA: Final = 1000.0
 

@@ -20,7 +20,7 @@ from scipy.special import betainc, betaincc
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.kernels.arrays import Floats, Int64s
-from voxpop.privacy.search import least_whole
+from voxpop.privacy.numerics import least_whole
 
 _MOST_STEPS = 60_000  # numbers of holders, at most
 _BLOCK = 64  # numbers of holders that are computed together, a power of two

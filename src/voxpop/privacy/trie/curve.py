@@ -29,7 +29,7 @@ from scipy.special import betainc, betaincc, gammaln
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Bools, Floats, Int64s
-from voxpop.privacy.search import least_whole
+from voxpop.privacy.numerics import least_whole
 from voxpop.privacy.trie.ballot import Ballot, survival
 
 # F on a grid of c: decreasing convex functions, stored and read so that every error is upwards.

@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context
 from math import ceil, erfc, exp, floor, log10, sqrt
 from typing import Any
 
-from voxpop.privacy.search import least_whole
+from voxpop.privacy.numerics import least_whole
 
 LARGEST_EXPONENT = 700.0
 MILLION = 1e6
@@ -93,8 +93,8 @@ def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
     """Return the chance under optimal selection, where each user holds one item, and so many users do not count."""
     import numpy as np
 
-    from voxpop.privacy.optimal import selection_probability
-    from voxpop.privacy.slack import optimal_delta
+    from voxpop.privacy.decisions import selection_probability
+    from voxpop.privacy.numerics import optimal_delta
 
     exact = optimal_delta(epsilon, delta)
     return lambda holders: float(selection_probability(epsilon, exact, np.array([max(0, holders - few)]))[0][0])
