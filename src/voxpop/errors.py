@@ -56,3 +56,7 @@ class UnsoundError(InputError):
 
 class InternalError(VoxpopError, RuntimeError):
     """A fault of voxpop itself; please report it."""
+
+    def __str__(self) -> str:
+        """Return the problem and the next step."""
+        return f"{super().__str__()}; please report the call."

@@ -128,7 +128,7 @@ def data_sets_of(file: Path) -> dict[str, tuple[list[str], Table, dict[str, Any]
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror or error}. {EXAMPLE}") from error
     except ValueError as error:
-        raise InputError(f"{file} is not valid TOML: {error}. {EXAMPLE}") from error
+        raise InputError(f"{file} is not valid TOML: {error}. Correct the file. {EXAMPLE}") from error
     if not tables:
         raise InputError(f"{file} contains no data set. {EXAMPLE}")
     return {name: _data_set(file, name, table) for name, table in tables.items()}
@@ -140,7 +140,7 @@ def _data_set(file: Path, name: str, table: Any) -> tuple[list[str], Table, dict
     if not isinstance(table, dict) or "source" not in table:
         raise InputError(f"{file}: the data set {name} must be a table with a source. {EXAMPLE}")
     if unknown := sorted(set(table) - {"source", *KEYS}):
-        raise InputError(f"{file}: {name} has the unknown key {unknown[0]}. Known keys are {', '.join(KEYS)}.")
+        raise InputError(f"{file}: {name} has the unknown key {unknown[0]}. Use only {', '.join(KEYS)}.")
     source = table["source"] if isinstance(table["source"], list) else [table["source"]]
     if not source or not all(isinstance(each, str) for each in source):
         raise InputError(f"{file}: the source of {name} must be a path, or a list of paths.")

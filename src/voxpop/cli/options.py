@@ -293,7 +293,7 @@ def tokenizer_of(name: str) -> Any:
     try:
         return re.compile(name.removeprefix(REGEX))
     except re.error as error:
-        raise InputError(f"--tokenizer {name} is not a regular expression: {error}.") from error
+        raise InputError(f"--tokenizer {name} must be a name or a regular expression: {error}.") from error
 
 
 def _names(given: list[str]) -> str | list[str]:

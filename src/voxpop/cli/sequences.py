@@ -42,7 +42,7 @@ def alphabet_of(given: str | None) -> Any:
         try:
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"--alphabet {given} is not a UTF-8 file with one symbol per line.") from error
+            raise InputError(f"--alphabet {given} must be a UTF-8 file with one symbol per line.") from error
     if "," not in given and ("/" in given or path.suffix in (".txt", ".csv", ".parquet", ".json")):
         raise InputError(
             f"--alphabet {given}: no such file or folder. Give an existing one, or symbols separated by commas."
@@ -57,7 +57,7 @@ def check_delta(alphabet: Any, delta: float) -> None:
         InputError: in both cases.
     """
     if alphabet == FIND and not delta:
-        raise InputError("--delta is missing: --alphabet find needs one, such as --delta 1e-7.")
+        raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
     if delta and alphabet != FIND:
         raise InputError("--delta applies only to --alphabet find. With a public alphabet leave it out.")
 

@@ -120,7 +120,10 @@ def to_gensim(release: "Release", delimiter: str = "_") -> "FrozenPhrases":
     if not delimiter or not isinstance(delimiter, str):
         raise InputError(f"`delimiter` must be a string of at least one character, got {delimiter!r}.")
     if longest(release) < 2:
-        raise InputError("gensim phrases have two tokens or more, and this release holds single ones only.")
+        raise InputError(
+            "gensim phrases have two tokens or more, but this release contains single tokens only. "
+            "Give a release of NGrams."
+        )
     strings = joined(release, delimiter, "a gensim phrase")
     lengths = release.grams["length"].to_pylist()
     # A release has no counts: every phrase has the same score, above the threshold.

@@ -36,7 +36,10 @@ def key_names(release: "Release", columns: Columns) -> list[str]:
     if not names:
         raise InputError("this release holds words or grams, not the keys of a table: name the column to compare.")
     if len(names) != max(1, len(ours)):
-        raise InputError(f"the keys of this release have {max(1, len(ours))} columns, got {len(names)} names.")
+        raise InputError(
+            f"the keys of this release have {max(1, len(ours))} columns, "
+            f"so this many names must be given; got {len(names)}."
+        )
     return names
 
 
@@ -78,7 +81,7 @@ def check_columns_exist(names: Sequence[str], existing: Sequence[Any]) -> None:
     for name in names:
         if name not in existing:
             listed = ", ".join(f'"{each}"' for each in existing)
-            raise ColumnError(f'the table has no column "{name}"; it has {listed}.')
+            raise ColumnError(f'the table has no column "{name}". Choose one of its columns: {listed}.')
 
 
 def column_type(kind: str, types: Mapping[str, pa.DataType], whole: Collection[str]) -> pa.DataType:

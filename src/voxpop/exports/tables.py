@@ -226,7 +226,7 @@ def _others(release: "Release", names: Sequence[str], other: Any) -> list[Any]:
     if len(others) != len(names):
         raise InputError(f"`other` must be one value or {len(names)} of them, one for each column.")
     if None not in others and (others[0] if len(others) == 1 else tuple(others)) in release:
-        raise InputError("`other` is itself a released key, so nobody could tell the two groups apart; name another.")
+        raise InputError("`other` is itself a released key, so the two groups would be the same; choose another value.")
     return others
 
 

@@ -454,11 +454,13 @@ def _same(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
 
 def _check(guarantee: Guarantee) -> None:
     if not isinstance(guarantee, Guarantee):
-        raise InputError(f"a charge is a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
+        raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
     if guarantee.unproved or not guarantee.private:
-        raise InputError("a release that is not private cannot be charged: no budget covers it.")
+        raise InputError(
+            "a release with a seed is not private, and no budget covers it. Leave out the seed to charge it."
+        )
     if guarantee.neighbours != NEIGHBOURS:
-        raise InputError(f"a ledger adds up guarantees for {NEIGHBOURS}; this one is for {guarantee.neighbours}.")
+        raise InputError(f"guarantees in a ledger must be for {NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)
     # A spend below the stated pair would make further releases fit that the pair excludes.
     needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)

@@ -37,7 +37,10 @@ def held(path: Path) -> Iterator[None]:
     except Timeout:
         raise LedgerError(f"{path} is locked by another process. Nothing was charged. Try again.") from None
     except OSError as error:
-        raise LedgerError(f"{path} cannot be locked: {error.strerror or error}. Nothing was charged.") from None
+        raise LedgerError(
+            f"{path} cannot be locked: {error.strerror or error}. Nothing was charged. "
+            "Check the permissions of its folder."
+        ) from None
     try:
         yield
     finally:
@@ -116,7 +119,10 @@ def write_ledger(path: Path, datasets: dict[str, Any]) -> None:
                 fresh.unlink(missing_ok=True)
         sync_folder(path.parent)
     except OSError as error:
-        raise LedgerError(f"{path} cannot be written: {error.strerror or error}. Nothing was charged.") from None
+        raise LedgerError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing was charged. "
+            "Check the permissions and the free space."
+        ) from None
 
 
 def _mark(path: Path) -> None:

@@ -193,7 +193,7 @@ def schedule(state: State) -> Pass | None:
     """Return the next vote; None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
-        raise InternalError("the plan of another mechanism runs as DPNE; please report the call.")
+        raise InternalError("the plan of another mechanism runs as DPNE")
     if not state.grams:
         return _vote(state, plan.first, None)
     single = plan.mechanism.pruning == "single"
@@ -224,7 +224,7 @@ def after(state: State, step: Pass, outcome: Outcome) -> State:
     if step.kind == "words":
         return state.with_words(outcome)
     if step.candidates is None or step.vote is None:
-        raise InternalError("a vote ran without candidates or a threshold; please report the call.")
+        raise InternalError("a vote ran without candidates or a threshold")
     (rule,), count = step.vote.rules, step.candidates.count
     threshold = float(step.vote.thresholds[0])
     spurious = float(rule.probability(np.zeros(1, np.int64))[0][0]) * count

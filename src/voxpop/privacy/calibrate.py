@@ -89,7 +89,7 @@ def calibrate(
     if accounting not in get_args(Accounting):
         raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
     if rest and (noise != "gaussian" or len(fractions) > 1 or novelty.shape == "any"):
-        raise BudgetError("`rest` goes with one Gaussian round of equal novel weights.")
+        raise BudgetError("`rest` applies only to one Gaussian round with equal novel weights. Leave it out.")
     target = _target(budget)
     if noise == "laplace":
         pairs = _laplace(budget.epsilon, target, novelty, sensitivity, fractions)
@@ -261,7 +261,7 @@ def _settled(
         raised = 2.0**attempt * grid
         scales = [replace(each, threshold=_on_grid(each.threshold + raised, grid)) for each in scales]
     else:
-        raise InternalError("the calibrated numbers miss the budget they were made for; please report it.")
+        raise InternalError("the calibrated numbers miss the budget they were made for")
     if len(scales) == 1:
         return (replace(scales[0], delta=whole),)
     return tuple(
@@ -284,7 +284,7 @@ def _target(budget: Budget) -> float:
     """Return delta less the cost of finite arithmetic."""
     if budget.delta <= 0:
         raise BudgetError(
-            "`delta` must be more than 0, got 0: nobody can release items of an unknown list with delta 0. "
+            "`delta` must be more than 0, got 0: no mechanism releases items of an unknown list with delta 0. "
             "Choose a small delta such as 1e-7."
         )
     slack = numerical_slack(budget.epsilon)

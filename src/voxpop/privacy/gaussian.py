@@ -169,12 +169,12 @@ def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -
         if precise.gaussian_delta(epsilon, mu) <= delta:
             return candidate
         step *= 2
-    raise InternalError("the search for sigma did not end within the precision it promises; please report it.")
+    raise InternalError("the search for sigma did not end within the precision it promises")
 
 
 def _check(epsilon: float, delta: float, sensitivity: float) -> None:
     if not 1e-6 <= epsilon <= 700:
-        raise BudgetError(f"Gaussian noise needs `epsilon` between 1e-6 and 700, got {epsilon}.")
+        raise BudgetError(f"`epsilon` must be between 1e-6 and 700 for Gaussian noise, got {epsilon}.")
     if not 1e-300 <= delta < 1:
         raise BudgetError(
             f"Gaussian noise needs `delta` of at least 1e-300 and below 1, got {delta}. It cannot be private with "

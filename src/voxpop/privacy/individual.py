@@ -66,7 +66,7 @@ class GaussianFilter:
             InternalError: If `square` exceeds the remaining budget.
         """
         if not 0 < square <= self.left:
-            raise InternalError("a release asked for more than the budget has left; please report it.")
+            raise InternalError("a release asked for more than the budget has left")
         # The sum of all squares is at most the cap on every path: this makes the total loss one normal
         # (docs/privacy/ngrams.md, "Noise chosen from results").
         self._left -= Fraction(square)
@@ -141,7 +141,7 @@ class Price:
         wish = np.int64(self.cost)
         if self.paces is not None:
             if runs is None and self.by_runs:
-                raise InternalError("a pass with paces was paid without runs; please report the call.")
+                raise InternalError("a pass with paces was paid without runs")
             paces = np.array(self.paces, np.int64)
             part = paces[0] if runs is None else paces[np.minimum(runs, paces.size - 1)]
             # left < 2^41 and part <= 2^20, so products stay below 2^61. The cap of 16 prices keeps reaches at most
@@ -228,7 +228,7 @@ class IndividualFilter:
             InternalError: No part of the cap, more than all of it, or paces beyond all that is left.
         """
         if not 0 < cost <= WHOLE or (paces is not None and not all(0 <= pace <= REACH_STEPS for pace in paces)):
-            raise InternalError("a pass was priced at nothing, or at more than users have; please report the call.")
+            raise InternalError("a pass was priced at nothing, or at more than users have")
         square = self.square(cost)
         # Price and noise in one object: a pass cannot be charged by one and run with the other.
         return Price(cost, square, sensitivity, noise_for(square, sensitivity), paces)

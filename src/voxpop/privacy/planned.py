@@ -220,7 +220,7 @@ def sealed(plan: AnyPlan, delta: float) -> AnyPlan:
         InternalError: The numbers cost more than the budget.
     """
     if not delta <= plan.budget.delta:
-        raise InternalError("the plan's own numbers exceed the budget; please report the parameters of the call.")
+        raise InternalError("the plan's own numbers exceed the budget")
     object.__setattr__(plan, "_checked", True)
     return plan
 
@@ -236,7 +236,7 @@ def with_record(plan: AnyPlan, **ran: Any) -> AnyPlan:
         InternalError: Another field is given, on which the guarantee may depend.
     """
     if other := sorted(ran.keys() - type(plan)._recorded):
-        raise InternalError(f"a release cannot record {other[0]!r} in its plan; please report the call.")
+        raise InternalError(f"a release cannot record {other[0]!r} in its plan")
     noted = replace(plan, **ran)
     object.__setattr__(noted, "_checked", plan._checked)
     return noted

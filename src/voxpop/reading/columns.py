@@ -103,7 +103,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
             hint = f' Did you mean "{close[0]}"?' if close else ""
             listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
             more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
-            raise ColumnError(f'{where} has no column "{name}"; it has {listed}{more}.{hint}')
+            raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}.{hint}')
 
 
 def checked_users(batches: Batches, user: str) -> Counted:
@@ -127,14 +127,14 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
     if ids.null_count:
         row = first + 1 + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
-            f'{where}, row {row:,}: the column "{name}" is empty, so nobody knows whose row it is. '
+            f'{where}, row {row:,}: the column "{name}" is empty, so the row belongs to no user. '
             "Fill it in or leave the row out."
         )
     if pa.types.is_integer(ids.type):
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
     if is_string(ids.type):
         return valid_text(ids, where, name)
-    raise InternalError("users must be whole numbers or strings by now; please report the call.")
+    raise InternalError("users must be whole numbers or strings by now")
 
 
 def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:

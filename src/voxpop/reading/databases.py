@@ -61,7 +61,7 @@ class SQL:
     def __post_init__(self) -> None:
         opened, given = self.connection, type(self.connection).__name__
         if not isinstance(self.query, str):
-            raise InputError(f"vp.SQL takes a query as a string; got {type(self.query).__name__}.")
+            raise InputError(f"the query of vp.SQL must be a string; got {type(self.query).__name__}.")
         if isinstance(opened, str):
             found = SCHEME.fullmatch(opened)
             if found is None or found[1].partition("+")[0] not in ADDRESSES:

@@ -60,7 +60,8 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     if column.null_count:
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
-            f'{where}, row {row:,}: the column "{name}" is empty, so the event has no place in the order.'
+            f'{where}, row {row:,}: the column "{name}" is empty, so the event has no place in the order. '
+            "Fill it in or leave the row out."
         )
     if is_string(column.type):
         column = _parsed(column.cast(pa.large_string()), where, name, first)
@@ -156,7 +157,7 @@ def check_events(kind: str, order: Any, session: Any) -> None:
             raise InputError("session= cuts events in order of time: name the column of times as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
-        raise InputError("order= names the column by which events become sequences, and goes with sequence=.")
+        raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
     check_session(session)
 
 

@@ -72,7 +72,9 @@ class KeyedRows:
             return columns[0]
         plain = [_in_lists(column) for column in columns]
         if len(plain) > 1 and any(is_list(column.type) for column in columns):
-            raise ColumnError("an item of several columns has one value of each in a row, and one of them holds lists.")
+            raise ColumnError(
+                "each column of a composite item must have one value per row, but one of them contains lists."
+            )
         for each, name, kinds in zip(plain, self._contents, self._kinds, strict=True):
             _note(each.type, {str(family(kind)) for kind in kinds}, name)
             if not pa.types.is_null(each.type):

@@ -128,7 +128,7 @@ def _files(text: str, number: int | None) -> list[Path]:
     if found:
         return found
     if is_folder:
-        raise SourceError(f"the folder {text} holds no file that ends in {', '.join(SUFFIXES)}.")
+        raise SourceError(f"the folder {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.")
     if SQL_LIKE.match(text):
         raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
     if text == "-":

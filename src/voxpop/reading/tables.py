@@ -118,7 +118,9 @@ def _array(values: Any, column: Column) -> Any:
             made = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
         quieten(error)
-        raise ColumnError(f'the column "{column.name}" has the dtype {dtype}, which Arrow does not have.') from None
+        raise ColumnError(
+            f'the column "{column.name}" has the dtype {dtype}, which Arrow does not have. Cast it to another type.'
+        ) from None
     check_declared([column], [made.type])
     return made
 

@@ -278,7 +278,7 @@ class FollowedQuotes(io.RawIOBase):
         if not fine:
             raise SourceError(
                 f"{self._where}: a quote is opened in {self._row(OPENED)} and not closed before the next cell, so rows "
-                "behind it would be swallowed. Mend the row: cells with quotes in them are quoted, and their own "
+                "after it would be lost. Correct the row: cells with quotes in them are quoted, and their own "
                 "quotes doubled."
             )
 

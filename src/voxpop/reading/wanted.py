@@ -104,9 +104,9 @@ class Wanted:
             raise InputError(f'"{min(both)}" is named both for users and for what they hold; name two columns.')
         list_tokeniser(self.tokenizer)
         if self.sentences and self.kind != "text":
-            raise InputError(f"sentences=True cuts texts; with {self.kind}= there are none.")
+            raise InputError(f"sentences=True applies only to text=, not to {self.kind}=. Leave it out.")
         if self.html and self.kind != "text":
-            raise InputError(f"html=True strips texts; with {self.kind}= there are none.")
+            raise InputError(f"html=True applies only to text=, not to {self.kind}=. Leave it out.")
 
     @classmethod
     def of(

@@ -197,14 +197,14 @@ def _table(tokens: pa.Array, sizes: Int32s) -> pa.Table:
 def check_canonical(table: pa.Table) -> None:
     """Refuse a table whose form could depend on more than the set it holds."""
     if not table.schema.equals(SCHEMA, check_metadata=True):
-        raise InternalError(f"The table of a release must have the schema {SCHEMA}.".replace("\n", ", "))
+        raise InternalError(f"The table of a release must have the schema {SCHEMA}".replace("\n", ", "))
     grams, lengths = joined(table["gram"]), joined(table["length"])
     if grams.null_count or lengths.null_count or grams.flatten().null_count:
-        raise InternalError("The table of a release must hold no nulls.")
+        raise InternalError("The table of a release must hold no nulls")
     if not lengths.equals(pc.list_value_length(grams)) or pc.min(lengths).as_py() == 0:
-        raise InternalError("`length` must be the number of tokens of each gram, and at least 1.")
+        raise InternalError("`length` must be the number of tokens of each gram, and at least 1")
     if not _strictly_rising(grams, lengths):
-        raise InternalError("The grams of a release must be distinct and in canonical order.")
+        raise InternalError("The grams of a release must be distinct and in canonical order")
 
 
 def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:

@@ -55,5 +55,8 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
     else:
         found = load_release(folder)
     if not isinstance(found, kind):
-        raise ReleaseError(f"{folder} holds a {type(found).__name__}, not a {kind.__name__}.")
+        raise ReleaseError(
+            f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "
+            "or give another folder."
+        )
     return found

@@ -161,7 +161,7 @@ class Tally(Addition):
 
     def __post_init__(self) -> None:
         if len(self.users) != len(self.grams):
-            raise InternalError("a tally needs one number for each gram; please report the call.")
+            raise InternalError("a tally needs one number for each gram")
 
     def to_arrow(self) -> pa.Table:
         """Return the table of the release with a column `users` (int64), the largest count first.

@@ -81,7 +81,7 @@ def ngrams(budget: Budget = BUDGET, engine: Engine = in_memory) -> Case:
     plan = NGrams(2, limit=4, eta=0.5).plan(budget)
     needed = plan.users_needed(1 - UNSURE, per_user=1)
     if needed is None:
-        raise InternalError("no number of users makes a word sure; please report.")
+        raise InternalError("no number of users makes a word sure")
     phrases, shown = Phrases(needed), []
     foreseen, reach = _last(plan.release(Corpus(phrases.corpus(MOST_HOLDERS - 1)), seed=0)), reach_of(plan)
     for others in range(1, MOST_HOLDERS):

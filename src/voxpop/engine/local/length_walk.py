@@ -149,7 +149,7 @@ class MemoryLengthWalk:
         """
         if shares.sequential and not self._in_order:
             if self._ids is not None:
-                raise InternalError("a walk that began without an order of users cannot have one at a later length.")
+                raise InternalError("a walk that began without an order of users cannot have one at a later length")
             self.put_in_order(secret)
         holdings, wanted, reaches = self._holdings(), self._wanted(among), None
         if price is not None:
@@ -178,13 +178,13 @@ class MemoryLengthWalk:
         if among is None:
             return None
         if self._names is None:
-            raise InternalError("some of the candidates were asked for where there are none; please report the call.")
+            raise InternalError("some of the candidates were asked for where there are none")
         return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
 
     def _of_names(self, work: Callable[[Int64s], NDArray[Kind]], kind: type[Kind]) -> NDArray[Kind]:
         """Return by id the value computed from its name, some names at a time."""
         if self._names is None:
-            raise InternalError("names were asked of where there are none; please report the call.")
+            raise InternalError("names were asked of where there are none")
         parts = [self._names[begin : begin + NAMES_AT_ONCE] for begin in range(0, self._names.size, NAMES_AT_ONCE)]
         found, end = np.empty(self._names.size, kind), 0
         for each in in_order(work, parts):
@@ -204,7 +204,7 @@ class MemoryLengthWalk:
     def _kept(self) -> Int32s:
         """Return ids by position, which there are once the grams of length 1 were kept."""
         if self._ids is None:
-            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
         return self._ids
 
     def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, Uint64s, Bools]:
@@ -240,7 +240,7 @@ class MemoryLengthWalk:
         check_width(names.size, PHRASES)
         if aside is not None and aside.size:
             if self._names is None:
-                raise InternalError("candidates were set aside where there are none; please report the call.")
+                raise InternalError("candidates were set aside where there are none")
             check_width(self._aside.size + aside.size, PHRASES)
             # Before ids are overwritten: afterwards their holders are unknown.
             self._aside.add(self._holdings(), self._ranks(aside), aside.size)
@@ -298,7 +298,7 @@ class MemoryLengthWalk:
             order: where later weightings are sequential, the source of their order of users.
         """
         if self._words is None:
-            raise InternalError("words are kept at length 1 only; please report.")
+            raise InternalError("words are kept at length 1 only")
         if order is not None:
             self.put_in_order(order)
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))

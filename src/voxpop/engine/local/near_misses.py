@@ -127,7 +127,7 @@ class UserBudgets:
     def left(self, users: int) -> Int64s | None:
         """Return the remaining budget of each user, None before the first charge."""
         if self._left is not None and self._left.size != users:
-            raise InternalError("users came or went after some had paid; please report the call.")
+            raise InternalError("users came or went after some had paid")
         return self._left
 
     def pay(self, price: "Price", holdings: "Holdings", wanted: Bytes | None) -> Int64s:
@@ -139,7 +139,7 @@ class UserBudgets:
             wanted: uint8 by id, nonzero for candidates; None for all ids.
         """
         if holdings.order is not None:
-            raise InternalError("users were to pay before they were put in order; please report the call.")
+            raise InternalError("users were to pay before they were put in order")
         users = holdings.user_key.size
         left = self.left(users)
         left = np.full(users, price.whole, np.int64) if left is None else left

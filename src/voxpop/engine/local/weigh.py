@@ -303,7 +303,7 @@ class Histogram:
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed, at length 1."""
         if self.words is None:
-            raise InternalError("texts were asked of weights whose ids are numbers of grams.")
+            raise InternalError("texts were asked of weights whose ids are numbers of grams")
         # At length 1 ids rise, so places are found by bisection.
         return self.words.take(int64_array(np.searchsorted(self.ids, ids)))
 
@@ -360,7 +360,7 @@ def weigh(
         weighed += starts.size - 1
     # Reaches are by the places of users; any other order would give users the bounds of other users.
     if reaches is not None and (holdings.order is not None or weighed != reaches.size):
-        raise InternalError("users weighed with the reach of others; please report the call.")
+        raise InternalError("users weighed with the reach of others")
     # The support of the bounded sets, and nothing else, may be queried.
     if holdings.names is not None:
         return Histogram(*_supported(holdings.names, histogram))

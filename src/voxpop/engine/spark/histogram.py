@@ -75,7 +75,7 @@ class SparkHistogram:
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of numbers that `chosen` gave."""
         if self._texts is None:
-            raise InternalError("texts were asked of weights before words were chosen.")
+            raise InternalError("texts were asked of weights before words were chosen")
         return self._texts.take(pa.array(ids))
 
     def measured(self, noise: "Noise", size: int) -> Int64s:

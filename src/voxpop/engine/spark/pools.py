@@ -214,7 +214,7 @@ def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
         held = held[fates[held] == UNDECIDED]
         theirs: Any = sent.get(sender, {}).get("weights", np.empty(0, np.int64))
         if theirs.size != held.size:
-            raise InternalError("a partition's weights do not fit its undecided items.")
+            raise InternalError("a partition's weights do not fit its undecided items")
         weights[held] = np.minimum(weights[held] + theirs, MOST_WEIGHT)
     return weights
 
@@ -291,7 +291,7 @@ class SparkPools:
         from pyspark.sql import functions as sql
 
         if self._users is None or self._items is None:
-            raise InternalError("a round was to run before pools were drawn.")
+            raise InternalError("a round was to run before pools were drawn")
         weighing = Weighing(shares, limit, self._secret.restrict(sample_of(pass_name)), pass_name)
         # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
         before = self._users.filter(sql.col("place") < 0) if self._outcome is None else self._outcome

@@ -310,7 +310,7 @@ def _kind_of(sources: list[str]) -> str:
     found = {next((end for end in SUFFIXES if end in Path(name).suffixes), "") for name in names} - {""}
     if len(found) != 1:
         raise SourceError(
-            f"Spark needs files of one kind, ending in {', '.join(SUFFIXES)}; "
+            f"files for Spark must be of one kind, ending in {', '.join(SUFFIXES)}; "
             f"got {', '.join(sorted(found)) or 'none of them'} in {', '.join(sources)}."
         )
     return found.pop()
@@ -359,7 +359,7 @@ def read_spark(
         work = partial(corpus_here, storable(rows, wanted), wanted, limit, options)
         return HandedOver(work, wanted.kind, wanted.reading, keys)
     if memory is not None:
-        raise InputError("`memory` bounds this machine; where users are placed on Spark, executors have their own.")
+        raise InputError("`memory` limits this machine, not the executors of Spark. Leave it out.")
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "into how many parts users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions

@@ -95,7 +95,7 @@ class SparkRoundWalk:
     def leave_out(self, ids: Int64s) -> None:
         """Exclude the items that the last weighing released."""
         if self._last is None:
-            raise InternalError("nothing was weighed before something was left out; please report.")
+            raise InternalError("nothing was weighed before something was left out")
         self._released.append(self._last.texts(ids))
 
     def released(self) -> pa.LargeStringArray:
@@ -151,14 +151,14 @@ class SparkLengthWalk:
         given = shares, limit, secret, pass_name
         if self._size is None:
             if price is not None or among is not None:
-                raise InternalError("users were to pay for a pass before words were kept; please report the call.")
+                raise InternalError("users were to pay for a pass before words were kept")
             if shares.sequential:
                 self._in_order(secret)
             weighing = restricted_weighing(*given, order=ALL_LENGTHS)
             self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), words=True)
             return self._words
         if shares.sequential and self._order is None:
-            raise InternalError("a walk that began without an order of users cannot have one at a later length.")
+            raise InternalError("a walk that began without an order of users cannot have one at a later length")
         since, paying = self._since(), self._paying(price, among)
         weighing = restricted_weighing(*given, order=ALL_LENGTHS, paying=paying)
         if self._candidates is None:
@@ -177,7 +177,7 @@ class SparkLengthWalk:
     ) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of all candidates that were set aside."""
         if self._size is None or self._candidates is not None:
-            raise InternalError("candidates set aside were weighed in the middle of a length; please report the call.")
+            raise InternalError("candidates set aside were weighed in the middle of a length")
         since, paying = self._since(), self._paying(price, None)
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS, paying=paying)
         work: Task = closure(weigh_aside, weighing=weighing, since=since, size=self._size)
@@ -193,7 +193,7 @@ class SparkLengthWalk:
         """Remember that users pay for a pass."""
         if price is None:
             if among is not None:
-                raise InternalError("some candidates were weighed without a price; please report the call.")
+                raise InternalError("some candidates were weighed without a price")
             return None
         number = None if among is None else len(self._subsets)
         self._subsets += [] if among is None else [among]
@@ -205,7 +205,7 @@ class SparkLengthWalk:
         """Keep only these grams."""
         if self._candidates is None:
             if self._words is None:
-                raise InternalError("words were kept before they were weighed.")
+                raise InternalError("words were kept before they were weighed")
             self.keep_words(self._words.texts(names))
             return
         public = {**self._public(), "names": names}
@@ -231,13 +231,13 @@ class SparkLengthWalk:
         if not self._ordered:
             raise no_order()
         if self._size is None:
-            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept.")
+            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
         self._candidates = candidates
         self._length += 1
 
     def _public(self) -> Arrays:
         if self._candidates is None:
-            raise InternalError("candidates were to be sent where there are none.")
+            raise InternalError("candidates were to be sent where there are none")
         public: Arrays = {"need": self._candidates.need, "estimates": self._candidates.estimates}
         for number, each in enumerate(self._subsets):
             public |= {f"need/{number}": each.rule.need, f"estimates/{number}": each.rule.estimates}

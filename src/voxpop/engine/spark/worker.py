@@ -73,7 +73,7 @@ def _digest() -> str:
     digest = blake2b("\n".join(parts).encode(), digest_size=12)
     package = find_spec("voxpop.kernels")
     if package is None:
-        raise InternalError("the kernels of voxpop are not where its package is; install it anew.")
+        raise InternalError("the kernels of voxpop are not where its package is; install it anew")
     for path in sorted(Path(next(iter(package.submodule_search_locations or ()))).glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -130,7 +130,7 @@ class HolderShares:
         from voxpop.kernels.weigh import add_even
 
         if reaches is not None:
-            raise InternalError("counts have no proof for users of unequal reach; please report the call.")
+            raise InternalError("counts have no proof for users of unequal reach")
         if self.counted is not None:
             chosen = self.counted[items]
             # Parts of longer grams that are not on the list neither count nor use up anything.

@@ -244,11 +244,11 @@ def _list(value: object) -> list[Any]:
 
 def _parsed(text: object) -> object:
     if not isinstance(text, str) or len(text) > MOST_BYTES:
-        raise InputError("text was expected.")
+        raise InputError("the value must be a text.")
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InputError("the text is not JSON.") from None
+        raise InputError("the text must be JSON.") from None
 
 
 # A node draws the votes of its users and sends only sums of votes.

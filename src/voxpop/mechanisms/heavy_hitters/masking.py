@@ -56,7 +56,7 @@ def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
         # Diffie and Hellman over Curve25519: only these two nodes get the same 32 bytes.
         shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        raise InputError("what came as a public key is none.") from None
+        raise InputError("the value received as a public key is not one. Start a new run.") from None
     return _derived(shared, purpose)
 
 
@@ -95,7 +95,7 @@ def opened(key: bytes, cipher: bytes, context: str) -> bytes:
     try:
         return AESGCM(key).decrypt(cipher[:_NONCE], cipher[_NONCE:], context.encode())
     except (InvalidTag, ValueError):
-        raise InputError("a share was changed on its way, or meant for somebody else.") from None
+        raise InputError("a share was changed in transit or was sent to another node. Start a new run.") from None
 
 
 def committed(seed: bytes) -> bytes:
@@ -164,7 +164,9 @@ class Member:
         self._once(2)
         own = (public_of(self.secrets[0]), public_of(self.secrets[1]))
         if len(peers) < LEAST_NODES or peers.get(self.number) != own or len(set(peers.values())) < len(peers):
-            raise InputError(f"a round needs {LEAST_NODES} nodes with keys of their own, and this node's among them.")
+            raise InputError(
+                f"a round must have at least {LEAST_NODES} nodes with different keys, including this node."
+            )
         self.peers = dict(sorted(peers.items()))
         least = least_of(len(peers))
         # Shamir's sharing: any `least` of them give the secret back.
@@ -214,7 +216,7 @@ class Member:
         # A second answer to this stage could name another set, and give the other share.
         self._once(4)
         if len(set(came)) < len(came) or not set(came) <= set(self.letters):
-            raise InputError("the server names nodes that did not take part.")
+            raise InputError("the server named nodes that did not take part. Start a new run.")
         self._enough(len(came))
         # True picks the second share, of the mask; False the first, of the key. Never both.
         return {other: self._read(other)[other in came] for other in self.letters}
@@ -236,12 +238,16 @@ class Member:
         least = least_of(len(self.peers))
         if count < least:
             raise InputError(
-                f"{count} nodes are left of {len(self.peers)}; {least} are needed, so nothing more is said."
+                f"{count} of {len(self.peers)} nodes are left, but {least} are required, "
+                "so this node sends nothing more. Start a new run."
             )
 
     def _once(self, stage: int) -> None:
         if stage != self.said + 1:
-            raise InputError(f"stage {stage} was asked for after stage {self.said}; a node answers each stage once.")
+            raise InputError(
+                f"stage {stage} was requested after stage {self.said}, "
+                "but a node answers each stage once. Start a new run."
+            )
         self.said = stage
 
 

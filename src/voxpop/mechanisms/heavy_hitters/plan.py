@@ -133,7 +133,7 @@ class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
         proved = self.rules.sampling != "fixed"
         delta = group_delta(epsilon, rules.ballot, rules.rounds, rules.words, users) if proved else 1.0
         if delta >= 1.0:
-            raise BudgetError(f"nothing is guaranteed to a person who counts as {users} users.")
+            raise BudgetError(f"there is no guarantee for a person who counts as {users} users. Give a smaller number.")
         return Budget(epsilon, delta)
 
     @property

@@ -127,7 +127,7 @@ class Runner:
         if step.rounds is not None:
             return self._words_in_rounds(step.rounds)
         if step.shares is None:
-            raise InternalError("a pass has neither a weighting nor rounds; please report the call.")
+            raise InternalError("a pass has neither a weighting nor rounds")
         if step.keep is not None:
             self._walk.keep(*step.keep)
         if step.extend is not None:
@@ -135,7 +135,7 @@ class Runner:
         limit, name, secret = step.shares.setting.limit, step.name, self._secret
         if step.kind == "second chance":
             if step.price is None:
-                raise InternalError("a second-chance pass has no price; please report the call.")
+                raise InternalError("a second-chance pass has no price")
             weights = self._walk.weigh_aside(step.shares, limit, secret, name, step.price)
         else:
             weights = self._walk.weigh(step.shares, limit, secret, name, step.price, step.among)

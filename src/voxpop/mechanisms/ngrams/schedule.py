@@ -167,13 +167,13 @@ class State:
         """Return the rule by which a noisy weight reaches the usual threshold."""
         found = vote.rule(self.plan.budget)
         if not isinstance(found, ThresholdRule):
-            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule.")
+            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")
         return found
 
     def with_words(self, outcome: Outcome) -> "State":
         """Return the state after length 1."""
         if outcome.words is None:
-            raise InternalError("length 1 released no list of words; please report the call.")
+            raise InternalError("length 1 released no list of words")
         first = self.plan.first
         ran = LengthRun(1, first.scale, None, None, first.threshold)
         grams = Grams.of_tokens(len(outcome.words))
@@ -185,7 +185,7 @@ def schedule(state: State) -> Pass | None:
     plan = state.plan
     if not state.grams:
         if not isinstance(plan.first, AdaptiveRounds):
-            raise InternalError("words come in adaptive rounds, and the plan has none; please report the call.")
+            raise InternalError("words come in adaptive rounds, and the plan has none")
         return Pass("words", 1, None, plan.first.scale, rounds=plan.first)
     if state.ballot is not None:
         screened = state.ballot.screened and state.joined is None
@@ -219,7 +219,7 @@ def _ngrams(state: State) -> Settings:
 
 def _charges(state: State) -> Charges:
     if state.charges is None:
-        raise InternalError("a pass was charged before length 1; please report the call.")
+        raise InternalError("a pass was charged before length 1")
     return state.charges
 
 
@@ -241,7 +241,7 @@ def _with_ballot(state: State, step: Pass, outcome: Outcome) -> State:
     state = replace(state, estimates=estimates, keep=None)
     valid = state.valid()
     if valid is None:
-        raise InternalError("grams were measured that cannot be extended; please report the call.")
+        raise InternalError("grams were measured that cannot be extended")
     forecast, before, length = _forecast(valid, state), state.before, state.length
     expected = _expected(state, forecast, charges.usual(length))
     square, rates, charges = charges.vote(length, Outlook(before, valid.count, expected))
@@ -283,7 +283,7 @@ def _screening(state: State, ballot: Ballot) -> Pass:
     charges, length = _charges(state), state.length
     square, voting = charges.screening(length), state.plan.mechanism.voting(length)
     if square is None:
-        raise InternalError("a screening vote has no charge; please report the call.")
+        raise InternalError("a screening vote has no charge")
     # The expected number of pruned candidates without users that pass, for each gram released before.
     hits = FIRST_STANDING_OUT if length == 2 else STANDING_OUT
     chance = min(0.5, hits * state.before / (ballot.valid.count - ballot.likely.count))
@@ -311,7 +311,7 @@ def _asked(
 
 def _with_joined(state: State, step: Pass, outcome: Outcome) -> State:
     if state.ballot is None or step.among is None:
-        raise InternalError("a screening vote ran without a ballot; please report the call.")
+        raise InternalError("a screening vote ran without a ballot")
     # Noise lifts likely candidates too; these are in the vote already.
     further = step.among.holds(outcome.names)
     joined = Joined(state.ballot.likely, outcome.names[further], outcome.levels[further] - 1, step.sigma)
@@ -349,7 +349,7 @@ def _with_grams(state: State, step: Pass, outcome: Outcome) -> State:
     """Choose the cutpoint of each band, and release the candidates that reach it."""
     vote, bands, ballot, (names, levels, _) = step.vote, step.bands, state.ballot, outcome
     if vote is None or bands is None or ballot is None or step.candidates is None:
-        raise InternalError("a vote ran without bands or cutpoints; please report the call.")
+        raise InternalError("a vote ran without bands or cutpoints")
     held = bands.of_names(names)
     result = vote.select(bands, held, levels, *allowed(_ngrams(state).eta, list(map(len, state.grams)), state.spurious))
     main = len(bands.sets)
@@ -399,7 +399,7 @@ def _second_chance(state: State) -> Pass:
 def _with_second_chance(state: State, step: Pass, outcome: Outcome) -> State:
     listed, vote, eta = step.candidates, step.vote, _ngrams(state).eta
     if not isinstance(listed, DeferredList) or vote is None:
-        raise InternalError("a second-chance pass ran without deferred candidates; please report the call.")
+        raise InternalError("a second-chance pass ran without deferred candidates")
     pieces = listed.of_names(outcome.names)
     spare = eta * sum(map(len, state.grams)) - state.spurious
     result = vote.select(listed, pieces, outcome.levels, eta, spare)

@@ -144,7 +144,7 @@ class ThresholdVote:
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})
         if len(units) >= MOST_CUTPOINTS:
-            raise InternalError("a vote has more cutpoints than the slack of its decisions covers; please report.")
+            raise InternalError("a vote has more cutpoints than the slack of its decisions covers")
         return ThresholdVote(candidates, tuple(replace(rule, threshold_units=each) for each in units))
 
     def levels(self, histogram: "Weights", secret: "Secret", pass_name: str) -> tuple[Int64s, Int64s]:

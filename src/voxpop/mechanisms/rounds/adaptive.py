@@ -272,7 +272,7 @@ def _paired(
     first, _ = opening.pair()
     mus = mus_of(opening, later)
     if any(charged < runs for charged, runs in zip(evidence.mus, mus[1:], strict=True)):
-        raise InternalError("a round would run with less noise than was charged for; please report the call.")
+        raise InternalError("a round would run with less noise than was charged for")
     crude = any_release(evidence, pool)
     novel = crude if crude < negligible else novel_release(evidence, opening.shares.setting.limit, pool)
     return first + novel, hypot(*mus)

@@ -122,7 +122,7 @@ def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0
     settings = {replace(each.shares.setting, cutoff=0) for each in rounds}
     noises = {each.noise for each in rounds}
     if len(settings) != 1 or not noises <= {"gaussian", "laplace"} or len(noises) != 1:
-        raise InternalError("the rounds of a plan differ in grid or noise; please report the parameters of the call.")
+        raise InternalError("the rounds of a plan differ in grid or noise")
     first = rounds[0]
     return total_delta(
         [Scale(each.scale, each.threshold, 0.0) for each in rounds],
@@ -152,7 +152,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
     """
     # (S / sigma)^2 <= mu^2 in exact fractions, of the sensitivity on the grid that runs.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
-        raise InternalError("a round would run with less noise than was charged for; please report the call.")
+        raise InternalError("a round would run with less noise than was charged for")
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,7 @@ class AtLeast:
             InternalError: if a round has no threshold.
         """
         if noise not in ("gaussian", "laplace"):
-            raise InternalError("a promise about items of few users was asked of a round without a threshold.")
+            raise InternalError("a promise about items of few users was asked of a round without a threshold")
         # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
         distance = np.array([(threshold - self.weight(shares)) / scale])
         return float(-np.expm1(log_below("laplace" if noise == "laplace" else "gaussian", distance))[0]) * UP
@@ -242,7 +242,7 @@ def check_promise(at_least: AtLeast, chance: float) -> None:
         InternalError: if it is above beta.
     """
     if not chance <= at_least.beta:
-        raise InternalError("items of few users would be released more often than was promised; please report.")
+        raise InternalError("items of few users would be released more often than was promised")
 
 
 NEAREST: Final = 1.0

@@ -189,7 +189,7 @@ class SequenceModel(Result):
         """
         wanted = self._symbols(steps, known=True)
         if not wanted:
-            raise InputError("`steps` is empty; a funnel needs at least one step.")
+            raise InputError("`steps` is empty; a funnel must have at least one step.")
         if within is not None:
             check_whole("within", within, self.max_length, "the most symbols from one step to the next")
         return self._queries.funnel(wanted, self.max_length if within is None else within, level)

@@ -73,7 +73,7 @@ class PathBudget:
             # s(v) = (1 - spent) part: on a path shares add up to at most 1 (docs/privacy/sequences.md).
             share = Share(before, (1 - before) * part)
             if share.own <= 0 or share.after > 1:
-                raise InternalError("a path of the tree would spend more than the budget; please report the call.")
+                raise InternalError("a path of the tree would spend more than the budget")
             self._numbers[above, part] = len(self.shares)
             self.shares.append(share)
         return self._numbers[above, part]

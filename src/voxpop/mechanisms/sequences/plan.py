@@ -37,7 +37,9 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
         raise InputError(MISSING)
     plan = SequencePlan(mechanism, budget)
     if plan.finding is not None and not budget.delta > 0.0:
-        raise BudgetError('alphabet="find" needs a delta above 0, such as Budget(1, 1e-7), to find the tokens.')
+        raise BudgetError(
+            'alphabet="find" finds the tokens only with a delta above 0. Use a budget such as Budget(1, 1e-7).'
+        )
     check_epsilon(mechanism.max_length, plan.counting.epsilon)
     return sealed(plan, 0.0 if plan.finding is None else plan.finding.delta)
 

@@ -174,7 +174,7 @@ def last_of(levels: Iterator[Growing]) -> Growing:
     for each in track(levels, "releasing", lambda _: 1, None, "lengths", exact=True):
         grown = each
     if grown is None:
-        raise InternalError("no depth of a tree was explored.")
+        raise InternalError("no depth of a tree was explored")
     return grown
 
 

@@ -193,5 +193,7 @@ def _check_spendable(budget: object) -> None:
 def _checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:
     names = tuple(data_sets) if not isinstance(data_sets, str) else ("",)
     if not names or not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) < len(names):
-        raise InputError("`data_sets` needs different names, each a string that is not empty, such as words and tags.")
+        raise InputError(
+            "the names of `data_sets` must be different strings that are not empty, such as words and tags."
+        )
     return names

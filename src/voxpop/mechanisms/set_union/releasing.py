@@ -42,7 +42,10 @@ def release_several(plan: "SeveralPlan", corpora: Mapping[str, Corpus], seed: in
     if not isinstance(corpora, Mapping):
         raise InputError(f"the plan is for data sets named {named}: give a dictionary with a corpus for each.")
     if set(corpora) != set(plan.data_sets):
-        raise InputError(f"the plan is for data sets named {named}; got {', '.join(map(str, corpora)) or 'none'}.")
+        raise InputError(
+            f"the plan is for data sets named {named}; got {', '.join(map(str, corpora)) or 'none'}. "
+            "Give exactly the planned ones."
+        )
     for each in corpora.values():
         check_engine(each)
     # No two data sets share a draw: only so do their noises add up as squares of mu (docs/privacy/adaptive.md, "Several

@@ -110,7 +110,7 @@ class WeightingRule(ABC):
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
     ) -> None:
         """Add bounded sets of users who move the histogram by at most their own reach, in steps of 2^-20."""
-        raise InternalError(f"{self.name} weighting has no proof for users of unequal reach; please report the call.")
+        raise InternalError(f"{self.name} weighting has no proof for users of unequal reach")
 
     def bits(self, cutoff: float) -> int:
         """Return the grid for weights up to `cutoff`."""

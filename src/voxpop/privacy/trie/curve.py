@@ -264,7 +264,7 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
     if first is None:
-        raise InternalError("no number of holders is enough for any chance; please report.")
+        raise InternalError("no number of holders is enough for any chance")
     return first
 
 

@@ -157,7 +157,7 @@ class Sorter:
         """Yield the records of a range as they came."""
         for begin, count, size in each.places:
             if self._file is None:
-                raise InternalError("records of a sorter were looked for in a file that was never written.")
+                raise InternalError("records of a sorter were looked for in a file that was never written")
             heads = self._file.read(begin, count, HEAD)
             yield heads, self._file.read(begin + heads.nbytes, size, np.int32)
         if each.heads:
@@ -244,7 +244,10 @@ def number_within(
             widths.check_width(names.size + (names.size == widths.MOST_NUMBERS), "distinct phrases of one length")
             what = "the distinct phrases that users hold of one length"
             limit.require(2 * names.size * BYTES_OF_PAIR, what)
-            raise MemoryLimitError("the distinct phrases that users hold of one length do not fit into memory.")
+            raise MemoryLimitError(
+                "the distinct phrases of one length do not fit into memory. "
+                "Use a machine with more memory, or a lower limit."
+            )
         forget_pages(ids, begin, end)
         forget_pages(partners, begin, end)
     return names[:count]

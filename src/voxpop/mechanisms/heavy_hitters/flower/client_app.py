@@ -76,7 +76,10 @@ def kept_votes(context: Context, rounds: int, trie: str) -> str | None:
     if kept is None or int(kept["rounds"]) != rounds:
         return None
     if kept["trie"] != trie:
-        raise InputError("the server tells another trie than in an earlier part of this round; nothing is answered.")
+        raise InputError(
+            "the server sent another trie than in an earlier part of this round, "
+            "so this node sends nothing. Start a new run."
+        )
     return str(kept["votes"])
 
 
@@ -104,7 +107,7 @@ def recall(context: Context) -> Member:
     """
     kept = context.state.get(PLACE)
     if not isinstance(kept, ConfigRecord):
-        raise InputError("a stage was asked for before the round's first one.")
+        raise InputError("the server requested a later stage before the first one of the round. Start a new run.")
     keys = kept["keys"]
     first, second, third = kept["secrets"]
     return Member(
@@ -198,10 +201,10 @@ def _sums(told: Mapping[str, Any], settings: Settings, context: Context) -> tupl
     """Return the votes of this node's users as a vector over one part of the round's public domain."""
     trie, plan = read_trie(str(told["trie"])), _checked(told, settings, context)
     if trie.rounds != int(told["number"]):
-        raise InputError("the trie is not that of the round that was begun.")
+        raise InputError("the trie is not the one with which the round began. Start a new run.")
     domain, part = Domain(trie, plan.rules, settings.symbols), int(told["part"])
     if not 0 <= part < domain.parts:
-        raise InputError(f"part {part + 1} was asked for, of a round that has {domain.parts}.")
+        raise InputError(f"the server requested part {part + 1} of a round with {domain.parts} parts. Start a new run.")
     return domain, domain.vector(_once_drawn(told, trie, domain, plan, settings, context), part)
 
 
