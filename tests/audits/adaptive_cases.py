@@ -30,7 +30,7 @@ def adaptive_cases(limits: tuple[int, ...] = (1, LIMIT), budget: Budget = BUDGET
     for limit in limits:
         plan = SetUnion(limit=limit).plan(budget)
         if not isinstance(plan, AdaptivePlan):
-            raise InternalError("the default set union is not adaptive; please report.")
+            raise InternalError("the default set union is not adaptive")
         yield near_adaptive(plan)
         yield alone_adaptive(plan)
 

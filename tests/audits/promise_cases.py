@@ -58,7 +58,7 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     """
     promise = plan.promise
     if promise is None:
-        raise InternalError("nothing was promised about items of few users; please report the call.")
+        raise InternalError("nothing was promised about items of few users")
     holders = promise.few if users is None else users
     exact = released(plan, holders, 1) if isinstance(plan, AdaptivePlan) else released_by(classic_of(plan), holders, 1)
     case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))

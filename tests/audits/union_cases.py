@@ -65,7 +65,7 @@ def classic_of(plan: UnionPlan) -> ClassicPlan:
         InternalError: if the plan is of another kind.
     """
     if not isinstance(plan, ClassicPlan):
-        raise InternalError("the plan of this set union has no single round; please report.")
+        raise InternalError("the plan of this set union has no single round")
     return plan
 
 

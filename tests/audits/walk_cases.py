@@ -150,7 +150,7 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     """
     sure = plan.users_needed(1 - UNSURE, per_user=1)
     if sure is None:
-        raise InternalError("no number of users makes a word sure; please report.")
+        raise InternalError("no number of users makes a word sure")
     words = OFTEN + SELDOM + FURTHER
     holders = np.where(np.arange(words) < OFTEN, OFTEN_FOR_SURE * sure, sure)
     documents = [np.repeat(np.arange(words), holders)[:, None]]
@@ -214,7 +214,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     watched = Watched(corpus)
     ran = plan.release(watched).plan
     if not isinstance(ran, NGramsPlan):
-        raise InternalError("n-grams were released by the plan of another mechanism; please report.")
+        raise InternalError("n-grams were released by the plan of another mechanism")
     copies, shown = pairs.words**2, {each.name: each for each in watched.passes}
     if ran.second_chance is None or "prevote 2" not in shown or len(ran.ran) < LENGTHS or len(watched.aside) < 1:
         return None

@@ -109,7 +109,7 @@ def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
         (["posts.parquet", "--user", "author", *BUDGET], ["--text, --tokens, --items, --sequence", '"body"']),
         ([*CALL, "--items", "body"], ["only one of", "--text and --items"]),
         (["posts.parquet", "--text", "body", *BUDGET], ["--user is missing", '"author"']),
-        ([*CALL, "--tokenizer", "regex:("], ["regex:(", "not a regular expression"]),
+        ([*CALL, "--tokenizer", "regex:("], ["regex:(", "must be a name or a regular expression"]),
         (["nowhere.parquet", "--user", "author", "--text", "body", *BUDGET], ["nowhere.parquet"]),
         (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing", "1e-7"]),
         ([*CALL, "--tokenizer", "syllables"], ["syllables", "words"]),

@@ -157,7 +157,7 @@ def test_refusals(options, error, words):
     )
     with pytest.raises(error, match=words):
         read_engine(table, user="who", sequence="page", **options)
-    with pytest.raises(InputError, match="goes with sequence="):
+    with pytest.raises(InputError, match="applies only to sequence="):
         read_engine(table, user="who", text="page", order="at")
     with pytest.raises(ColumnError, match="one event a row"):
         read_engine(table, user="who", sequence="list", order="at")

@@ -126,7 +126,7 @@ def test_other_tokenisers_get_plain_text():
 
 def test_only_texts_have_markup():
     """Items that look like it are keys."""
-    with pytest.raises(vp.errors.InputError, match="html=True strips texts"):
+    with pytest.raises(vp.errors.InputError, match="html=True applies only to text="):
         read_engine({"who": [1], "what": ["<p>"]}, user="who", items="what", tokenizer=vp.Tokenizer(html=True))
 
 

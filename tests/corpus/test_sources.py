@@ -267,7 +267,7 @@ def test_missing_paths_and_unknown_endings(tmp_path):
     (tmp_path / "x.docx").write_text("x")
     for source, words in (
         ("/no/such/file", "check the path"),
-        (tmp_path, "holds no file"),
+        (tmp_path, "contains no table"),
         (tmp_path / "x.docx", ".zst"),
     ):
         with pytest.raises(SourceError, match=words):

@@ -163,7 +163,7 @@ def test_fields_of_the_paper_out_of_range_are_refused(field):
 def test_fixed_batches_have_no_guarantee():
     """The exact accountant does not cover them, and neither does the proof of the paper."""
     plan = vp.papers.TrieHH(sampling="fixed").plan(BUDGET)
-    with pytest.raises(BudgetError, match="nothing is guaranteed"):
+    with pytest.raises(BudgetError, match="there is no guarantee"):
         plan.budget_of_users(2)
     for guarantee in (plan.guarantee, plan.release(corpus_of({"tea": 500})).guarantee):
         assert not guarantee.private

@@ -135,7 +135,7 @@ def test_a_node_tells_one_of_two_shares_and_each_stage_once():
     sent = {number: each.shares(peers) for number, each in fresh.members.items()}
     letters = {number: letter[3] for number, letter in sent.items() if number != 3}
     fresh.members[3].masked(letters, fresh.vectors[3])
-    with pytest.raises(InputError, match="nothing more is said"):
+    with pytest.raises(InputError, match="sends nothing more"):
         fresh.members[3].unmasking([3, 10])
 
 
@@ -213,7 +213,7 @@ def test_letters_are_bound_to_sender_reader_and_session():
     cipher = sealed(key, b"share", "run/1/2")
     assert opened(key, cipher, "run/1/2") == b"share"
     for wrong in ((bytes(31) + b"1", cipher, "run/1/2"), (key, change(cipher), "run/1/2"), (key, cipher, "run/2/1")):
-        with pytest.raises(InputError, match="changed on its way"):
+        with pytest.raises(InputError, match="changed in transit"):
             opened(*wrong)
 
 

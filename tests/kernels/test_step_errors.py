@@ -35,7 +35,7 @@ def exact_l2_step(gaps, unit):
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 3000.0, 2.0**20])
 def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_property):
-    """Sizes from 1 to 2000, weights up to the cutoff; the worst, as a share of what is charged for it."""
+    """Sizes from 1 to 2000, weights up to the cutoff; the worst, as a share of the charged error for it."""
     rng, worst = np.random.default_rng(ceil(top)), 0.0
     for _ in range(120):
         size = int(rng.choice([1, 2, 3, 10, 100, 2000], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
@@ -51,7 +51,7 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
         worst = max(worst, float(apart / charged))
         assert (histogram <= setting.cutoff).all()
     assert worst <= 1.0
-    record_property("figure", f"cutoff {top:g}: {worst:.2f} of what is charged")
+    record_property("figure", f"cutoff {top:g}: {worst:.2f} of the charged error")
 
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])

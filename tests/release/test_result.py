@@ -65,7 +65,7 @@ def test_load_returns_what_the_folder_is(results):
     """Without a kind the release or the model; with another kind an error that names what is there."""
     assert isinstance(vp.load(results[vp.Release][1]), vp.Release)
     assert isinstance(vp.load(results[vp.SequenceModel][1]), vp.SequenceModel)
-    with pytest.raises(vp.errors.ReleaseError, match="holds a Release, not a SequenceModel"):
+    with pytest.raises(vp.errors.ReleaseError, match="contains a Release, not a SequenceModel"):
         vp.load(results[vp.Release][1], vp.SequenceModel)
 
 

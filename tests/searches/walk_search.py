@@ -182,7 +182,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     released = plan.release(first, seed=seed)
     ran = released.plan
     if not isinstance(ran, NGramsPlan):
-        raise InternalError("n-grams were released by the plan of another mechanism; please report.")
+        raise InternalError("n-grams were released by the plan of another mechanism")
     second = Watched(pair[1], tuple(first.passes))
     try:
         again = plan.release(second, seed=seed)
@@ -207,7 +207,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 def square_of_words(plan: NGramsPlan) -> float:
     """Return the mu^2 that a plan allows to length 1."""
     if not isinstance(plan.first, AdaptiveRounds):
-        raise InternalError("words come in adaptive rounds, and the plan has none; please report.")
+        raise InternalError("words come in adaptive rounds, and the plan has none")
     return plan.first.square
 
 

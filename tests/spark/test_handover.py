@@ -42,7 +42,7 @@ def test_who_names_partitions_gets_them(spark, talk, elsewhere):
     assert isinstance(
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=2)), SparkCorpus
     )
-    with pytest.raises(InputError, match="executors have their own"):
+    with pytest.raises(InputError, match="not the executors of Spark"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(memory="2GiB"))
 
 

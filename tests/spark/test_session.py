@@ -31,5 +31,5 @@ def test_files_must_be_of_one_kind(tmp_path):
     (tmp_path / "part-0.jsonl").touch()
     assert _kind_of([str(tmp_path)]) == ".jsonl"
     for wrong in (["a.parquet", "b.csv"], ["a.txt"], []):
-        with pytest.raises(SourceError, match="files of one kind"):
+        with pytest.raises(SourceError, match="must be of one kind"):
             _kind_of(wrong)

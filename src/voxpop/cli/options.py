@@ -332,6 +332,6 @@ def columns_of(source: list[str]) -> str:
     try:
         next(iter(open_source(source, Request([Column("")], 1))), None)
     except ColumnError as error:
-        where, found, names = str(error).partition(' has no column ""; it has ')
+        where, found, names = str(error).partition(' has no column "". Choose one of ')
         return f"{where} has the columns {names}" if found else ""
     return ""
