@@ -7,7 +7,7 @@
 | `console` | each `$ voxpop ...` runs; lines below it are what it prints; `...` stands for any text |
 | `sh` | commands of other programs, which do not run here; no `voxpop` among them |
 
-A block after `<!-- not run: reason -->` does not run. A page that says `<!-- needs: file -->` finds this file of the
+A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A page that says `<!-- needs: file -->` finds this file of the
 real data in its folder, or is skipped. `VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes what was printed into
 the pages, for somebody to read before it is committed.
 """
@@ -16,6 +16,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import math
 import os
 import pkgutil
 import re
@@ -30,6 +31,8 @@ from tools.reference import public_names, with_public_names
 
 import voxpop
 from voxpop.cli import main
+from voxpop.mechanisms.ngrams.describe import single_user
+from voxpop.privacy.guarantee import odds_after
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -46,6 +49,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#]*)(?:#([^)]*))?\)")
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
 NEEDS = re.compile(r"<!-- needs: (.*?) -->")
+VALUE = re.compile(r"(\d[\d,]*(?:\.\d+)?)<!-- = (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 FLOWER = ("voxpop.mechanisms.heavy_hitters.flower.", "voxpop.mechanisms.heavy_hitters.masking")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
@@ -238,6 +242,57 @@ def test_figures_were_measured(page):
 def numbers(text):
     """Return the numbers of a text as values."""
     return {float(number.replace(",", "")) for number in NUMBER.findall(text)}
+
+
+def cell(file: str, row: str, column: str) -> float:
+    """Return a number of a table of benchmarks/results, of the first row that begins so, without deviation and unit."""
+    rows = [
+        [part.strip() for part in line.strip().strip("|").split("|")]
+        for line in (ROOT / "benchmarks" / "results" / file).read_text().splitlines()
+        if line.startswith("|")
+    ]
+    place = next(number for number, cells in enumerate(rows) if cells[0] == row)
+    heading = next(cells for cells in reversed(rows[:place]) if column in cells)
+    return float(rows[place][heading.index(column)].partition(" ")[0].replace(",", ""))
+
+
+def planned(mechanism, epsilon: float, delta: float = 1e-7):
+    """Return a plan."""
+    return mechanism.plan(voxpop.Budget(epsilon, delta))
+
+
+VALUES = {
+    "vp": voxpop,
+    "plan": planned,
+    "cell": cell,
+    "single": lambda epsilon: float(single_user(planned(voxpop.NGrams(), epsilon).to_dict()).split()[0]),
+    "belief": lambda epsilon: 100 * odds_after(epsilon, 1e-7, 0.5),
+    "exp": math.exp,
+    "sqrt": math.sqrt,
+}
+"""The names that the source of a number may use."""
+
+
+def up_to_date(text: str) -> list[tuple[str, str]]:
+    """Return each number of a text that names its source, as it is shown and as it is computed."""
+    found = []
+    for shown, source in VALUE.findall(text):
+        digits = len(shown.partition(".")[2])
+        found.append((shown, f"{eval(source, VALUES):,.{digits}f}"))
+    return found
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if VALUE.search(page.read_text())], ids=ident)
+def test_numbers_in_prose_are_computed(page):
+    """A number before `<!-- = source -->` is the value of its source: a plan, or a cell of a result file."""
+    for shown, computed in up_to_date(page.read_text()):
+        assert shown == computed
+
+
+def test_an_old_number_in_prose_is_found():
+    """A number that is not the value of its source differs."""
+    [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.SetUnion(), 1).users_needed(0.9, per_user=10) --> users")
+    assert shown != computed
 
 
 def test_pictures_are_drawn_by_the_script():
