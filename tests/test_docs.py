@@ -7,9 +7,10 @@
 | `console` | each `$ voxpop ...` runs; lines below it are what it prints; `...` stands for any text |
 | `sh` | commands of other programs, which do not run here; no `voxpop` among them |
 
-A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A page that says `<!-- needs: file -->` finds this file of the
-real data in its folder, or is skipped. `VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes what was printed into
-the pages, for somebody to read before it is committed.
+A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A
+page that says `<!-- needs: file -->` finds this file of the real data in its folder, or is skipped.
+`VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes the printed text into the pages, which are read before they are
+committed.
 """
 
 import contextlib
