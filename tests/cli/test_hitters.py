@@ -47,7 +47,7 @@ def test_a_release_without_a_guarantee_says_so_when_shown(voxpop, tmp_path):
     vp.papers.TrieHH(sampling="fixed").release(corpus, vp.Budget(1, 1e-8)).save(tmp_path / "words")
     out = voxpop("show", "words").out
     assert "NOT PRIVATE: batches of fixed size have no proof" in out
-    assert "Nothing is promised to anybody" in out
+    assert "There is no guarantee" in out
 
 
 def test_phrases(voxpop, tmp_path):

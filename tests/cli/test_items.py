@@ -165,7 +165,7 @@ def test_demo(tmp_path):
     assert max(map(len, release)) >= 3
     assert "one module = one user" in done.stdout
     assert f"Released {len(release):,} grams" in done.stdout
-    assert "any one module" in done.stdout
+    assert "all rows of one module" in done.stdout
     assert f"Saved to {tmp_path / 'demo-phrases'}" in done.stdout
     assert "standard library" in (tmp_path / "demo-phrases" / "report.html").read_text()
     shown = done.stdout.split("The longest:\n")[1].split("\n\n")[0].splitlines()

@@ -84,7 +84,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     assert "(8, 1e-06)-DP" in shown
     assert "finding the alphabet: epsilon 2, delta 1e-06" in shown
     page = (tmp_path / "model" / "report.html").read_text(encoding="utf-8")
-    assert "3 symbols was found in the same data: epsilon 2 and all of delta paid for it" in page
+    assert "3 symbols was found in the same data with epsilon 2 and all of delta" in page
     assert "The alphabet is public" not in page
     asked = voxpop("ask", "model", "starts", "--json").json["answer"]
     assert {row["symbol"] for row in asked} == {"a", "b", "c"}

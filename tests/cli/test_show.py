@@ -27,7 +27,7 @@ def test_show_for_people(voxpop, saved):
     assert "word019\n" in out
     assert "word020" not in out
     assert "(4, 1e-07)-DP" in out
-    assert "54.6 times" in out
+    assert "factor of 54.6" in out
     assert "sigma: 1.5" in out
 
 
@@ -56,7 +56,7 @@ def test_show_marks_a_seeded_release(voxpop, saved):
     vp.Release(release.grams, PLAN, vp.Guarantee(4, 1e-7, private=False)).save(saved, overwrite=True)
     out = voxpop("show", saved).out
     assert "NOT PRIVATE" in out
-    assert "54.6 times" not in out
+    assert "factor of 54.6" not in out
     assert voxpop("show", saved, "--json").json["guarantee"]["private"] is False
 
 

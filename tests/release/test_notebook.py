@@ -104,8 +104,8 @@ def test_a_guarantee_says_what_it_means():
     """The statement, the sentence, and what to be careful about."""
     said = text_of(vp.Guarantee(50, 1e-2)._repr_html_())
     assert "(50, 0.01)-DP" in said
-    assert "Take away any one user" in said
-    assert "protects hardly anybody" in said
+    assert "Adding or removing all rows of one user" in said
+    assert "gives hardly any protection" in said
     assert "NOT PRIVATE" in text_of(vp.Guarantee(1, 1e-7, private=False)._repr_html_())
 
 

@@ -156,7 +156,7 @@ def test_every_mechanism_has_its_story(name):
 def test_unknown_plans_have_a_general_story(numbers):
     """Numbers that are not those of a mechanism of ours are shown, and nothing is claimed about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
-    assert "not one whose numbers this version" in page
+    assert "has no text for the plan of this release" in page
     assert "How many people it took" not in page
 
 
@@ -310,7 +310,7 @@ def test_the_table_of_odds_says_something_at_epsilon_8():
     [
         (4, 1e-5, []),
         (4.1, 1e-7, ["Epsilon 4.1 is large"]),
-        (50, 1e-2, ["Epsilon 50 protects hardly anybody", "Delta 0.01 is large"]),
+        (50, 1e-2, ["Epsilon 50 gives hardly any protection", "Delta 0.01 is large"]),
         (1, 0.5, ["It fits no number of people"]),
         (1, 0, []),
     ],

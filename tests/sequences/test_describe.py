@@ -85,4 +85,4 @@ def test_the_report_has_them_for_a_loaded_model_too(model, tmp_path):
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("one", "two")]
     assert pages[0] == pages[1]
     assert b'id="sessions"' in pages[0]
-    assert b"What follows what" in pages[0]
+    assert b"Transitions, in percent" in pages[0]

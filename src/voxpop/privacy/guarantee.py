@@ -228,13 +228,13 @@ def meaning(guarantee: "Guarantee", user: str = "user") -> str:
         user: the word for one user.
     """
     if guarantee.unproved:
-        return "Nothing is promised to anybody: use this to reproduce a paper, not on what people hold."
+        return "There is no guarantee. Use this to reproduce a paper, not on private data."
     if not guarantee.private:
-        return "Whoever knows the seed can compute the noise again and take it off. Use this for tests only."
+        return "A reader who knows the seed can compute the noise and subtract it. Use this for tests only."
     factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
     return (
-        f"Take away any one {user}, or add one, with everything it holds: the probability of anything that could be "
-        f"released becomes at most {factor} times (e^{guarantee.epsilon:g}) what it was, plus {guarantee.delta:g}."
+        f"Adding or removing all rows of one {user} changes the probability of any result by at most a factor of "
+        f"{factor} (e^{guarantee.epsilon:g}) plus {guarantee.delta:g}."
     )
 
 
@@ -252,11 +252,11 @@ def cautions(guarantee: "Guarantee") -> list[str]:
     said = []
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if epsilon > LARGE_EPSILON:
-        strength = "protects hardly anybody" if epsilon > HARDLY_ANY else "is large"
+        strength = "gives hardly any protection" if epsilon > HARDLY_ANY else "is large"
         sure = percent_at_most(odds_after(epsilon, delta, 0.5))
         said.append(
-            f"Epsilon {epsilon:g} {strength}: who thought it as likely as not that a certain person took part may be "
-            f"up to {sure} sure after this release. 1 is strict, 4 is common."
+            f"Epsilon {epsilon:g} {strength}: a reader who considered it equally likely that a person took part or not "
+            f"can be up to {sure} sure after this release. 1 is strict, 4 is common."
         )
     if delta > LARGE_DELTA:
         people = people_covered(delta)
