@@ -138,7 +138,8 @@ def batches() -> None:
         lengths.lines[f"L = {rounds}, published"] = (sizes, [theorem_epsilon(s, t, rounds) for s, t in rates])
         if rounds < 100:
             exact = [
-                trie_epsilon(1 / (100 * n), s, t, rounds) for n, (s, t) in zip(sizes[::3], rates[::3], strict=True)
+                trie_epsilon(1 / (100 * n), Ballot(s, t), rounds)
+                for n, (s, t) in zip(sizes[::3], rates[::3], strict=True)
             ]
             lengths.lines[f"L = {rounds}, exact"] = (sizes[::3], exact)
     plots = [lengths]
@@ -163,7 +164,7 @@ def batches() -> None:
         panel.lines["delta, published"] = (cuts, [pair.delta for pair in pairs])
         panel.lines["exact epsilon at that delta"] = (
             cuts[::15],
-            [trie_epsilon(max(pair.delta, 1e-13), batch / users, theta, 1) for pair in pairs[::15]],
+            [trie_epsilon(max(pair.delta, 1e-13), Ballot(batch / users, theta), 1) for pair in pairs[::15]],
         )
         plots.append(panel)
     panels("triehh_batches", plots)

@@ -156,7 +156,7 @@ def by_epsilon() -> plt.Figure:
     found = [row for row in results("dpne_figures") if row["figure"] == "epsilon"]
     figure, plot = plt.subplots(figsize=(7.4, 3.4), constrained_layout=True)
     for algorithm, label, color in (
-        ("ours", "Voxpop, shared spending", OURS),
+        ("ours", "Voxpop", OURS),
         ("published", "published algorithm", THEIRS),
     ):
         rows = [row for row in found if row["algorithm"] == algorithm]
@@ -164,9 +164,9 @@ def by_epsilon() -> plt.Figure:
         plot.plot(x, y, "o-", color=color, lw=2.4, label=label)
         for at, value in zip(x, y, strict=True):
             plot.annotate(f"{value:,.0f}", (at, value), (0, 7), textcoords="offset points", ha="right", size=8.5)
-    plot.set(xlabel="epsilon", ylabel="phrases of 1 to 9 words", xscale="log", ylim=(0, 230_000))
+    plot.set(xlabel="epsilon", ylabel="phrases of 1 to 9 words", xscale="log", ylim=(0, 360_000))
     plot.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
-    plot.set_yticks([0, 100_000, 200_000], ["0", "100,000", "200,000"])
+    plot.set_yticks([0, 100_000, 200_000, 300_000], ["0", "100,000", "200,000", "300,000"])
     plot.minorticks_off()
     plot.grid(axis="y", alpha=0.25)
     plot.legend(loc="upper left", fontsize=9.5)
