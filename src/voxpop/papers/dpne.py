@@ -7,7 +7,7 @@ before any data is read.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -127,18 +127,8 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {
-            "mechanism": "n-grams",
-            "algorithm": "DPNE",
-            "max_length": self.max_length,
-            "limit": self.limit if isinstance(self.limit, int) else list(self.limit),
-            "eta": self.eta,
-            "weighting": self.weighting,
-            "noise": "gaussian",
-            "ratio": self.ratio,
-            "pruning": self.pruning,
-            "alpha": self.alpha,
-        }
+        limit = self.limit if isinstance(self.limit, int) else list(self.limit)
+        return {"mechanism": "n-grams", "algorithm": "DPNE", **asdict(self), "limit": limit, "noise": "gaussian"}
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
@@ -205,18 +195,10 @@ def schedule(state: State) -> Pass | None:
 
 
 def _vote(state: State, vote: RoundPlan, candidates: Any) -> Pass:
-    threshold = ThresholdVote.of(candidates, state.rule(vote), np.empty(0))
     kind: Literal["words", "vote"] = "words" if candidates is None else "vote"
-    return Pass(
-        kind,
-        max(state.length, 1),
-        vote.shares,
-        vote.scale,
-        candidates=candidates,
-        vote=threshold,
-        keep=state.keep,
-        extend=candidates,
-    )
+    threshold = ThresholdVote.of(candidates, state.rule(vote), np.empty(0))
+    step = Pass(kind, max(state.length, 1), vote.shares, vote.scale, vote=threshold, keep=state.keep)
+    return replace(step, candidates=candidates, extend=candidates)
 
 
 def after(state: State, step: Pass, outcome: Outcome) -> State:

@@ -9,7 +9,7 @@ The paper's "Policy Gaussian l1" (Algorithm 8) is not here: it is not private as
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.mechanisms import weightings
 from voxpop.mechanisms.weightings.rule import WeightingRule
@@ -33,6 +33,8 @@ class _Published(Mechanism["Corpus", "Release"]):
         delta_0: most items of one user, the paper's Delta_0.
     """
 
+    _rule: ClassVar[WeightingRule]
+
     delta_0: int = 100
 
     def __post_init__(self) -> None:
@@ -41,7 +43,7 @@ class _Published(Mechanism["Corpus", "Release"]):
         self._weighting()
 
     def _weighting(self) -> WeightingRule:
-        raise NotImplementedError
+        return self._rule
 
     def plan(self, budget: Budget) -> "ClassicPlan":
         """Compute noise and threshold for a budget; see `voxpop.SetUnion.plan`."""
@@ -69,8 +71,7 @@ class CountLaplace(_Published):
         0.3333
     """
 
-    def _weighting(self) -> WeightingRule:
-        return weightings.Count("laplace")
+    _rule = weightings.Count("laplace")
 
 
 @final
@@ -78,8 +79,7 @@ class CountLaplace(_Published):
 class CountGaussian(_Published):
     """Count Gaussian (Section 1.1, Table 2): every item weighs 1/sqrt(Delta_0), with Gaussian noise."""
 
-    def _weighting(self) -> WeightingRule:
-        return weightings.Count("gaussian")
+    _rule = weightings.Count("gaussian")
 
 
 @final
@@ -87,8 +87,7 @@ class CountGaussian(_Published):
 class WeightedLaplace(_Published):
     """Weighted Laplace (Algorithm 9, Theorem B.1, Table 2): an item of a user of n items weighs 1/n."""
 
-    def _weighting(self) -> WeightingRule:
-        return weightings.Weighted("laplace")
+    _rule = weightings.Weighted("laplace")
 
 
 @final
@@ -96,8 +95,7 @@ class WeightedLaplace(_Published):
 class WeightedGaussian(_Published):
     """Weighted Gaussian (Algorithm 10, Theorem B.2, Table 2): an item of a user of n items weighs 1/sqrt(n)."""
 
-    def _weighting(self) -> WeightingRule:
-        return weightings.Weighted("gaussian")
+    _rule = weightings.Weighted("gaussian")
 
 
 @final

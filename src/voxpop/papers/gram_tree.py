@@ -179,17 +179,11 @@ def _settled(tree: Tree, first: int) -> Tree:
     return tree
 
 
-def gram_symbols(tree: Tree) -> tuple[Int64s, Int64s]:
+def gram_symbols(tree: Tree) -> tuple[Int32s, Int64s]:
     """Return the symbols of every entry's gram, one after the other and without end marks, and the number of each."""
     entries = np.arange(tree.symbols.size)
-    depths = tree.depths[tree.node_of(entries)]
-    most = int(depths.max(initial=0)) + 1
-    columns = np.full((entries.size, most), -1, np.int64)
-    at = entries.copy()
-    for step in range(most):
-        rows = np.flatnonzero(at >= 0)
-        columns[rows, depths[rows] - step] = tree.symbols[at[rows]]
-        at[rows] = tree.parents[tree.node_of(at[rows])]
+    nodes = tree.node_of(entries)
+    columns = _spelled(entries, tree.parents[nodes], tree.depths[nodes] + 1, tree.symbols)
     columns[columns == tree.width - 1] = -1
     kept = columns >= 0
     return columns[kept], kept.sum(axis=1)
@@ -244,7 +238,7 @@ def _suffix_entries(tree: Tree, nodes: Int64s) -> Int64s:
     return np.where(exact & (keys[at] == wanted), at, -1)
 
 
-def _spelled(grams: Int64s, prefix: Int32s, lengths: Int32s, last: Int32s) -> Int32s:
+def _spelled(grams: Int64s, prefix: Int32s | Int64s, lengths: Int32s, last: Int32s) -> Int32s:
     """Return the symbols of each gram, padded with -1."""
     # From the last symbol to the first: each gram's prefix has the symbol before.
     columns = np.full((grams.size, int(lengths[grams].max(initial=0))), -1, np.int32)

@@ -13,12 +13,12 @@ from math import floor, log
 from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
-import pyarrow as pa
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.sequences import count_children, enter_children
 from voxpop.mechanisms.sequences.alphabet import public_alphabet
+from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
 from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.plan import check_epsilon
@@ -85,6 +85,11 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
             )
         object.__setattr__(self, "alphabet", alphabet)
 
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The alphabet, in order of its bytes."""
+        return cast("tuple[str, ...]", self.alphabet)
+
     def plan(self, budget: Budget) -> "GramPlan":
         """Compute the noise for a budget, without data.
 
@@ -124,8 +129,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
     @property
     def _limits(self) -> Limits:
         mechanism = self.mechanism
-        size = len(cast("tuple[str, ...]", mechanism.alphabet))
-        return Limits(Fraction(self.budget.epsilon), size, mechanism.l_max, mechanism.n_max)
+        return Limits(Fraction(self.budget.epsilon), len(mechanism.symbols), mechanism.l_max, mechanism.n_max)
 
     def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
         from voxpop.engine.contract import check_engine
@@ -136,7 +140,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
             raise InputError("sequences need an order, and this corpus was read with items=. Read it with sequence=.")
         secret = Secret.of(seed)
         guarantee = self.guaranteed(private=secret.private)
-        alphabet = cast("tuple[str, ...]", self.mechanism.alphabet)
+        alphabet = self.mechanism.symbols
         counting = engine.tree_walk(alphabet, self.mechanism.l_max, secret)
         if not isinstance(counting, MemoryTreeWalk):
             raise InputError(
@@ -200,7 +204,7 @@ class GramModel:
         symbols, sizes = gram_symbols(tree)
         return pl.DataFrame(
             {
-                "gram": _lists(self.alphabet, symbols, sizes),
+                "gram": lists_of_symbols(self.alphabet, symbols, sizes),
                 "ends": tree.symbols == tree.width - 1,
                 "count": tree.counts,
                 "estimate": tree.entry_totals(),
@@ -219,7 +223,9 @@ class GramModel:
 
         columns, counts = synthetic_sequences(self.tree, self.plan.mechanism.l_max)
         sizes = (columns >= 0).sum(axis=1)
-        return pl.DataFrame({"sequence": _lists(self.alphabet, columns[columns >= 0], sizes), "count": counts})
+        return pl.DataFrame(
+            {"sequence": lists_of_symbols(self.alphabet, columns[columns >= 0], sizes), "count": counts}
+        )
 
     def __len__(self) -> int:
         """Return the number of released grams."""
@@ -227,14 +233,6 @@ class GramModel:
 
     def __repr__(self) -> str:
         return f"GramModel({len(self):,} grams, {self.guarantee})"
-
-
-def _lists(alphabet: tuple[str, ...], symbols: Any, sizes: Int64s) -> "pl.Series":
-    import polars as pl
-
-    words = pa.array(alphabet, pa.large_string()).take(pa.array(symbols))
-    ends = pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
-    return pl.Series(values=pa.LargeListArray.from_arrays(ends, words), dtype=pl.List(pl.String))
 
 
 def threshold_factor(alphabet: int) -> float:
@@ -336,11 +334,15 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source", release: Releas
             tree, nodes = plant(width, level), np.zeros(1, np.int32)
         else:
             tree, nodes = grow(tree, level)
+        # int64 by node: the row of the last level that became it, -1 for other nodes.
+        row_of = np.full(tree.nodes, -1, np.int64)
+        row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
         # Computed only from released counts, so the whole is an adaptive composition.
-        opened = _open_next(paths, tree, candidates, nodes, depth)
+        opened = _open_next(paths, tree, candidates, row_of, depth)
         if not opened.parents.size:
             break
-        wanted = _keys_of(opened, tree, nodes, width)
+        # node * width + symbol, as the candidates were counted: rising, as entries are.
+        wanted = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]
         # By counted key: its place among the new nodes, -1 if it is not among them.
         at = np.minimum(np.searchsorted(wanted, keys), wanted.size - 1)
         enter_children(places, np.where(wanted[at] == keys, at, -1).astype(np.int32))
@@ -353,12 +355,9 @@ def _opened(sequences: Int32s, end: int) -> Int32s:
     return np.where(sequences == end, -1, 0).astype(np.int32)
 
 
-def _open_next(paths: PathBudget, tree: Tree, candidates: Candidates, nodes: Int32s, depth: int) -> Candidates:
+def _open_next(paths: PathBudget, tree: Tree, candidates: Candidates, row_of: Int64s, depth: int) -> Candidates:
     """Return the children whose own children are counted next, with their budget: from public numbers."""
     limits, factor = paths.limits, threshold_factor(paths.limits.alphabet)
-    # int64 by node: the row of the last level that became it, -1 for other nodes.
-    row_of = np.full(tree.nodes, -1, np.int64)
-    row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
     entries = np.arange(tree.starts[np.searchsorted(tree.depths, depth)], tree.symbols.size)
     rows = row_of[tree.node_of(entries)]
     shares = candidates.shares[rows]
@@ -392,12 +391,3 @@ def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most:
     # The least h with count * largest^h <= threshold (CAC12, 4.3.2).
     steps = np.log(thresholds / counts) / np.log(np.where(sure, 0.5, largest))
     return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)
-
-
-def _keys_of(opened: Candidates, tree: Tree, nodes: Int32s, width: int) -> Int64s:
-    """Return the keys under which the candidates were counted, rising, as entries are."""
-    row_of = np.full(tree.nodes, -1, np.int64)
-    row_of[nodes[nodes >= 0]] = np.flatnonzero(nodes >= 0)
-    # node * width + symbol, as they were counted.
-    keys: Int64s = row_of[tree.node_of(opened.parents)] * width + tree.symbols[opened.parents]
-    return keys

@@ -137,11 +137,9 @@ def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Float
     ends = rows[:, -1] == width - 1
     rows[ends, -1] = -1
     kept = rows >= 0
-    flat = string_array(alphabet).take(array_of(rows[kept]))
-    grams = pa.LargeListArray.from_arrays(int64_array(np.concatenate([[0], np.cumsum(kept.sum(axis=1))])), flat)
     return pl.DataFrame(
         {
-            "gram": pl.Series(values=grams, dtype=pl.List(pl.String)),
+            "gram": lists_of_symbols(alphabet, rows[kept], kept.sum(axis=1)),
             "begins": np.repeat(tree.begun[named], width),
             "others": np.repeat(tree.before == OTHERS, width),
             "ends": ends,
@@ -150,6 +148,15 @@ def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Float
             "scale": np.repeat(tree.scales, width),
         }
     )
+
+
+def lists_of_symbols(alphabet: tuple[str, ...], symbols: Int32s | Int64s, sizes: Int64s) -> "pl.Series":
+    """Return lists of symbols, given by their numbers one after the other and the size of each list."""
+    import polars as pl
+
+    ends = int64_array(np.concatenate([[0], np.cumsum(sizes)]))
+    lists = pa.LargeListArray.from_arrays(ends, string_array(alphabet).take(array_of(symbols)))
+    return pl.Series(values=lists, dtype=pl.List(pl.String))
 
 
 def context_columns(tree: ContextTree) -> pa.Table:

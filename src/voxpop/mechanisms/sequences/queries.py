@@ -14,15 +14,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_reaching, draw_contexts
 from voxpop.mechanisms.sequences.constants import DRAWN_TO_COUNT, UNSURE_OF_CUT, UNSURE_OF_STEPS
-from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, smooth
+from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
 from voxpop.privacy.secret import Secret
-from voxpop.reading.arrow import array_of, int64_array, string_array
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,15 +139,12 @@ def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, see
         raise InputError(f"`n` must be a whole number from 1 to {MOST:,}, got {n!r}. It is how many sequences to draw.")
     check_released(sampler.tree)
     secret = Secret.of(seed)
-    words = string_array(alphabet)
     pieces = []
     for start in range(0, n, AT_ONCE):
         numbers = np.arange(start, min(n, start + AT_ONCE), dtype=np.uint64)
         symbols, sizes = sampler.draw(secret.draws("sequences/synthetic", numbers, 0)[:, 0])
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        pieces.append(pa.LargeListArray.from_arrays(int64_array(ends), words.take(array_of(symbols))))
-    sequence = pl.Series("sequence", values=pa.concat_arrays(pieces), dtype=pl.List(pl.String))
-    return pl.DataFrame([pl.Series("user", np.arange(n)), sequence])
+        pieces.append(lists_of_symbols(alphabet, symbols, sizes))
+    return pl.DataFrame({"user": np.arange(n), "sequence": pl.concat(pieces)})
 
 
 def check_released(tree: ContextTree) -> None:
