@@ -25,7 +25,7 @@ def test_it_survives_a_file(phrases, tmp_path):
 
 def test_what_cannot_be_is_refused(released):
     """No phrases, and a delimiter that tokens hold."""
-    with pytest.raises(vp.errors.InputError, match="single ones only"):
+    with pytest.raises(vp.errors.InputError, match="single tokens only"):
         vp.exports.to_gensim(released([("tea",)]))
     odd = released([("a",), ("b",), ("a_b",), ("a", "b")])
     with pytest.raises(vp.errors.InputError, match="delimiter"):
