@@ -52,7 +52,7 @@ FIGURES = re.compile(r"<!-- figures of: (.*?) -->\n+((?:\|.*\n)+)")
 NEEDS = re.compile(r"<!-- needs: (.*?) -->")
 VALUE = re.compile(r"(\d[\d,]*(?:\.\d+)?)<!-- = (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
-FLOWER = ("voxpop.mechanisms.heavy_hitters.flower.", "voxpop.mechanisms.heavy_hitters.masking")
+FLOWER = ("voxpop.mechanisms.heavy_hitters.flower", "voxpop.mechanisms.heavy_hitters.masking")
 MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "voxpop.")]
 
 

@@ -56,7 +56,24 @@ def exact_rules(budget: vp.Budget, words: str = "one", votes: str = "several", u
     """Return the rules of ten symbols by exact accounting, for comparisons that `HeavyHitters` does not offer."""
     rounds = -(-10 // unit)
     ballot = best_sampling(budget, rounds, words, votes).ballot
-    return Rules(ballot.rate, ballot.theta, rounds, unit, 10, words=words, again=ballot.again, further=ballot.further)
+    return Rules(ballot, rounds, unit, 10, words=words)
+
+
+@dataclass
+class FixedBatches:
+    """Users of whom each round samples a batch of fixed size, as the paper does: without a proof of privacy."""
+
+    electorate: Electorate
+
+    def sampled(self, rounds: int, rules: Rules, secret: Secret) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the users in the batch, with one vote each."""
+        draws = secret.draws(f"sample/round {rounds + 1}", self.electorate.keys, self.electorate.twins)
+        batch = int(rules.ballot.rate * len(draws))
+        return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch]), np.ones(batch, np.int64)
+
+    def choices(self, *given: object) -> tuple[np.ndarray, np.ndarray]:
+        """Return the word of each user, as in rounds of independent samples."""
+        return self.electorate.choices(*given)
 
 
 @dataclass
@@ -70,12 +87,13 @@ class Votes:
     @staticmethod
     def of(corpus: LocalCorpus, rules: Rules) -> "Votes":
         """Lay out a corpus for some rules."""
-        spelling = spell(corpus, "characters", rules)
+        spelling = spell(corpus, rules)
         return Votes(spelling, Electorate.of(spelling, corpus.user_key, rules), rules)
 
-    def found(self, rules: Rules) -> np.ndarray:
-        """Run once with a fresh secret; the rules may differ in rate, theta, unit and sampling."""
-        return simulate(self.spelling, self.electorate, rules, Secret.fresh())
+    def found(self, rules: Rules, *, fixed: bool = False) -> np.ndarray:
+        """Run once with a fresh secret; the rules may differ in ballot and unit, and batches may have a fixed size."""
+        electorate = FixedBatches(self.electorate) if fixed else self.electorate
+        return simulate(self.spelling, electorate, rules, Secret.fresh())
 
     def private_frequencies(self) -> np.ndarray:
         """Return for each word the mean share of users' votes it would get: the truth, private."""

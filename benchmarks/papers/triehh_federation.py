@@ -32,7 +32,7 @@ from pathlib import Path
 from flwr.common.serde import recorddict_to_proto
 from flwr.serverapp import ServerApp
 
-from voxpop.mechanisms.heavy_hitters.flower import server_app
+from voxpop.mechanisms.heavy_hitters import flower
 
 app = ServerApp()
 
@@ -65,7 +65,7 @@ class Watched:
 
 @app.main()
 def main(grid, context):
-    watched, ends, real = Watched(grid), [], server_app._secure_round
+    watched, ends, real = Watched(grid), [], flower.secure_round
 
     def timed(*given):
         start = time.perf_counter()
@@ -73,8 +73,8 @@ def main(grid, context):
         ends.append(time.perf_counter() - start)
         return answer
 
-    server_app._secure_round = timed
-    server_app.main(watched, context)
+    flower.secure_round = timed
+    flower.serve(watched, context)
     path = Path(context.run_config["measured"])
     path.with_suffix(".part").write_text(json.dumps({"stages": watched.stages, "rounds": ends}))
     path.with_suffix(".part").rename(path)

@@ -21,7 +21,7 @@ WORDS = 40
 RUNS = {"fixed": 10, "bernoulli": 250}
 """Of a batch of fixed size all users have a part; elsewhere only holders, so more runs are cheap."""
 PLANS = {
-    "published, fixed batches (no guarantee)": lambda budget: vp.papers.TrieHH(sampling="fixed").plan(budget).rules,
+    "published, fixed batches (no guarantee)": lambda budget: vp.papers.TrieHH().plan(budget).rules,
     "published, Bernoulli": lambda budget: vp.papers.TrieHH().plan(budget).rules,
     "exact, one word": lambda budget: exact_rules(budget, votes="one"),
     "exact, many words": lambda budget: exact_rules(budget, "many", votes="one"),
@@ -52,16 +52,17 @@ def main() -> None:
             rules = plan(vp.Budget(epsilon, 1 / (100 * USERS)))
             needed = holders_needed(0.9, rules.ballot, rules.rounds)
             base = base or needed
-            fixed, runs = rules.sampling == "fixed", RUNS[rules.sampling]
+            fixed = "fixed" in name
+            runs = RUNS["fixed" if fixed else "bernoulli"]
             votes = Votes.of(crowd(needed, spare=fixed), rules)
-            found = sum((votes.found(rules).size for _ in range(runs)), 0)
+            found = sum((votes.found(rules, fixed=fixed).size for _ in range(runs)), 0)
             share = found / (runs * WORDS)
             rows.append(
                 [
                     epsilon,
                     name,
-                    f"{rules.rate:.4g}",
-                    rules.theta,
+                    f"{rules.ballot.rate:.4g}",
+                    rules.ballot.theta,
                     f"{needed:,}",
                     f"{discovery_rate(needed, rules.ballot, rules.rounds):.3f}",
                     f"{share:.3f}",

@@ -4,9 +4,9 @@ python -m benchmarks.papers.triehh_rounds
 """
 
 from benchmarks.support.common import table
-from voxpop.mechanisms.heavy_hitters.describe import central_holders
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.trie import best_sampling, holders_needed
+from voxpop.release.report.numbers import optimal_chance, users_for
 
 DELTA = 1 / 65_876_900
 ROUNDS = (1, 2, 3, 4, 5, 10)
@@ -17,7 +17,7 @@ def main() -> None:
     head = ["epsilon", "rounds", "words", "one vote each", "several votes", "rate", "again", "further", "theta"]
     rows = [[*head, "certified delta", "fewer than ten rounds of one vote", "central optimum"]]
     for epsilon in (1, 2, 4):
-        budget = Budget(epsilon, DELTA)
+        budget, central = Budget(epsilon, DELTA), users_for(optimal_chance(epsilon, DELTA), 0.9)
         for words in ("one", "many"):
             before = holders_needed(0.9, best_sampling(budget, 10, words, "one").ballot, 10)
             for rounds in ROUNDS:
@@ -26,7 +26,7 @@ def main() -> None:
                 ballot, holders = found.ballot, holders_needed(0.9, found.ballot, rounds)
                 numbers = [ballot.rate, ballot.again, ballot.further, ballot.theta, f"{found.delta:.3g}"]
                 fewer = f"{100 * (1 - holders / before):.0f} %"
-                rows.append([epsilon, rounds, words, coin, holders, *numbers, fewer, central_holders(budget)])
+                rows.append([epsilon, rounds, words, coin, holders, *numbers, fewer, central])
     note = "delta = 1.5e-8 (650,000 users); a word of full length that shares no prefix, found with probability 0.9. "
     note += "Four rounds are words of nine letters by the default unit, three those of unit 4, ten those of unit 1."
     table("Holders by rounds and votes", rows, "triehh_rounds", note)

@@ -19,7 +19,7 @@ from voxpop.mechanisms.heavy_hitters.protocol import Rules
 TOPS = (10, 25, 50, 100, 150, 200, 300, 400, 600)
 RUNS = {"reddit_posts": 8, "ubuntu_irc": 60}
 PLANS = {
-    "published": lambda budget, words, unit: vp.papers.TrieHH(10, words, "fixed", unit).plan(budget).rules,
+    "published": lambda budget, words, unit: vp.papers.TrieHH(10, words, unit).plan(budget).rules,
     "exact": lambda budget, words, unit: exact_rules(budget, words, unit=unit),
 }
 
@@ -32,11 +32,11 @@ def corpora() -> dict[str, LocalCorpus]:
     return {"reddit_posts": posts(), "ubuntu_irc": load_engine(folder)}
 
 
-def runs_of(votes: Votes, rules: Rules, runs: int) -> np.ndarray:
+def runs_of(votes: Votes, label: str, rules: Rules, runs: int) -> np.ndarray:
     """How often each word was found."""
     counts = np.zeros(votes.spelling.sizes.size)
     for _ in range(runs):
-        counts[votes.found(rules)] += 1
+        counts[votes.found(rules, fixed=label == "published")] += 1
     return counts / runs
 
 
@@ -69,7 +69,7 @@ def main() -> None:
             recalls = Panel(f"Figure {int(figure) + 1}: {name}, words {words}", ("K", "recall of the top K"))
             for epsilon in (1, 2, 4):
                 for label, plan in PLANS.items():
-                    found = runs_of(votes, plan(vp.Budget(epsilon, delta), words, 1), RUNS[name])
+                    found = runs_of(votes, label, plan(vp.Budget(epsilon, delta), words, 1), RUNS[name])
                     line = [recall(found, order, top) for top in TOPS]
                     rows.append([name, words, epsilon, label, *(f"{each:.2f}" for each in line), f"{found.sum():.0f}"])
                     recalls.lines[f"epsilon {epsilon}, {label}"] = (TOPS, line)
@@ -90,7 +90,7 @@ def unit_sizes(name: str, votes: Votes, order: np.ndarray, delta: float, rows: l
     panel = Panel(f"Figure 9: {name}, words many, epsilon 2", ("K", "recall of the top K"))
     for label, plan in PLANS.items():
         for unit in (1, 2, 3, 4):
-            found = runs_of(votes, plan(vp.Budget(2, delta), "many", unit), RUNS[name])
+            found = runs_of(votes, label, plan(vp.Budget(2, delta), "many", unit), RUNS[name])
             line = [recall(found, order, top) for top in TOPS]
             panel.lines[f"unit {unit}, {label}"] = (TOPS, line)
             rows.append([name, f"unit {unit}, {label}", *(f"{each:.2f}" for each in line), f"{found.sum():.0f}"])

@@ -1,5 +1,7 @@
 """`voxpop hitters`, from end to end."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -42,11 +44,13 @@ def test_options_reach_the_mechanism(voxpop):
 
 
 def test_a_release_without_a_guarantee_says_so_when_shown(voxpop, tmp_path):
-    """Batches of fixed size are marked in the file as well."""
+    """A mechanism without a proof is marked in the file as well."""
     corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")
-    vp.papers.TrieHH(sampling="fixed").release(corpus, vp.Budget(1, 1e-8)).save(tmp_path / "words")
+    unproved = vp.Guarantee(1, 1.0, private=False, unproved="the mechanism has no proof")
+    release = vp.papers.TrieHH().release(corpus, vp.Budget(1, 1e-8))
+    replace(release, guarantee=unproved).save(tmp_path / "words")
     out = voxpop("show", "words").out
-    assert "NOT PRIVATE: batches of fixed size have no proof" in out
+    assert "NOT PRIVATE: the mechanism has no proof" in out
     assert "There is no guarantee" in out
 
 

@@ -37,7 +37,7 @@ from voxpop.mechanisms.weightings import rule as rules_module
 from voxpop.papers import ngram_model
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
-from voxpop.privacy.trie.ballot import discovery_rate
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
 from voxpop.testing.ngrams_case import ngrams, reach_of
 
@@ -262,15 +262,21 @@ def items_of(words):
     return read_engine(table, user="who", items="what")
 
 
-def test_fixed_batches_show_an_outcome_that_no_epsilon_covers():
+def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
     """Three users hold a, three hold b, two votes needed of three drawn: with a seventh who holds a, one always grows.
 
-    The mechanism says NOT PRIVATE, and the audit agrees. One release is one trial here: a batch is drawn from all
-    users.
+    The broken variant samples the batches of the TrieHH paper. One release is one trial here: a batch is drawn from
+    all users.
     """
-    plan = vp.papers.TrieHH(max_length=2, sampling="fixed", unit=2).plan(BUDGET)
-    plan = passed_off(plan, rules=replace(plan.rules, rate=3 / 7 + 1e-9, theta=2))
-    assert not plan.guarantee.private
+
+    def batch(self, rounds, rules, secret):
+        draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)[:, 0]
+        size = int(rules.ballot.rate * len(draws))
+        return np.sort(np.argsort(draws)[:size]), np.ones(size, np.int64)
+
+    monkeypatch.setattr(simulation.Electorate, "sampled", batch)
+    plan = vp.papers.TrieHH(max_length=2, unit=2).plan(BUDGET)
+    plan = passed_off(plan, rules=replace(plan.rules, ballot=Ballot(3 / 7 + 1e-9, 2)))
     held = ["a"] * 3 + ["b"] * 3
     runs = 600
     joined, without = (items_of([*held, *seventh]) for seventh in (["a"], ["too long"]))

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.heavy_hitters.constants import MOST_PARTS, MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
 from voxpop.mechanisms.heavy_hitters.federation import Domain, public_symbols
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, is_valid
+from voxpop.privacy.trie.ballot import Ballot
 
 SYMBOLS = ("a", "b", "c")
 
@@ -19,7 +20,7 @@ SYMBOLS = ("a", "b", "c")
 @given(st.integers(1, 3), st.integers(0, 3), st.integers(2, 6), st.integers(0, 2), st.data())
 def test_the_domain_is_every_valid_vote_and_nothing_else(unit, first, max_length, rounds, data):
     """Against all strings of symbols, ended and not, that the server would take for a vote."""
-    rules = Rules(0.5, 2, 1 + max_length // unit, unit, max_length, first=first)
+    rules = Rules(Ballot(0.5, 2), 1 + max_length // unit, unit, max_length, first=first)
     trie = Trie()
     for number in range(1, rounds + 1):
         size = rules.size(number)
@@ -42,66 +43,45 @@ def test_the_domain_is_every_valid_vote_and_nothing_else(unit, first, max_length
 
 def test_votes_come_back_and_strangers_are_left_out():
     """A vector says what was put in; a letter that is not public has no place."""
-    domain = Domain(Trie(), Rules(0.5, 2, 3, 1, 3), public_symbols("characters", None))
+    domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})
     assert domain.votes(domain.vector(votes + Counter({Prefix(("é",)): 9}))) == votes
     assert domain.votes(domain.vector(votes) + domain.vector(votes)) == votes + votes
     assert domain.vector(votes).dtype == np.uint32
 
 
-@given(st.integers(1, 9), st.integers(0, 60), st.data())
-def test_parts_put_together_are_the_whole(most, count, data):
-    """Every vote is in one part, at its place; parts are as long as they may be, but the last."""
-    rules, trie = Rules(0.5, 2, 3, 2, 5), Trie().grown(frozenset({Prefix(("a", "b")), Prefix(("c", "c"))}))
-    whole = Domain(trie, rules, SYMBOLS)
-    places = data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=count))
-    votes = Counter(whole.prefix_at(place) for place in places)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("voxpop.mechanisms.heavy_hitters.federation.MOST_SUMS", most)
-        patch.setattr("voxpop.mechanisms.heavy_hitters.federation.MOST_PARTS", 99)
-        cut = Domain(trie, rules, SYMBOLS)
-        parts = [cut.vector(votes, part) for part in range(cut.parts)]
-        assert [len(part) for part in parts[:-1]] == [most] * (cut.parts - 1)
-        assert sum((cut.votes(sums, part) for part, sums in enumerate(parts)), Counter()) == votes
-    assert np.concatenate(parts).tolist() == whole.vector(votes).tolist()
-    assert cut.digest == whole.digest
-
-
-def test_rounds_are_bounded_and_long_ones_are_cut():
-    """16 parts of 4,194,304 sums; more are refused before any is made, with how many prefixes would fit."""
-    rules, letters = Rules(0.5, 2, 3, 4, 12), public_symbols("characters", None)
+def test_rounds_are_bounded():
+    """16,777,216 sums; more are refused before any is made, with how many prefixes would fit."""
+    rules, letters = Rules(Ballot(0.5, 2), 3, 4, 12), public_symbols("characters", None)
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
-    domain = Domain(ten, rules, letters)
-    assert (len(domain), domain.parts, domain.length(0), domain.length(1)) == (4_752_550, 2, 4_194_304, 558_246)
-    more = Trie().grown(frozenset(Prefix(tuple(f"{a}{b}cd")) for a in "abcdefghijkl" for b in "abcdefghijkl"))
-    with pytest.raises(InputError, match=r"round 2 has 68,436,720 prefixes .* 67,108,864 .* 141 living prefixes"):
+    assert len(Domain(ten, rules, letters)) == 4_752_550
+    more = Trie().grown(frozenset(Prefix(tuple(f"{a}{b}cd")) for a in "abcdef" for b in "abcdef"))
+    with pytest.raises(InputError, match=r"round 2 has 17,109,180 prefixes .* 16,777,216 .* 35 living prefixes"):
         Domain(more, rules, letters)
-    assert MOST_SUMS * 4 == 16 * 2**20
-    assert MOST_SUMS * MOST_PARTS * 4 == 256 * 2**20
+    assert MOST_SUMS * 4 == 64 * 2**20
 
 
 def test_a_list_of_300_000_tokens():
-    """The first round fits into one part, later ones hold 223 living prefixes; places are computed, not listed."""
-    tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(0.5, 2, 5, 1, 5)
-    first = Domain(Trie(), rules, tokens)
-    assert (len(first), first.parts) == (300_000, 1)
-    later = Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:223])), rules, tokens)
-    assert (len(later), later.parts) == (223 * 300_001, 16)
-    last = Prefix((tokens[222], tokens[-1]))
+    """Later rounds hold 55 living prefixes; places are computed, not listed."""
+    tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(Ballot(0.5, 2), 5, 1, 5)
+    assert len(Domain(Trie(), rules, tokens)) == 300_000
+    later = Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:55])), rules, tokens)
+    assert len(later) == 55 * 300_001
+    last = Prefix((tokens[54], tokens[-1]))
     assert later.place_of(last) == len(later) - 1
     assert later.prefix_at(len(later) - 1) == last
-    with pytest.raises(InputError, match="223 living prefixes"):
-        Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:224])), rules, tokens)
+    with pytest.raises(InputError, match="55 living prefixes"):
+        Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:56])), rules, tokens)
 
 
 def test_other_places_have_another_digest():
     """Other letters, another trie or another length: what a node counted elsewhere is told apart."""
-    rules, trie = Rules(0.5, 2, 3, 1, 3), Trie().grown(frozenset({Prefix(("a",))}))
+    rules, trie = Rules(Ballot(0.5, 2), 3, 1, 3), Trie().grown(frozenset({Prefix(("a",))}))
     domains = [
         Domain(trie, rules, SYMBOLS),
         Domain(trie, rules, ("a", "b", "d")),
         Domain(Trie().grown(frozenset({Prefix(("b",))})), rules, SYMBOLS),
-        Domain(trie, Rules(0.5, 2, 3, 2, 3, first=1), SYMBOLS),
+        Domain(trie, Rules(Ballot(0.5, 2), 3, 2, 3, first=1), SYMBOLS),
     ]
     assert len({domain.digest for domain in domains}) == len(domains)
 

@@ -25,9 +25,8 @@ from flwr.app import Context, RecordDict
 
 from voxpop.errors import InputError
 from voxpop.mechanisms.heavy_hitters.federation import Domain, node_votes, public_symbols, write_trie
-from voxpop.mechanisms.heavy_hitters.flower import client_app
-from voxpop.mechanisms.heavy_hitters.flower.client_app import begin, keep_votes, kept_votes
-from voxpop.mechanisms.heavy_hitters.flower.settings import settings_of
+from voxpop.mechanisms.heavy_hitters.flower import begin, open_sums, settings_of
+from voxpop.mechanisms.heavy_hitters.plan import certified_plan
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Trie, grow
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
@@ -53,20 +52,17 @@ from pathlib import Path
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from voxpop.mechanisms.heavy_hitters import federation
-from voxpop.mechanisms.heavy_hitters.flower import client_app
+from voxpop.mechanisms.heavy_hitters import flower
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix
 
 app = ClientApp()
-honest = client_app.node_votes
+honest = flower.node_votes
 
 
 @app.query()
 def vote(message, context):
     told, config = message.content["round"], context.run_config
-    federation.MOST_SUMS = int(config["most-sums"])
-    part = f".{int(told['part']) + 1}" if told.get("part") else ""
-    now = f"{context.node_config['place']}:{int(told.get('number', 0)) + 1}.{told['stage']}{part}"
+    now = f"{context.node_config['place']}:{int(told.get('number', 0)) + 1}.{told['stage']}"
     deed = dict(each.split("=") for each in config["deeds"].split()).get(now)
     if deed == "lost":
         raise RuntimeError("lost at this stage")
@@ -74,7 +70,7 @@ def vote(message, context):
         lie = "[[[]]]" if deed == "garbled" else '[[["z"],false,99],[["q"],false,-5]]'
         return Message(RecordDict({"votes": ConfigRecord({"sums": lie})}), reply_to=message)
     if deed == "again":
-        client_app.app(message, context)  # the second answer to the same round is refused by the node itself
+        flower.client(message, context)  # the second answer to the same round is refused by the node itself
     if deed == "late":
         while not (Path(config["folder"]) / "closed").exists():
             time.sleep(0.1)
@@ -82,8 +78,8 @@ def vote(message, context):
         config["symbols"] = "zyxwvutsrqponmlkjihgfedcb_"
     lies = dict(each.split("=") for each in config["lies"].split()) if deed == "lies" else {}
     added = Counter({Prefix(tuple(word), ended=True): int(count) for word, count in lies.items()})
-    client_app.node_votes = lambda *given: honest(*given) + added
-    answer = client_app.app(message, context)
+    flower.node_votes = lambda *given: honest(*given) + added
+    answer = flower.client(message, context)
     if deed == "short":
         answer.content["votes"]["sums"] = answer.content["votes"]["sums"][:-4]
     if deed == "late":
@@ -100,8 +96,7 @@ from pathlib import Path
 from flwr.app import Message
 from flwr.serverapp import ServerApp
 
-from voxpop.mechanisms.heavy_hitters import federation
-from voxpop.mechanisms.heavy_hitters.flower import server_app
+from voxpop.mechanisms.heavy_hitters import flower
 from voxpop.mechanisms.heavy_hitters.masking import Collector
 
 BLOCK = 1 << 22
@@ -149,8 +144,8 @@ class Changed:
 @app.main()
 def main(grid, context):
     config = context.run_config
-    folder, federation.MOST_SUMS = Path(config["folder"]), int(config["most-sums"])
-    server_app.main(Changed(grid, config["server"], folder), context)
+    folder = Path(config["folder"])
+    flower.serve(Changed(grid, config["server"], folder), context)
     if config["server"] == "watched":
         patterns = [bytes.fromhex(line) for line in (folder / "patterns").read_text().split()]
         found = [0] * len(patterns)
@@ -174,12 +169,12 @@ def main(grid, context):
         (folder / "counted.part").rename(folder / "counted")
     (folder / "done").touch()
 '''
-MORE = '\ndeeds = ""\nlies = ""\nserver = ""\nfolder = ""\nmost-sums = 4194304\n'
+MORE = '\ndeeds = ""\nlies = ""\nserver = ""\nfolder = ""\n'
 LOSSES = "3:1.keys=lost 2:2.shares=lost 1:3.masked=lost 0:4.unmasking=lost"
 
 
 def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
-    return node_votes(read_engine(path, user="who", items="what"), "characters", trie, plan.rules, SECRET)
+    return node_votes(read_engine(path, user="who", items="what"), trie, plan.rules, SECRET)
 
 
 def first_holder(path: Path) -> int:
@@ -255,7 +250,6 @@ class Runs:
         self.start("malformed-both", deeds="3:1.masked=short 2:1.masked=stranger")
         self.start("lies", deeds="0:1.masked=lies", lies=lies(self.paths))
         self.start("twice", server="twice")
-        self.start("parts", "most-sums=10000", deeds="3:1.masked=lost")
         self.start("open", "secure=false", deeds="0:1.votes=garbled 1:1.votes=again")
         self.start("open-malformed", "secure=false", deeds="0:1.votes=malformed")
         self.starting = threading.Thread(target=self.start_all, daemon=True)
@@ -373,11 +367,11 @@ def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
     node = {"source": str(table_of(tmp_path)), "user": "who", "items": "what"}
     context, ballot = Context(1, 2, node, RecordDict(), {}), settings.plan.rules.ballot
     other = replace(ballot, rate=ballot.rate / 2)
-    assert settings.certified(other).delta <= 1e-6
+    assert certified_plan(settings.mechanism, settings.mechanism.rules(other), settings.budget).delta <= 1e-6
     later = Trie().grown(frozenset({Prefix(tuple("sunn"))}))
 
     def asked(trie, ballot):
-        return client_app._votes({"trie": write_trie(trie), "ballot": numbers_of(ballot)}, settings, context)
+        return open_sums({"trie": write_trie(trie), "ballot": numbers_of(ballot)}, settings, context)
 
     assert "sums" in asked(Trie(), ballot)
     with pytest.raises(InputError, match="other votes than in an earlier round"):
@@ -385,57 +379,15 @@ def test_a_node_keeps_to_the_votes_it_was_asked_for_at_first(tmp_path):
     assert "sums" in asked(later, ballot)
 
 
-def test_votes_are_drawn_once_for_all_parts_of_a_round(tmp_path, monkeypatch):
-    """Without a seed: what a node says in all parts is one draw; drawn anew in each, users vote in several.
-
-    The broken twin forgets its votes between two parts. That it draws the same 240 coins again by chance is less
-    likely than 2^-150.
-    """
-    monkeypatch.setattr("voxpop.mechanisms.heavy_hitters.federation.MOST_SUMS", 3000)
-    settings = settings_of({"epsilon": 1.0, "delta": 1e-6, "max-length": 4})
-    plan, domain = settings.plan, Domain(Trie(), settings.plan.rules, settings.symbols)
-    told = {"trie": write_trie(Trie()), "ballot": numbers_of(plan.rules.ballot), "number": 0}
-    assert domain.parts == 7
-    table = tmp_path / "spread.parquet"
-    words = ["".join(letters) for letters in zip("bdfhjlnprtvx" * 20, "aeiou" * 48, "klmnop" * 40, strict=True)]
-    pl.DataFrame({"who": range(240), "what": words}).write_parquet(table)
-
-    def drawn(forgetful: bool) -> list[Counter[Prefix]]:
-        context = Context(1, 2, {"source": str(table), "user": "who", "items": "what"}, RecordDict(), {})
-        rounds = []
-        for _ in range(2):
-            parts: Counter[Prefix] = Counter()
-            for part in range(domain.parts):
-                if forgetful:
-                    context.state.pop("voxpop-votes", None)
-                parts += domain.votes(client_app._sums({**told, "part": part}, settings, context)[1], part)
-            rounds.append(parts)
-        return rounds
-
-    first, second = drawn(forgetful=False)
-    assert first == second
-    assert sum(first.values()) > 100
-    first, second = drawn(forgetful=True)
-    assert first != second
-
-
-def test_a_node_answers_each_part_once_and_forgets_another_run(tmp_path):
-    """The same or an earlier part or round is refused; another trie within a round, too; a new run starts afresh."""
+def test_a_node_answers_each_round_once_and_forgets_another_run():
+    """The same or an earlier round is refused; a new run starts afresh."""
     context = Context(1, 2, {}, RecordDict(), {})
     begin(context, 0)
-    begin(context, 0, 1)
     begin(context, 1)
-    for rounds, part in ((0, 0), (0, 2), (1, 0)):
+    for rounds in (0, 1):
         with pytest.raises(InputError, match="answers each round once"):
-            begin(context, rounds, part)
-    keep_votes(context, 1, "trie", "[]")
-    assert kept_votes(context, 1, "trie") == "[]"
-    assert kept_votes(context, 2, "trie") is None
-    with pytest.raises(InputError, match="another trie"):
-        kept_votes(context, 1, "other")
-    again = Context(5, 2, {}, context.state, {})
-    begin(again, 0)
-    assert kept_votes(again, 1, "trie") is None
+            begin(context, rounds)
+    begin(Context(5, 2, {}, context.state, {}), 0)
 
 
 @pytest.mark.slow
@@ -528,15 +480,6 @@ def test_a_node_that_is_asked_twice_is_counted_once(runs):
     """Every message of the run comes twice: nodes answer the first, refuse the second, and nothing else changes."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "left out" not in runs.says("twice", "round 1 of at most 1 done")
-
-
-@pytest.mark.slow
-def test_a_round_in_parts_finds_what_one_vector_finds(runs):
-    """Two vectors for one round; a node that is lost in the first is counted in the second."""
-    assert set(runs.release("parts")) == runs.expected(WHOLE) - {"dwx"}
-    log = runs.says("parts", "round 1 of at most 1 done")
-    assert log.count("round 1, part 1 of 2: node ") == 1
-    assert log.count("part 2 of 2: node ") == 0
 
 
 @pytest.mark.slow

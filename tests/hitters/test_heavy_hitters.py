@@ -11,12 +11,13 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
+from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, simulate, spell
 from voxpop.mechanisms.heavy_hitters.releasing import release_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import trie_delta
-from voxpop.privacy.trie.ballot import Ballot, holders_needed
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, holders_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -29,6 +30,11 @@ def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
     words = [word for word, count in counts.items() for _ in range(count)]
     words += [f"own{number:06}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
+
+
+def discovery(plan: HittersPlan, users: int) -> float:
+    """The probability that a word of these users is found, in the worst case."""
+    return discovery_rate(users, plan.rules.ballot, plan.rounds)
 
 
 def unlike_words(count: int, length: int) -> list[str]:
@@ -61,8 +67,8 @@ def test_most_frequent_word_and_public_tie_break():
     rows = [["b", "b", "a"]] * 300 + [["d", "c"]] * 300
     corpus = read_engine(pl.DataFrame({"who": range(600), "what": rows}), user="who", tokens="what")
     assert list(vp.HeavyHitters().release(corpus, BUDGET)) == ["b", "c"]
-    rules = Rules(0.9, 5, 10, words="many")
-    spelling = spell(corpus, "characters", rules)
+    rules = Rules(Ballot(0.9, 5), 10, words="many")
+    spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     assert simulate(spelling, electorate, rules, Secret.from_seed(1)).tolist() == [0, 1, 2, 3]
 
@@ -121,11 +127,11 @@ def test_plan_and_release_hold_no_private_number():
     release = vp.HeavyHitters().release(corpus_of({"tea": 500}), BUDGET)
     plan = vp.HeavyHitters().plan(BUDGET)
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
-    assert plan.to_dict()["holders_90"] == plan.users_needed(0.9)
+    assert {"probability": 0.9, "users": plan.users_needed(0.9)} in plan.to_dict()["users_needed"]
     for refused in ({"length": 2}, {"per_user": 1}):
         with pytest.raises(InputError, match="does not apply to heavy hitters"):
             plan.users_needed(0.9, **refused)
-    assert plan.discovery(plan.users_needed(0.9)) >= 0.9 > plan.discovery(plan.users_needed(0.9) - 1)
+    assert discovery(plan, plan.users_needed(0.9)) >= 0.9 > discovery(plan, plan.users_needed(0.9) - 1)
     assert plan.delta == trie_delta(1, plan.rules.ballot, 4) <= 1e-6
     assert str(plan.users_needed(0.9)) in str(plan)
     assert plan.rounds == 4
@@ -153,24 +159,11 @@ def test_fields_out_of_range_are_refused(fields, word):
         vp.HeavyHitters(**fields)
 
 
-@pytest.mark.parametrize("field", ["words", "sampling", "unit", "max_length"])
+@pytest.mark.parametrize("field", ["words", "unit", "max_length"])
 def test_fields_of_the_paper_out_of_range_are_refused(field):
     """Each complaint names its field."""
     with pytest.raises(InputError, match=f"`{field}`"):
         vp.papers.TrieHH(**{field: 0 if field in ("unit", "max_length") else "some"})
-
-
-def test_fixed_batches_have_no_guarantee():
-    """The exact accountant does not cover them, and neither does the proof of the paper."""
-    plan = vp.papers.TrieHH(sampling="fixed").plan(BUDGET)
-    with pytest.raises(BudgetError, match="there is no guarantee"):
-        plan.budget_of_users(2)
-    for guarantee in (plan.guarantee, plan.release(corpus_of({"tea": 500})).guarantee):
-        assert not guarantee.private
-        assert guarantee.delta == 1.0
-        assert str(guarantee).startswith("NOT PRIVATE: batches of fixed size have no proof")
-        assert vp.Guarantee.from_dict(guarantee.to_dict()) == guarantee
-    assert plan.delta == 1.0
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
@@ -190,17 +183,6 @@ def test_no_delta_no_plan():
             hitters.plan(vp.Budget(1))
 
 
-def test_batches_have_their_size():
-    """A fixed batch is rate times users, rounded down."""
-    corpus = corpus_of({"tea": 1000})
-    rules = Rules(0.1, 5, 3, sampling="fixed")
-    electorate = Electorate.of(spell(corpus, "characters", rules), corpus.user_key, rules)
-    batch, cast = electorate.sampled(0, rules, Secret.from_seed(1))
-    assert len(batch) == len(set(batch.tolist())) == 100
-    assert cast.tolist() == [1] * 100
-    assert set(batch.tolist()) != set(electorate.sampled(1, rules, Secret.from_seed(1))[0].tolist())
-
-
 @pytest.mark.jit
 @pytest.mark.parametrize("holders", [45, 55, 62, 95])
 def test_discovery_by_simulation(holders):
@@ -210,7 +192,7 @@ def test_discovery_by_simulation(holders):
     corpus = corpus_of(dict.fromkeys(words, holders))
     runs = 6
     found = sum(len(plan.release(corpus, seed=seed)) for seed in range(runs))
-    expected, trials = plan.discovery(holders), runs * len(words)
+    expected, trials = discovery(plan, holders), runs * len(words)
     assert abs(found - trials * expected) < 6.2 * math.sqrt(trials * expected * (1 - expected)) + 1
 
 
@@ -224,8 +206,8 @@ def test_eight_times_fewer_holders_by_simulation():
     budget = vp.Budget(1, 1 / 65_876_900)
     ours, theirs = (each.plan(budget) for each in (vp.HeavyHitters(), vp.papers.TrieHH()))
     eighth = theirs.users_needed(0.9) // 8
-    assert ours.discovery(eighth) > 1 - 1e-12
-    assert theirs.discovery(eighth) < 1e-12
+    assert discovery(ours, eighth) > 1 - 1e-12
+    assert discovery(theirs, eighth) < 1e-12
     corpus = corpus_of(dict.fromkeys(unlike_words(300, 9), eighth))
     assert len(ours.release(corpus, seed=1)) == 300
     assert len(theirs.release(corpus, seed=1)) == 0
@@ -234,9 +216,9 @@ def test_eight_times_fewer_holders_by_simulation():
 
 def found_rate(holders: int, theta: int, words: str) -> float:
     """How often the real arrays find a word of so many holders in one round: 100,000 words that share nothing."""
-    rules = Rules(0.5, theta, 1, 3, 3, words=words)
+    rules = Rules(Ballot(0.5, theta), 1, 3, 3, words=words)
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
-    spelling = spell(corpus, "characters", rules)
+    spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     found = sum(len(simulate(spelling, electorate, rules, Secret.from_seed(seed))) for seed in range(100))
     return found / 100_000

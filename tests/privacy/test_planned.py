@@ -20,7 +20,6 @@ from voxpop.release.registry import MECHANISMS, load
 BUDGET = vp.Budget(2, 1e-6)
 CORPUS = corpus_of([[["tea", "milk"], ["tea"]]] * 400)
 WORDS = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
-BATCHES = vp.papers.TrieHH(max_length=3, sampling="fixed")
 PLANS = {
     "items": vp.SetUnion(limit=4).plan(BUDGET),
     "items, data sets": vp.SetUnion(limit=4).plan_each(["one", "two"], BUDGET),
@@ -30,7 +29,7 @@ PLANS = {
     "ngrams": vp.NGrams(max_length=2, limit=4).plan(BUDGET),
     "DPNE": vp.papers.DPNE(max_length=2, limit=4).plan(BUDGET),
     "hitters": vp.HeavyHitters(max_length=4).plan(BUDGET),
-    "hitters, batches": BATCHES.plan(vp.Budget(4, 1e-3)),
+    "hitters, as published": vp.papers.TrieHH(max_length=3).plan(vp.Budget(4, 1e-3)),
     "sequences": vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(2)),
     "sequences, found": vp.Sequences(alphabet="find", max_gram=2).plan(BUDGET),
     "sequences, as published": vp.papers.VariableLengthNGrams(20, 3, alphabet=["tea", "milk"]).plan(vp.Budget(2)),

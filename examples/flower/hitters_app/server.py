@@ -1,5 +1,5 @@
 """The server of voxpop, under the name that pyproject.toml gives it."""
 
-from voxpop.mechanisms.heavy_hitters.flower import server_app
+from voxpop.mechanisms.heavy_hitters.flower import server as app
 
-app = server_app.app
+__all__ = ["app"]

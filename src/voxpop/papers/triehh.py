@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.heavy_hitters.mechanism import LONGEST, WIDEST_UNIT
@@ -11,6 +11,7 @@ from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
 from voxpop.privacy.planned import Mechanism, sealed
 from voxpop.privacy.trie.accountant import trie_delta
+from voxpop.privacy.trie.ballot import Ballot
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
@@ -33,15 +34,14 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     The paper samples a batch of fixed size, and its proof does not cover such batches: in a batch, votes for different
     prefixes depend on each other (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
-    independently by default, with the rate of the paper, and the guarantee of the plan follows from the exact
-    accountant of `voxpop.HeavyHitters`.
+    independently, with the rate of the paper, and the guarantee of the plan follows from the exact accountant of
+    `voxpop.HeavyHitters`.
 
     Attributes:
         max_length: L, the maximum number of symbols of a word including its end mark, and the number of rounds for
             `unit` 1. The experiments of the paper use 10.
         words: "one": each user votes for its most frequent word in all rounds (Figures 5 and 6). "many": a word of the
             user is drawn in each round by its frequency (Figures 7 and 8).
-        sampling: "bernoulli", or "fixed" for the batches of the paper; a release with fixed batches has no guarantee.
         unit: The number of symbols by which prefixes grow in a round, 1 to 4 (Figure 9).
 
     Raises:
@@ -56,16 +56,12 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     max_length: int = 10
     words: Literal["one", "many"] = "one"
-    sampling: Literal["bernoulli", "fixed"] = "bernoulli"
     unit: int = 1
-
-    alphabet: ClassVar[Literal["characters"]] = "characters"
 
     def __post_init__(self) -> None:
         """Check every field."""
         check_whole("max_length", self.max_length, LONGEST, "the most symbols of a word with its end mark", least=2)
         check_choice("words", self.words, ("one", "many"))
-        check_choice("sampling", self.sampling, ("bernoulli", "fixed"))
         check_whole("unit", self.unit, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
 
     @property
@@ -86,10 +82,7 @@ class TrieHH(Mechanism["Corpus", "Release"]):
         check_delta(budget)
         theta = theorem_theta(budget.delta)
         rate = math.nextafter(corollary_rate(budget.epsilon, theta, self.rounds), 0.0)
-        rules = Rules(rate, theta, self.rounds, self.unit, self.max_length, words=self.words, sampling=self.sampling)
-        if self.sampling == "fixed":
-            # Nothing is proved for batches of fixed size, so delta is 1 and the plan has no guarantee.
-            return sealed(HittersPlan(self, budget, rules, delta=1.0), 0.0)
+        rules = Rules(Ballot(rate, theta), self.rounds, self.unit, self.max_length, words=self.words)
         delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds, rules.words)
         if delta > budget.delta:
             raise BudgetError(
@@ -100,7 +93,7 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "heavy hitters", "paper": "TrieHH", "alphabet": self.alphabet, **asdict(self)}
+        return {"mechanism": "heavy hitters", "paper": "TrieHH", "alphabet": "characters", **asdict(self)}
 
 
 def theorem_delta(theta: int) -> float:

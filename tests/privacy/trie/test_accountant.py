@@ -65,7 +65,7 @@ def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon
 def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
     """Tails are whole numbers of 2^-128, also far down, and fall; the bars of what runs are these numbers."""
     tails = Ballot(rate, theta, again, further).tails
-    bars = Rules(rate, theta, 1, again=again, further=further).bars
+    bars = Rules(Ballot(rate, theta, again, further), 1).bars
     assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
     assert len(tails) <= theta
     assert all(low <= high for high, low in pairwise(tails))

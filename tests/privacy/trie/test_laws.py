@@ -18,7 +18,7 @@ EPSILONS = (0.05, 0.3, 1.0)
 
 
 def rules_of(words, rate, theta, rounds=2, unit=1, again=0.0, further=0.0):
-    return Rules(rate, theta, rounds, unit, rounds * unit, words=words, again=again, further=further)
+    return Rules(Ballot(rate, theta, again, further), rounds, unit, rounds * unit, words=words)
 
 
 def neighbours(rng, rules, alphabet="ab"):
@@ -38,7 +38,7 @@ def worst_ratio(rules, cases, says=honest, seed=0):
     rng = random.Random(seed)
     corners, worst = chances(rules.ballot), 0.0
     bounds = {
-        (epsilon, added): direction_delta(epsilon, corners, rules.rate, rules.rounds, rules.words, added, 800)
+        (epsilon, added): direction_delta(epsilon, corners, rules.ballot.rate, rules.rounds, rules.words, added, 800)
         for epsilon in EPSILONS
         for added in (True, False)
     }
@@ -103,10 +103,11 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
     others = [client_of(user, {(letter,): 1}, rules) for user, letter in enumerate("abcd")]
     user = client_of(9, words, rules)
     laws = [
-        law_of(each, rules, bernoulli(len(each), rules.rate), every_live_prefix) for each in ([*others, user], others)
+        law_of(each, rules, bernoulli(len(each), rules.ballot.rate), every_live_prefix)
+        for each in ([*others, user], others)
     ]
     assert hockey_stick(*laws, math.exp(1.0)) > 1.3 * trie_delta(1.0, rules.ballot, rules.rounds, "many")
-    sound = [law_of(each, rules, bernoulli(len(each), rules.rate)) for each in ([*others, user], others)]
+    sound = [law_of(each, rules, bernoulli(len(each), rules.ballot.rate)) for each in ([*others, user], others)]
     assert hockey_stick(*sound, math.exp(1.0)) <= trie_delta(1.0, rules.ballot, rules.rounds, "many")
 
 
@@ -121,7 +122,7 @@ def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
     others = [client_of(user, {(word,): 1}, rules) for user, word in enumerate(words)]
     user, nobody = client_of(9, {("a",): 1}, rules), client_of(9, {}, rules)
     laws = [law_of([*others, last], rules, batches(7, 3)) for last in (user, nobody)]
-    bound = direction_delta(1.0, chances(Ballot(rules.rate, 2)), rules.rate, 2, "one", False, 800)
+    bound = direction_delta(1.0, chances(Ballot(rules.ballot.rate, 2)), rules.ballot.rate, 2, "one", False, 800)
     assert bound == 0.0
     assert hockey_stick(laws[1], laws[0], math.exp(1.0)) > 0.2
     assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon pays for it
@@ -148,9 +149,11 @@ def test_one_coin_for_several_users_is_caught():
     rules = rules_of("one", 0.3, 3, rounds=2)
     clients = [client_of(user, {("a",): 1}, rules) for user in range(3)]
     together = [
-        (rate * chance, (coins[0], coins[0], coins[1])) for rate, coins in bernoulli(2, rules.rate) for chance in (1.0,)
+        (rate * chance, (coins[0], coins[0], coins[1]))
+        for rate, coins in bernoulli(2, rules.ballot.rate)
+        for chance in (1.0,)
     ]
-    alone = [(chance, (coins[0], coins[0])) for chance, coins in bernoulli(1, rules.rate)]
+    alone = [(chance, (coins[0], coins[0])) for chance, coins in bernoulli(1, rules.ballot.rate)]
     laws = [law_of(clients, rules, together), law_of(clients[:2], rules, alone)]
     assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, Ballot(0.3, 3), 2)
 
@@ -168,8 +171,9 @@ def test_a_threshold_of_one_less_is_caught():
 def test_a_person_who_is_two_users_stays_below_the_bound_of_two_and_breaks_that_of_one(words, rate, theta, again):
     """Exact laws of data sets that differ in two users: below `group_delta`, and above what one user costs."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
+    ran = (rules.ballot, rules.rounds, rules.words)
     bounds = {
-        (epsilon, users): group_delta(epsilon, rules.ballot, rules.rounds, rules.words, users)
+        (epsilon, users): group_delta(epsilon / users, trie_delta(epsilon / users, *ran), users)
         for epsilon in EPSILONS
         for users in worst
     }

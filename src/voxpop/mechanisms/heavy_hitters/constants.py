@@ -1,6 +1,4 @@
-"""Limits of a federation with secure aggregation."""
+"""The limit of a federation with secure aggregation."""
 
-MOST_SUMS = 1 << 22
-"""Maximum length of the vector of a part, which has 16 MiB."""
-MOST_PARTS = 16
-"""Maximum number of parts in a round: 256 MiB for each node."""
+MOST_SUMS = 1 << 24
+"""Maximum number of sums of a round: 64 MiB for each node."""

@@ -7,19 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Uint32s
-from voxpop.mechanisms.heavy_hitters.constants import MOST_PARTS, MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
 from voxpop.mechanisms.heavy_hitters.protocol import (
     Electorate,
     Prefix,
     Rules,
-    Spelling,
     Symbol,
     Trie,
     Word,
+    gram_of,
     grow,
     is_valid,
     prefix_after,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 # The vector of a round. Trie and alphabet are public, so the children of all living prefixes have the same places in a
-# vector on every node, which secure aggregation needs. A long vector is cut into parts that are added separately.
+# vector on every node, which secure aggregation needs.
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -65,11 +64,7 @@ def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
 
 
 class Domain:
-    """The prefixes that a round may grow, each with its place: computed, and never all in memory.
-
-    Attributes:
-        parts: number of vectors that hold all places, at most `MOST_SUMS` each.
-    """
+    """The prefixes that a round may grow, each with its place: computed, and never all in memory."""
 
     def __init__(self, trie: Trie, rules: Rules, symbols: tuple[Symbol, ...]):
         """Number the children of every living prefix.
@@ -80,7 +75,7 @@ class Domain:
             symbols: the public alphabet.
 
         Raises:
-            InputError: if there would be more than `MOST_PARTS` parts.
+            InputError: if there would be more than `MOST_SUMS` places.
         """
         known, after = rules.size(trie.rounds), rules.size(trie.rounds + 1)
         self._known, self._symbols = known, symbols
@@ -95,17 +90,15 @@ class Domain:
         for size in range(max(known, 1), min(after, rules.longest) + 1):
             self._start[size, size < after] = self._each
             self._each += len(symbols) ** (size - known)
-        self.parts = max(1, -(-len(self) // MOST_SUMS))
-        if self.parts > MOST_PARTS:
-            most = MOST_PARTS * MOST_SUMS
+        if len(self) > MOST_SUMS:
             raise InputError(
                 f"round {trie.rounds + 1} has {len(self):,} prefixes that may grow, {self._each:,} for each that is "
-                f"alive, and at most {most:,} can be added up in secret: {most // self._each:,} living prefixes. Use a "
-                "smaller `unit`, fewer `symbols`, or a smaller epsilon."
+                f"alive, and at most {MOST_SUMS:,} can be added up in secret: {MOST_SUMS // self._each:,} living "
+                "prefixes. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
             )
 
     def __len__(self) -> int:
-        """Return the number of places in all parts."""
+        """Return the number of places."""
         return self._each * len(self._live)
 
     @property
@@ -114,12 +107,8 @@ class Domain:
         told = (self._known, sorted(self._start.items()), self._symbols, [prefix.symbols for prefix in self._live])
         return hashlib.sha256(repr(told).encode()).digest()
 
-    def length(self, part: int) -> int:
-        """Return the number of places of a part."""
-        return min(MOST_SUMS, len(self) - part * MOST_SUMS)
-
     def place_of(self, prefix: Prefix) -> int | None:
-        """Return the place of a prefix, from 0 over all parts; None where it cannot be voted for."""
+        """Return the place of a prefix, from 0; None where it cannot be voted for."""
         start = self._start.get((len(prefix.symbols), prefix.ended))
         rank = self._rank.get(prefix.symbols[: self._known])
         digits = [self._digit.get(symbol) for symbol in prefix.symbols[self._known :]]
@@ -143,30 +132,19 @@ class Domain:
             digits.append(self._symbols[digit])
         return Prefix((*self._live[rank].symbols, *reversed(digits)), ended)
 
-    def vector(self, votes: Mapping[Prefix, int], part: int = 0) -> Sums:
-        """Return the sums of a part as a vector; votes outside the public alphabet are left out.
-
-        Args:
-            votes: of a node, by prefix.
-            part: number of the part, from 0.
-        """
-        # (places of the part,), added up modulo 2^32.
-        sums = np.zeros(self.length(part), np.uint32)
+    def vector(self, votes: Mapping[Prefix, int]) -> Sums:
+        """Return the sums of a node's votes as a vector; votes outside the public alphabet are left out."""
+        # (places,), added up modulo 2^32.
+        sums = np.zeros(len(self), np.uint32)
         for prefix, count in votes.items():
             place = self.place_of(prefix)
-            if place is not None and place // MOST_SUMS == part:
-                sums[place % MOST_SUMS] = count
+            if place is not None:
+                sums[place] = count
         return sums
 
-    def votes(self, sums: Sums, part: int = 0) -> Counter[Prefix]:
-        """Return the sums in the vector of a part, by prefix.
-
-        Args:
-            sums: of all nodes.
-            part: number of the part, from 0.
-        """
-        first = part * MOST_SUMS
-        return Counter({self.prefix_at(first + int(place)): int(sums[place]) for place in np.flatnonzero(sums)})
+    def votes(self, sums: Sums) -> Counter[Prefix]:
+        """Return the sums of all nodes, by prefix."""
+        return Counter({self.prefix_at(int(place)): int(sums[place]) for place in np.flatnonzero(sums)})
 
 
 # Trie and sums of votes as text. Everything received is validated as untrusted input.
@@ -254,17 +232,16 @@ def _parsed(text: object) -> object:
 # A node draws the votes of its users and sends only sums of votes.
 
 
-def node_votes(corpus: "LocalCorpus", alphabet: str, trie: Trie, rules: Rules, secret: "Secret") -> Counter[Prefix]:
+def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret") -> Counter[Prefix]:
     """Return the votes of a node's users in the next round, by prefix: those of each user go to one.
 
     Args:
         corpus: the data of the node's users; it stays here.
-        alphabet: see `HeavyHitters`.
         trie: state before the round.
-        rules: the public rules, with Bernoulli sampling.
+        rules: the public rules.
         secret: determines coins and choices of words.
     """
-    spelling = spell(corpus, alphabet, rules)
+    spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     users, cast = electorate.sampled(trie.rounds, rules, secret)
     having, words = electorate.choices(users, trie.rounds, rules, secret)
@@ -272,39 +249,26 @@ def node_votes(corpus: "LocalCorpus", alphabet: str, trie: Trie, rules: Rules, s
     distinct, place = np.unique(words, return_inverse=True)
     # Votes by word first, so that each word is spelled once.
     for number, count in zip(distinct, np.bincount(place, cast[having], minlength=distinct.size), strict=True):
-        word = _symbols(int(number), spelling, corpus.vocabulary, alphabet)
+        word: Word = tuple(gram_of(int(number), spelling, corpus.vocabulary))
+        if rules.alphabet != "tokens":
+            word = tuple(str(word[0]).encode() if rules.alphabet == "bytes" else str(word[0]))
         # As `cast_vote` does for one user: one prefix, or silence.
         if prefix_after(word, rules.size(trie.rounds)) in trie.live:
             votes[prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
     return votes
 
 
-def gram_of(word: Word, alphabet: str) -> list[str]:
+def received_gram(word: Word, alphabet: str) -> list[str]:
     """Return a found word as a gram.
 
     Args:
         word: its symbols, as they came over the wire.
         alphabet: see `HeavyHitters`.
     """
-    if alphabet == "tokens":
-        return [str(token) for token in word]
     if alphabet == "bytes":
         return [bytes(int(str(byte)) & 0xFF for byte in word).decode(errors="backslashreplace")]
-    return ["".join(str(letter) for letter in word)]
-
-
-def canonical(grams: list[list[str]]) -> list[list[str]]:
-    """Return distinct grams by length and then by the bytes of their tokens."""
-    distinct = {tuple(gram) for gram in grams}
-    return [list(gram) for gram in sorted(distinct, key=lambda each: (len(each), [token.encode() for token in each]))]
-
-
-def _symbols(number: int, spelling: Spelling, vocabulary: pa.LargeStringArray, alphabet: str) -> Word:
-    if spelling.rows is not None:
-        tokens = spelling.rows[number, : spelling.sizes[number]]
-        return tuple(vocabulary[int(token)].as_py() for token in tokens)
-    word = vocabulary[number].as_py()
-    return tuple(word.encode()) if alphabet == "bytes" else tuple(word)
+    symbols = [str(symbol) for symbol in word]
+    return symbols if alphabet == "tokens" else ["".join(symbols)]
 
 
 def next_trie(
@@ -332,8 +296,6 @@ def next_trie(
             del waiting[node]
         except InputError as error:
             waiting[node] = f"sent what is no vote: {error}"
-    return grow(trie, total, rules), _complaints(trie, waiting)
-
-
-def _complaints(trie: Trie, waiting: Mapping[int, str]) -> list[str]:
-    return [f"round {trie.rounds + 1}: node {node} {what}; going on without it" for node, what in waiting.items()]
+    where = f"round {trie.rounds + 1}"
+    complaints = [f"{where}: node {node} {what}; going on without it" for node, what in waiting.items()]
+    return grow(trie, total, rules), complaints

@@ -4,14 +4,9 @@ The protocol is that of Bonawitz et al., "Practical Secure Aggregation for Priva
 2017), with a complete graph of nodes. Agreement, encryption and masks come from `cryptography`, shares from Flower's
 Shamir. Flower's own SecAgg+ serves its old workflows only, adds floats rounded at random, and makes its masks from 32
 bits (`pseudo_rand_gen`), which a server can try out; so SecAgg+ is not used.
-
-| file | holds |
-|---|---|
-| `keys.py` | key pairs, key agreement, encryption, masks |
-| `member.py` | a node through its four stages |
-| `collector.py` | the server through its four stages: it relays, adds and unmasks, and fails closed |
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -100,9 +95,7 @@ def opened(key: bytes, cipher: bytes, context: str) -> bytes:
 
 def committed(seed: bytes) -> bytes:
     """Return a digest that shows later that a seed was not changed, and nothing about it."""
-    digest = hashes.Hash(hashes.SHA256())
-    digest.update(b"voxpop mask" + seed)
-    return digest.finalize()
+    return hashlib.sha256(b"voxpop mask" + seed).digest()
 
 
 def _derived(secret: bytes, purpose: str) -> bytes:
@@ -199,9 +192,8 @@ class Member:
         total: Sums = sums + mask(self.secrets[2], f"own/{self.session}", len(sums))
         for other in self.letters:
             if other != self.number:
-                total = total + pair_mask(
-                    self.secrets[0], self.peers[other][0], self.number, other, self.session, len(sums)
-                )
+                key = self.peers[other][0]
+                total = total + pair_mask(self.secrets[0], key, self.number, other, self.session, len(sums))
         return total
 
     def unmasking(self, came: list[int]) -> dict[int, bytes]:
@@ -268,11 +260,6 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
     return drawn if number < other else np.uint32(0) - drawn
 
 
-def is_key(value: object) -> bool:
-    """Return whether a value has the length of a key."""
-    return isinstance(value, bytes) and len(value) == KEY
-
-
 # The server in the four stages of a round: it relays keys and letters, adds masked sums, and unmasks the total. It
 # receives public keys, encrypted letters, masked vectors and one share of one secret of each node: of the mask if the
 # sums of the node arrived, and of its key otherwise. It stops if too few nodes remain.
@@ -330,7 +317,10 @@ class Collector:
                 # Of a node that came only its own mask is known; its key is not, so nothing but the total is unmasked.
                 total = total - mask(secret, f"own/{self.session}", self.length)
             else:
-                total = self._without_pairs(total, node, secret)
+                for other in self.masked:
+                    # The lost node would have added the opposite of what `other` added for it.
+                    lost = pair_mask(secret, self.keys[other][0], node, other, self.session, self.length)
+                    total = total + lost
         return total
 
     def _keys(self, nodes: list[int]) -> dict[int, tuple[bytes, bytes, bytes]]:
@@ -339,7 +329,7 @@ class Collector:
         for node, answer in sorted(answers.items()):
             parts = _texts(answer, "keys")
             # Mask key, letter key, and the commitment to the node's own mask.
-            if len(parts) == 3 and all(map(is_key, parts)):
+            if len(parts) == 3 and all(len(part) == KEY for part in parts):
                 keys[node] = (parts[0], parts[1], parts[2])
         return self._left(keys, nodes, answers, max(LEAST_NODES, least_of(len(nodes))))
 
@@ -396,13 +386,6 @@ class Collector:
                 "given up and nothing is released; start a new run without the node."
             )
         return secret
-
-    def _without_pairs(self, total: Sums, lost: int, secret: bytes) -> Sums:
-        """Return the total without the masks that the others added for a node lost after stage 2."""
-        for other in self.masked:
-            # The lost node would have added the opposite of what `other` added for it.
-            total = total + pair_mask(secret, self.keys[other][0], lost, other, self.session, self.length)
-        return total
 
     def _left(
         self, kept: dict[int, Any], asked: list[int], answers: Answers, least: int, *, counted: bool = False

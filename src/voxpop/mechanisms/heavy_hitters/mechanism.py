@@ -4,11 +4,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.privacy.budget import Budget, check_budget, check_choice, check_whole
-from voxpop.privacy.planned import Mechanism
+from voxpop.privacy.planned import Mechanism, sealed
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
     from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
+    from voxpop.mechanisms.heavy_hitters.protocol import Rules
+    from voxpop.privacy.trie.ballot import Ballot
     from voxpop.release.release import Release  # noqa: F401
 
 LONGEST: Final = 256
@@ -90,10 +92,20 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         Raises:
             BudgetError: No sampling rate satisfies the budget.
         """
-        from voxpop.mechanisms.heavy_hitters.plan import plan_hitters
+        from voxpop.mechanisms.heavy_hitters.plan import HittersPlan, check_delta
+        from voxpop.privacy.trie.calibrate import best_sampling
 
         check_budget(budget)
-        return plan_hitters(self, budget)
+        check_delta(budget)
+        best = best_sampling(budget, self.rounds)
+        return sealed(HittersPlan(self, budget, self.rules(best.ballot), delta=best.delta), best.delta)
+
+    def rules(self, ballot: "Ballot") -> "Rules":
+        """Return the public rules of a run with this ballot."""
+        from voxpop.mechanisms.heavy_hitters.protocol import Rules
+
+        first, unit = self.units
+        return Rules(ballot, self.rounds, unit, self.max_length, self.alphabet, first=first)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

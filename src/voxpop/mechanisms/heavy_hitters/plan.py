@@ -1,16 +1,15 @@
 """The plan of heavy hitters: sampling rate, threshold, guarantee, and the number of users that a word needs."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
 from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import Configured, DiscoveryPlan, Planned, sealed
+from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
 from voxpop.privacy.trie.accountant import group_delta, trie_delta
-from voxpop.privacy.trie.ballot import Ballot, discovery_rate, holders_needed
-from voxpop.privacy.trie.calibrate import best_sampling
+from voxpop.privacy.trie.ballot import holders_needed
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -41,50 +40,16 @@ TRUST: dict[Aggregation, str] = {
 
 
 PROBABILITIES = (0.5, 0.9, 0.99)
-_CLAIM = (
-    "batches of fixed size have no proof; the TrieHH paper claims ({epsilon:g}, {delta:g})-DP for them, with a user "
-    "replaced by an empty one, and proves one direction only"
-)
-
-
-class Voting(Configured, Protocol):
-    """A mechanism that plans votes: `HeavyHitters`, or the algorithm of the paper."""
-
-    @property
-    def alphabet(self) -> str:
-        """The kind of symbol."""
-
-    def plan(self, budget: Budget) -> Planned[Any, Any, Any]:
-        """Compute sampling rate and threshold."""
-
-
-class Hitters(Voting, Protocol):
-    """The fields of `HeavyHitters` that the plan reads."""
-
-    @property
-    def max_length(self) -> int:
-        """Most symbols of a word with its end mark."""
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds that the longest word takes."""
-
-    @property
-    def units(self) -> tuple[int, int]:
-        """Symbols of the first round, and of each later round."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the public configuration."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
+class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     """A plan of heavy hitters, made by `HeavyHitters.plan` before any data is read.
 
     Attributes:
         rules: The public rules of client and server.
-        delta: The delta of the rules at the epsilon of the budget; 1 for batches of fixed size.
+        delta: The delta of the rules at the epsilon of the budget.
         aggregation: How the sums of a federation are added, "open" or "secure". The guarantee then states which sums
             the server sees, and the plan states the assumptions.
 
@@ -102,13 +67,8 @@ class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
     aggregation: Aggregation = field(default="", kw_only=True)
 
     def _guaranteed(self) -> Guarantee:
-        epsilon, delta, seen = self.budget.epsilon, self.budget.delta, SEEN[self.aggregation]
-        if self.rules.sampling == "fixed":
-            return Guarantee(
-                epsilon, 1.0, private=False, unproved=_CLAIM.format(epsilon=epsilon, delta=delta), seen=seen
-            )
         # The claim excludes the server's view before the threshold, so the plan states that view separately.
-        return Guarantee(epsilon, delta, seen=seen)
+        return Guarantee(self.budget.epsilon, self.budget.delta, seen=SEEN[self.aggregation])
 
     def budget_of_users(self, users: int) -> Budget:
         """Return the guarantee of a person who counts as several users, such as one whose words are on several nodes.
@@ -117,10 +77,10 @@ class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
             users: The number of users; each may hold different words.
 
         Returns:
-            Epsilon multiplied by the number of users, and delta by the exact accountant.
+            Epsilon multiplied by the number of users, and delta by the chain of neighbours between the two data sets.
 
         Raises:
-            BudgetError: The guarantee is void: batches of fixed size, or a delta of 1.
+            BudgetError: The delta would be 1 or more, so the guarantee is void.
 
         Example:
             >>> import voxpop as vp
@@ -128,23 +88,20 @@ class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
             >>> plan.budget_of_users(2).epsilon, plan.budget_of_users(2).delta < 4e-8
             (2.0, True)
         """
-        # n users at once are n steps between neighbours: n epsilon, and delta by the chain of `group_delta`.
-        epsilon, rules = self.budget.epsilon * users, self.rules
-        proved = self.rules.sampling != "fixed"
-        delta = group_delta(epsilon, rules.ballot, rules.rounds, rules.words, users) if proved else 1.0
+        delta = group_delta(self.budget.epsilon, self.delta, users)
         if delta >= 1.0:
             raise BudgetError(f"there is no guarantee for a person who counts as {users} users. Give a smaller number.")
-        return Budget(epsilon, delta)
+        return Budget(self.budget.epsilon * users, delta)
 
     @property
     def sampling_rate(self) -> float:
-        """The probability that a user is sampled in a round, or the share of users in a batch of fixed size."""
-        return self.rules.rate
+        """The probability that a user is sampled in a round."""
+        return self.rules.ballot.rate
 
     @property
     def theta(self) -> int:
         """The threshold: the number of votes that a prefix needs."""
-        return self.rules.theta
+        return self.rules.ballot.theta
 
     @property
     def rounds(self) -> int:
@@ -155,10 +112,6 @@ class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
         # The worst case is a word of the greatest length that shares no prefix with others and takes every round:
         # P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
         return holders_needed(probability, self.rules.ballot, self.rules.rounds)
-
-    def discovery(self, holders: int) -> float:
-        """Return the probability that a word of this number of users is found, in the worst case."""
-        return discovery_rate(holders, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.heavy_hitters.releasing import release_hitters
@@ -171,51 +124,28 @@ class HittersPlan(DiscoveryPlan[Voting, "Corpus", "Release"]):
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
             "words": self.rules.words,
-            "sampling": self.rules.sampling,
             "unit": self.rules.unit,
             "first_unit": self.rules.size(1),
             "sampling_rate": self.sampling_rate,
-            "again": self.rules.again,
-            "further": self.rules.further,
+            "again": self.rules.ballot.again,
+            "further": self.rules.ballot.further,
             "theta": self.theta,
             "rounds": self.rounds,
-            "holders_90": self.users_needed(0.9),
-            "holders_needed": [
-                {"probability": probability, "holders": self.users_needed(probability)} for probability in PROBABILITIES
+            "users_needed": [
+                {"probability": probability, "users": self.users_needed(probability)} for probability in PROBABILITIES
             ],
             **({"trust": TRUST[self.aggregation]} if self.aggregation else {}),
         }
 
     def __str__(self) -> str:
         """Return the plan as text."""
-        from voxpop.mechanisms.heavy_hitters.describe import cost_lines, describe
+        from voxpop.mechanisms.heavy_hitters.describe import describe
 
         try:
             two: Budget | None = self.budget_of_users(2)
         except BudgetError:
             two = None  # the line is left out where nothing holds
-        costs = cost_lines(self.costs_of_units(), self.central_holders)
-        return describe(self.to_dict(), str(self.guarantee), two, costs)
-
-    def costs_of_units(self) -> list[dict[str, Any]]:
-        """Return the cost of each unit within the same budget: rounds, holders, and sums for each prefix."""
-        from voxpop.mechanisms.heavy_hitters.describe import costs_of_units
-
-        return costs_of_units(self.mechanism, self.mechanism.alphabet, self.budget)
-
-    @property
-    def central_holders(self) -> int:
-        """Users needed by optimal selection for the same probability 0.9, if one party sees all words."""
-        from voxpop.mechanisms.heavy_hitters.describe import central_holders
-
-        return central_holders(self.budget)
-
-
-def plan_hitters(hitters: Hitters, budget: Budget) -> HittersPlan:
-    """Compute rate and threshold; see `HeavyHitters.plan`."""
-    check_delta(budget)
-    best = best_sampling(budget, hitters.rounds, "one", "several")
-    return sealed(HittersPlan(hitters, budget, _rules(hitters, best.ballot), delta=best.delta), best.delta)
+        return describe(self.to_dict(), str(self.guarantee), two)
 
 
 def check_delta(budget: Budget) -> None:
@@ -228,36 +158,22 @@ def check_delta(budget: Budget) -> None:
         )
 
 
-def certified_plan(hitters: Hitters, budget: Budget, ballot: Ballot) -> HittersPlan:
-    """Return the plan of a proposed ballot after checking it against the budget, as a node does before it votes.
+def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> HittersPlan:
+    """Return the plan of proposed rules after checking them against the budget, as a node does before it votes.
 
     Args:
-        hitters: The mechanism.
+        mechanism: The mechanism of the run.
+        rules: The rules, with the ballot that the server proposes.
         budget: The budget of the run.
-        ballot: The ballot that the server proposes.
 
     Raises:
         BudgetError: The ballot exceeds the budget.
     """
     # The exact accountant computes delta from the received numbers. No claim of the server is trusted.
-    delta = trie_delta(budget.epsilon, ballot, hitters.rounds)
+    delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds)
     if delta > budget.delta:
         raise BudgetError(
             f"The votes requested by the server cost a delta of {delta:.3g} at epsilon {budget.epsilon:g}, more than "
             f"{budget.delta:g}, so this node sends no votes. Start a run whose server and nodes have the same budget."
         )
-    return sealed(HittersPlan(hitters, budget, _rules(hitters, ballot), delta=delta), delta)
-
-
-def _rules(hitters: Hitters, ballot: Ballot) -> Rules:
-    first, unit = hitters.units
-    return Rules(
-        ballot.rate,
-        ballot.theta,
-        hitters.rounds,
-        unit,
-        hitters.max_length,
-        again=ballot.again,
-        further=ballot.further,
-        first=first,
-    )
+    return sealed(HittersPlan(mechanism, budget, rules, delta=delta), delta)

@@ -10,7 +10,7 @@ for a number of symbols begins where a word has fewer symbols in common with the
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.tries import copy_rows, hold_all, keep_most_frequent, measure_strings, number_rows
+from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import text_buffers
 from voxpop.reading.progress import track
@@ -99,8 +100,6 @@ class Trie:
         return Trie((*self.levels, prefixes))
 
 
-Words = Literal["one", "many"]
-Sampling = Literal["bernoulli", "fixed"]
 WHOLE = 1 << 128
 
 
@@ -110,38 +109,27 @@ class Rules:
     """The public numbers before the first round.
 
     Attributes:
-        rate: the probability that a user is sampled in a round; of a fixed batch, its share of the users.
-        theta: votes that a prefix needs to grow on the trie; also the most votes of one user.
+        ballot: how users vote in every round, and the threshold.
         rounds: most rounds.
         unit: symbols by which a prefix grows in a round.
         max_length: most symbols of a word, its end mark counted.
+        alphabet: "characters" and "bytes" take every token as a word, "tokens" every document.
         words: "one" for a user's most frequent word in every round, "many" for any of its words, drawn in each round.
-        sampling: "bernoulli" or "fixed".
-        again: the probability that a sampled user votes a second time.
-        further: the probability of one more vote after the second and every later one.
         first: symbols of the first round, where that is not `unit`; 0 where it is.
     """
 
-    rate: float
-    theta: int
+    ballot: Ballot
     rounds: int
     unit: int = 1
     max_length: int = 10
+    alphabet: str = "characters"
     words: Words = "one"
-    sampling: Sampling = "bernoulli"
-    again: float = 0.0
-    further: float = 0.0
     first: int = 0
 
     @property
     def longest(self) -> int:
         """Most symbols of a word, its end mark left out."""
         return self.max_length - 1
-
-    @property
-    def ballot(self) -> Ballot:
-        """The ballot, as accounting uses it."""
-        return Ballot(self.rate, self.theta, self.again, self.further)
 
     @property
     def bars(self) -> tuple[int, ...]:
@@ -184,7 +172,7 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
         rules: the public rules.
     """
     # No noise: words without users get no votes, and a user's own number of votes is secret.
-    return trie.grown(frozenset(prefix for prefix, count in votes.items() if count >= rules.theta))
+    return trie.grown(frozenset(prefix for prefix, count in votes.items() if count >= rules.ballot.theta))
 
 
 def is_over(trie: Trie, rules: Rules) -> bool:
@@ -219,22 +207,17 @@ class Spelling:
         return fitting.view(np.uint8)
 
 
-def spell(corpus: "Arrays", alphabet: str, rules: Rules) -> Spelling:
-    """Return the words of a corpus in an alphabet.
-
-    Args:
-        corpus: the private side.
-        alphabet: "characters" and "bytes" take every token as a word, "tokens" every document.
-        rules: the public rules.
+def spell(corpus: "Arrays", rules: Rules) -> Spelling:
+    """Return the words of a corpus in the alphabet of the rules.
 
     Raises:
         InputError: for tokens of items, which have no order.
     """
-    if alphabet == "tokens":
+    if rules.alphabet == "tokens":
         return _documents(corpus, rules)
     words = len(corpus.vocabulary)
     sizes, shared = np.empty(words, np.int32), np.empty(words, np.int32)
-    measure_strings(*text_buffers(corpus.vocabulary), alphabet == "characters", sizes, shared)
+    measure_strings(*text_buffers(corpus.vocabulary), rules.alphabet == "characters", sizes, shared)
     return Spelling(sizes, shared, corpus.tokens, corpus.user_start)
 
 
@@ -265,21 +248,10 @@ def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
     return Spelling(lengths, shared[:count], said, user_start, distinct)
 
 
-def grams_of(found: Int64s, spelling: Spelling, vocabulary: pa.LargeStringArray) -> list[list[str]]:
-    """Return found words as grams, in canonical order: by length, then by the bytes of their tokens.
-
-    Args:
-        found: numbers of words, rising.
-        spelling: of the corpus.
-        vocabulary: of the corpus.
-    """
-    return sorted(_named(found, spelling, vocabulary), key=len)  # stable: numbers follow the bytes of tokens
-
-
-def _named(found: Int64s, spelling: Spelling, vocabulary: pa.LargeStringArray) -> Iterator[list[str]]:
-    for word in found:
-        tokens = [word] if spelling.rows is None else spelling.rows[word, : spelling.sizes[word]]
-        yield [vocabulary[int(token)].as_py() for token in tokens]
+def gram_of(word: int, spelling: Spelling, vocabulary: pa.LargeStringArray) -> list[str]:
+    """Return a word of a corpus as a gram: a list of tokens."""
+    tokens = [word] if spelling.rows is None else spelling.rows[word, : spelling.sizes[word]]
+    return [vocabulary[int(token)].as_py() for token in tokens]
 
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -329,11 +301,13 @@ class Electorate:
         """
         # uint64 (users, 2), fresh in every round.
         draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
-        if rules.sampling == "fixed":
-            # The paper's batch; without a proof (docs/privacy/heavy-hitters.md has the counterexample).
-            batch = int(rules.rate * self.keys.size)
-            return np.sort(np.lexsort((draws[:, 1], draws[:, 0]))[:batch]), np.ones(batch, np.int64)
-        return _votes(draws, rules.bars)
+        votes, some = np.zeros(len(draws), np.int64), np.arange(len(draws))
+        for bar in rules.bars:
+            # Bars decrease, so a user who misses one misses the rest: few are examined again.
+            some = some[_below(draws[some], bar)]
+            votes[some] += 1
+        sampled = np.flatnonzero(votes)
+        return sampled, votes[sampled]
 
     def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Bools, Int32s]:
         """Return which of the users hold a word at all, and the word that each of these picks in the round.
@@ -354,21 +328,6 @@ class Electorate:
             # A user's words lie in order, each as often as it is held.
             begin = begin + _share_of(draws, total)
         return having, self.held[begin]
-
-
-def _votes(draws: Uint64s, bars: tuple[int, ...]) -> tuple[Int64s, Int64s]:
-    """Return the users who draw below the first bar, and for each the number of bars above the draw."""
-    asked = votes = np.empty(0, np.int64)
-    some = np.arange(len(draws))
-    for number, bar in enumerate(bars):
-        # Bars decrease, so a user who misses one misses the rest: few are examined again.
-        some = some[_below(draws[some], bar)]
-        if number == 0:
-            asked, votes = some, np.zeros(len(draws), np.int64)
-        votes[some] += 1
-        if some.size == 0:
-            break
-    return asked, votes[asked]
 
 
 def _below(draws: Uint64s, bar: int) -> Bools:
@@ -461,7 +420,7 @@ def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, s
         heard = live[votes]
         voters, votes, cast = users[having][heard], votes[heard], cast[having][heard]
         size = rules.size(rounds + 1)
-        grown = live & _popular(votes, cast, spelling.shared, size, rules.theta)
+        grown = live & _popular(votes, cast, spelling.shared, size, rules.ballot.theta)
         # A word shorter than the prefixes of the round has ended; it grew for good.
         live = grown & (spelling.sizes >= size)
         yield Round(voters, votes, cast, grown, live)

@@ -1,10 +1,10 @@
-"""The double line: the only place where votes become a public set."""
+"""The privacy boundary: the only code that turns votes into published words."""
 
 from typing import TYPE_CHECKING
 
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, grams_of, simulate, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, simulate, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.reading.keys import WORDS, Keys
@@ -21,19 +21,18 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
     held = corpus.gathered()
-    wide = 8 * plan.rules.longest if plan.mechanism.alphabet == "tokens" else 0
+    wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
-    spelling = spell(held, plan.mechanism.alphabet, plan.rules)
-    electorate = Electorate.of(spelling, held.user_key, plan.rules)
-    found = simulate(spelling, electorate, plan.rules, secret)
-    grams = grams_of(found, spelling, held.vocabulary)
+    spelling = spell(held, plan.rules)
+    found = simulate(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, secret)
+    grams = [gram_of(word, spelling, held.vocabulary) for word in found.tolist()]
     return release_of(grams, plan, guarantee, reading=corpus.reading, keys=corpus.keys)
 
 
 def release_of(
     grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, reading: str = "", keys: Keys = WORDS
 ) -> Release:
-    """Return the release of grams in canonical order.
+    """Return the release of grams, in canonical order: by length, then by the bytes of their tokens.
 
     Args:
         grams: the words found: lists of tokens.
@@ -42,5 +41,7 @@ def release_of(
         reading: the reading of the words, if known.
         keys: the columns that the words came from, if they did; documents of several tokens have none.
     """
-    single = None if plan.mechanism.alphabet == "tokens" else keys
-    return Release(table_of_lists(grams), plan, guarantee, reading, single)
+    distinct = {tuple(gram) for gram in grams}
+    ordered = sorted(distinct, key=lambda gram: (len(gram), [token.encode() for token in gram]))
+    single = None if plan.rules.alphabet == "tokens" else keys
+    return Release(table_of_lists(ordered), plan, guarantee, reading, single)

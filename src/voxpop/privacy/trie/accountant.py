@@ -21,6 +21,7 @@ expression there exceeds F(c) by at most 2e-16. That, and the rounding of sums n
 round; rounding of everything else with a factor.
 """
 
+import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -65,34 +66,31 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
     return min(1.0, worst * ROUNDING + PER_ROUND * rounds)
 
 
-def group_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words, users: int) -> float:
-    """A certified upper bound of delta for several users added or removed at once: a person who lives on many nodes.
+def group_delta(epsilon: float, delta: float, users: int) -> float:
+    """Return an upper bound of delta, at `users` times epsilon, for several users added or removed at once.
 
     Args:
-        epsilon: The epsilon of the guarantee, of all of them together.
-        ballot: How users vote in every round, and the threshold.
-        rounds: The number of rounds.
-        words: `one` or `many`; different users may hold different words.
-        users: The number of users.
+        epsilon: The epsilon of the guarantee for one user.
+        delta: The delta of the guarantee for one user.
+        users: The number of users that one person counts as, such as one user on each of several nodes.
 
     Returns:
         Delta, at most 1.
 
     Raises:
-        BudgetError: A value is out of range.
+        BudgetError: `users` is less than 1.
 
     Example:
         >>> alone = trie_delta(1, Ballot(0.2, 16), 10)
-        >>> round(group_delta(2, Ballot(0.2, 16), 10, "one", 2) / alone, 2)
+        >>> round(group_delta(1, alone, 2) / alone, 2)
         3.72
     """
     if users < 1:
         raise BudgetError(f"`users` must be at least 1, got {users}.")
-    part = epsilon / users
-    # A chain of neighbours, each step with an equal part e of epsilon and its delta d (docs/privacy/heavy-hitters.md,
+    # A chain of neighbours, each step with the epsilon e and delta d of one user (docs/privacy/heavy-hitters.md,
     # "A person who is several users"): P_m <= e^e P_(m-1) + d <= ... <= e^(m e) P_0 + d (1 + e^e + ... + e^((m-1) e)).
-    steps = sum(float(np.exp(part * step)) for step in range(users))
-    return min(1.0, trie_delta(part, ballot, rounds, words) * steps * ROUNDING)
+    steps = sum(math.exp(epsilon * step) for step in range(users))
+    return min(1.0, delta * steps * ROUNDING)
 
 
 def direction_delta(

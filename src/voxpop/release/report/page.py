@@ -368,6 +368,7 @@ def general_story(plan: Mapping[str, Any], sizes: Sizes) -> Story:
 def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of heavy hitters from their plan's numbers."""
     tokens = plan["alphabet"] == "tokens"
+    needed = {row["probability"]: row["users"] for row in plan["users_needed"]}
     return Story(
         words="hitters.html",
         noun=("phrase", "phrases") if tokens else ("word", "words"),
@@ -376,7 +377,6 @@ def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         proof="docs/privacy/heavy-hitters.md",
         values={
             "words": plan["words"],
-            "fixed": plan["sampling"] == "fixed",
             "rate": plain(100 * plan["sampling_rate"], 4),
             "theta": plan["theta"],
             "rounds": plan["rounds"],
@@ -388,10 +388,13 @@ def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         needed=Grid(
             "Voters that a word needs",
             ["found with probability", "users who vote for it"],
-            [[f"{100 * row['probability']:g} %", whole(row["holders"])] for row in plan["holders_needed"]],
+            [[f"{100 * probability:g} %", whole(users)] for probability, users in needed.items()],
             "The worst case: a word of full length that shares no prefix with others. Most need fewer.",
         ),
-        about=(whole(plan["holders_90"]), "voters for 90 %, at worst"),
+        about=(
+            whole(needed[0.9]),
+            "voters for 90 %, at worst",
+        ),
         curves=[
             {
                 "name": "full length",

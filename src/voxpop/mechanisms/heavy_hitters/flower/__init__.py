@@ -1,1 +1,0 @@
-"""TrieHH over Flower: a ServerApp and a ClientApp, needs `pip install voxpop[flower]`."""
