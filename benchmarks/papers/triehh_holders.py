@@ -14,7 +14,7 @@ from benchmarks.papers.triehh_common import Votes, exact_rules
 from benchmarks.support.common import OUT, seconds, table
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.privacy.trie.ballot import discovery_rate, holders_needed
+from voxpop.privacy.trie.ballot import discovery_rate, users_needed
 
 USERS = 658_769
 WORDS = 40
@@ -50,7 +50,7 @@ def main() -> None:
         base = None
         for name, plan in PLANS.items():
             rules = plan(vp.Budget(epsilon, 1 / (100 * USERS)))
-            needed = holders_needed(0.9, rules.ballot, rules.rounds)
+            needed = users_needed(0.9, rules.ballot, rules.rounds)
             base = base or needed
             fixed = "fixed" in name
             runs = RUNS["fixed" if fixed else "bernoulli"]

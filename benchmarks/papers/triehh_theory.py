@@ -22,7 +22,8 @@ from benchmarks.papers.triehh_published import (
 from benchmarks.support.common import table
 from voxpop.papers.triehh import corollary_rate, theorem_delta
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.trie import Ballot, best_sampling, discovery_rate, holders_needed
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, users_needed
+from voxpop.privacy.trie.calibrate import best_sampling
 
 ROUNDS = 10
 EPSILONS = (1, 2, 4)
@@ -120,10 +121,10 @@ def figure_4(sizes: list[int]) -> Panel:
     panel = Panel("Figure 4: found with probability 0.9", ("frequency", "users needed"), logs="xy")
     for epsilon in EPSILONS:
         theirs = [
-            holders_needed(0.9, Ballot(corollary_rate(epsilon, table_theta(n), ROUNDS), table_theta(n)), ROUNDS)
+            users_needed(0.9, Ballot(corollary_rate(epsilon, table_theta(n), ROUNDS), table_theta(n)), ROUNDS)
             for n in sizes
         ]
-        ours = [holders_needed(0.9, exact_plan(epsilon, n), ROUNDS) for n in sizes]
+        ours = [users_needed(0.9, exact_plan(epsilon, n), ROUNDS) for n in sizes]
         panel.lines[f"epsilon {epsilon}, published"] = ([w / n for w, n in zip(theirs, sizes, strict=True)], sizes)
         panel.lines[f"epsilon {epsilon}, exact"] = ([w / n for w, n in zip(ours, sizes, strict=True)], sizes)
     return panel

@@ -17,7 +17,7 @@ from voxpop.mechanisms.heavy_hitters.releasing import release_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.accountant import trie_delta
-from voxpop.privacy.trie.ballot import Ballot, discovery_rate, holders_needed
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate, users_needed
 from voxpop.privacy.trie.calibrate import best_sampling
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -119,7 +119,7 @@ def test_thresholds_at_which_further_votes_find_nothing(length, epsilon, delta):
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
     assert plan.delta <= delta
-    assert plan.users_needed(0.9) < holders_needed(0.9, one, plan.rounds)
+    assert plan.users_needed(0.9) < users_needed(0.9, one, plan.rounds)
 
 
 def test_plan_and_release_hold_no_private_number():

@@ -160,9 +160,9 @@ def trie_epsilon_about(rate):
 @given(st.floats(0.001, 0.5), st.integers(2, 30))
 def test_corners_enclose_every_point(rate, theta):
     """Every point lies within the polygon: below all lines through neighbouring corners of its upper side."""
-    corners = chances(Ballot(rate, theta))
-    order = np.argsort(corners.without, kind="stable")
-    p, q = corners.without[order], corners.joined[order]
+    p, _, q, _ = chances(Ballot(rate, theta))
+    order = np.argsort(p, kind="stable")
+    p, q = p[order], q[order]
     holders = np.unique(np.geomspace(theta, 3 * theta / rate, 300).round().astype(np.int64))
     without, _ = survival(Ballot(rate, theta), holders)
     joined, _ = survival(Ballot(rate, theta), holders + 1)

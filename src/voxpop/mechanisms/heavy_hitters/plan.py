@@ -9,7 +9,7 @@ from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Configured, DiscoveryPlan, sealed
 from voxpop.privacy.trie.accountant import group_delta, trie_delta
-from voxpop.privacy.trie.ballot import holders_needed
+from voxpop.privacy.trie.ballot import users_needed
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -111,7 +111,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int:
         # The worst case is a word of the greatest length that shares no prefix with others and takes every round:
         # P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
-        return holders_needed(probability, self.rules.ballot, self.rules.rounds)
+        return users_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.heavy_hitters.releasing import release_hitters

@@ -22,13 +22,15 @@ round; rounding of everything else with a factor.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from voxpop.errors import BudgetError
+from voxpop.kernels.arrays import Bools, Floats, Int64s
 from voxpop.privacy.trie.ballot import Ballot
-from voxpop.privacy.trie.curve import Chances, Grid, Shift, Table, chances
+from voxpop.privacy.trie.curve import chances
 
 Words = Literal["one", "many"]
 
@@ -93,49 +95,134 @@ def group_delta(epsilon: float, delta: float, users: int) -> float:
     return min(1.0, delta * steps * ROUNDING)
 
 
+# F on a grid of c: decreasing convex functions, stored and read so that every error is upwards.
+
+# The grid spans c from e^-left to e^right. Further left F is as good as straight, further right it is small.
+_LEFT, _RIGHT = 2.0, 1.5  # times epsilon
+_STEPS = 4.0  # and this multiple of the largest shift of c to the right in one round
+_FURTHEST = 16.0
+_SAFETY = 1e-12  # shifts are rounded to the left, where F is larger, by much more than the error of a logarithm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grid:
+    """Nodes in c, evenly spaced in ln c, with one at c = 1, where F starts with a bend.
+
+    Args:
+        points: c at every node, rising.
+        spacing: between logarithms.
+    """
+
+    points: Floats
+    spacing: float
+
+    @staticmethod
+    def around(epsilon: float, rate: float, nodes: int) -> "_Grid":
+        """Return a grid of about `nodes` nodes.
+
+        Args:
+            epsilon: More than 0.
+            rate: The probability that a user is sampled.
+            nodes: The number of nodes.
+
+        Returns:
+            The grid.
+        """
+        more = -_STEPS * np.log1p(-rate)
+        wide, high = min(_LEFT * epsilon + more, _FURTHEST), _RIGHT * epsilon + more
+        spacing = (wide + high) / nodes
+        if epsilon > 2 * spacing:
+            spacing = epsilon / round(epsilon / spacing)  # puts a node at e^epsilon
+        left, right = int(wide / spacing), int(high / spacing) + 1
+        return _Grid(np.exp(spacing * np.arange(-left, right + 1)), spacing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shift:
+    """Where c goes from every node (a row) at every corner (a column): c times the ratio of two chances.
+
+    Args:
+        places: The node to the left.
+        weight: Of the next node, linear in c; 0 beyond the last node, where F is read off at the last.
+        outside: Where c falls left of the first node: there F lies below the straight line to F(0) = 1.
+        share: The position of c along that line, at `outside`.
+    """
+
+    places: Int64s
+    weight: Floats
+    outside: Bools
+    share: Floats
+
+    @staticmethod
+    def of(first: Floats, other: Floats, grid: _Grid) -> "_Shift":
+        """The shift from c to c times other / first.
+
+        Args:
+            first: A chance under the law that is held against the other, by corner; where it is 0 any shift will do.
+            other: The chance under the other law.
+            grid: The nodes.
+
+        Returns:
+            The shift.
+        """
+        possible = first > 0
+        ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
+        with np.errstate(divide="ignore"):
+            # The shift of c in nodes, which are even in ln c. Between two of them the weight is linear in c itself.
+            exact = np.clip(np.log(ratio) / grid.spacing, -(2.0**40), 2.0**40)
+        whole = np.floor(exact)
+        fraction = np.expm1((exact - whole) * grid.spacing) / np.expm1(grid.spacing)
+        last = len(grid.points) - 1
+        rows = np.arange(last + 1)[:, None] + whole.astype(np.int64)
+        outside = rows < 0
+        weight = np.where((rows >= last) | outside, 0.0, fraction)
+        # c r / c_0: left of the first node F lies below the line from F(0) = 1 to F(c_0).
+        share = (grid.points[:, None] / grid.points[0] * ratio)[outside]
+        return _Shift(np.clip(rows, 0, last), weight, outside, share)
+
+    def read(self, values: Floats) -> Floats:
+        """Return F where every node goes at every corner, from above: (nodes, corners), from F by node."""
+        rises = np.append(np.diff(values), 0.0)
+        result: Floats = values[self.places] + self.weight * rises[self.places]
+        result[self.outside] = 1 - self.share * (1 - values[0])
+        return result
+
+
 def direction_delta(
-    epsilon: float,
-    corners: Chances,
-    rate: float,
-    rounds: int,
-    words: Words,
-    added: bool,
-    nodes: int,
+    epsilon: float, corners: Floats, rate: float, rounds: int, words: Words, added: bool, nodes: int
 ) -> float:
-    """Delta in one direction, before rounding is paid for.
+    """Return delta in one direction, an upper bound up to rounding.
 
     Args:
         epsilon: The epsilon of the guarantee.
-        corners: The worst cases of a round.
+        corners: The worst cases of a round, from `chances`.
         rate: The probability that a user is sampled in a round.
         rounds: The number of rounds.
         words: `one` or `many`.
         added: Whether the law with the user is held against the one without, or the other way round.
         nodes: The number of nodes.
-
-    Returns:
-        An upper bound, up to rounding.
     """
     if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):
         return 0.0  # 1 - q >= (1 - s)(1 - p): without the user no outcome is e^epsilon times as likely
-    grid = Grid.around(epsilon, rate, nodes)
-    table = Table.start(grid)
+    grid = _Grid.around(epsilon, rate, nodes)
     # q against p where the user was added, p against q where it was removed; (corners,) each.
-    first, other = (corners.joined, corners.without) if added else (corners.without, corners.joined)
-    lost, lost_other = corners.lost_joined, corners.lost_without
-    lost, lost_other = (lost, lost_other) if added else (lost_other, lost)
-    surviving, losing = Shift.of(first, other, grid), Shift.of(lost, lost_other, grid)
+    other, lost_other, first, lost = corners if added else corners[[2, 3, 0, 1]]
+    surviving, losing = _Shift.of(first, other, grid), _Shift.of(lost, lost_other, grid)
+    # F at every node after the last round: max(0, 1 - c).
+    values = np.maximum(0.0, 1 - grid.points)
     for _ in range(rounds):
         # q F(c p / q): float64 (nodes, corners).
-        going_on = first * surviving.read(table)
+        going_on = first * surviving.read(values)
         if words == "one":
             # max(0, (1 - q) - c (1 - p)): nothing more is heard of the word.
             ending = np.maximum(0.0, lost - grid.points[:, None] * lost_other)
         else:
             # (1 - q) F(c (1 - p) / (1 - q)): another word may live on.
-            ending = lost * losing.read(table)
-        table = table.raised(going_on + ending)
-    return table.value_at(float(np.exp(epsilon)), grid)
+            ending = lost * losing.read(values)
+        # One round earlier: the largest value of all corners, and nowhere lower than before.
+        values = np.maximum(values, (going_on + ending).max(axis=1))
+    # F is convex in c, so a straight line between nodes lies above it.
+    return float(np.interp(np.exp(epsilon), grid.points, values))
 
 
 def _check(epsilon: float, rounds: int, words: str) -> None:

@@ -165,7 +165,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
     return math.exp(rounds * each) if survives[0] > 0 else 0.0
 
 
-def holders_needed(probability: float, ballot: Ballot, rounds: int) -> int:
+def users_needed(probability: float, ballot: Ballot, rounds: int) -> int:
     """Return the number of users at which the worst-case discovery has at least this probability.
 
     Args:
@@ -180,7 +180,7 @@ def holders_needed(probability: float, ballot: Ballot, rounds: int) -> int:
         InputError: The probability is out of range, or the number exceeds 10^15.
 
     Example:
-        >>> holders_needed(0.9, Ballot(0.2, 16), 10)
+        >>> users_needed(0.9, Ballot(0.2, 16), 10)
         128
     """
     if not 0.0 < probability < 1.0:

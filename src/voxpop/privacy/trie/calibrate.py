@@ -6,20 +6,22 @@ may vote several times, `several.py` goes on from there.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import betainc
+from scipy.special import betainc, expit, logit
 
 from voxpop.errors import BudgetError
+from voxpop.kernels.arrays import Floats
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.numerics import crossing
 from voxpop.privacy.trie.accountant import PER_ROUND, ROUNDING, Words, direction_delta, trie_delta
-from voxpop.privacy.trie.ballot import Ballot, holders_needed, survival
-from voxpop.privacy.trie.curve import Chances, chances
+from voxpop.privacy.trie.ballot import Ballot, survival, users_needed
+from voxpop.privacy.trie.curve import chances
 
 Votes = Literal["one", "several"]
 
@@ -30,11 +32,10 @@ _CANDIDATES = 2  # thresholds of the least estimated holders that are computed i
 _MOST_ROUNDS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The sampling in every round.
 
-    Args:
+    Attributes:
         ballot: How users vote, and the threshold.
         delta: The certified cost at the budget's epsilon.
     """
@@ -61,7 +62,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
 
     Example:
         >>> found = best_sampling(Budget(1, 1 / 65_876_900), rounds=3)
-        >>> holders_needed(0.9, found.ballot, 3) <= 55
+        >>> users_needed(0.9, found.ballot, 3) <= 55
         True
     """
     if not 1 <= rounds <= _MOST_ROUNDS:
@@ -78,7 +79,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
         settled += [
             settle(budget, rounds, words, each) for each in several_votes(settled[0].ballot, budget, rounds, words)
         ]
-    return min(settled, key=lambda each: (holders_needed(TARGET, each.ballot, rounds), each.ballot.rate))
+    return min(settled, key=lambda each: (users_needed(TARGET, each.ballot, rounds), each.ballot.rate))
 
 
 def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[float, float]]:
@@ -107,24 +108,37 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
     """About the largest rate at which a threshold keeps to the budget, searched for from a rate near it."""
 
     def excess(log_odds: float) -> float:
-        # Searched in log-odds: rates lie in (0, 1), and delta grows about as s^theta.
-        rate = 1 / (1 + math.exp(-log_odds))
+        rate = float(expit(log_odds))
         corners = chances(Ballot(rate, theta), negligible=1e-3 * budget.delta / rounds, spacing=_COARSE_SPACING)
         delta = direction_delta(budget.epsilon, corners, rate, rounds, words, True, _COARSE_NODES)
-        return math.log(max(delta, 1e-300) * ROUNDING / budget.delta)
+        return _log_excess(delta, budget)
 
-    before = math.log(near / (1 - near))
-    at_before = excess(before)
-    slope = float(theta)  # delta grows about as s^theta
-    for _ in range(20):
-        after = before - min(max(at_before / slope, -2.0), 2.0)
-        at_after = excess(after)
-        if abs(at_after) < 0.02 or abs(after - before) < 1e-6:
-            break
-        secant = (at_after - at_before) / (after - before)
-        slope = secant if secant > 1 else float(theta)
-        before, at_before = after, at_after
-    return 1 / (1 + math.exp(-after))
+    log_odds, _, _ = _crossing(excess, logit(near), float(theta), 2.0 * theta, 20)
+    return float(expit(log_odds))
+
+
+def _log_excess(delta: float, budget: Budget) -> float:
+    """Return about the logarithm of delta over the budget's delta."""
+    return math.log(max(delta, 1e-300) * ROUNDING / budget.delta)
+
+
+def _crossing(
+    excess: Callable[[float], float], start: float, slope: float, steepest: float, tries: int
+) -> tuple[float, float, bool]:
+    """Return about where a rising excess is 0, the slope there, and whether it was found, by secants.
+
+    Rates lie in (0, 1), so the argument is the log-odds of a rate. Delta grows about as s^theta, so the logarithm of
+    delta rises about evenly.
+    """
+    place, value = start, excess(start)
+    for _ in range(tries):
+        after = place - min(max(value / slope, -1.0), 1.0)
+        if abs(value) < _CLOSE:
+            return after, slope, True
+        reached = excess(after)
+        slope = min(max((reached - value) / (after - place), 2.0), steepest)
+        place, value = after, reached
+    return place, slope, False
 
 
 def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
@@ -132,11 +146,7 @@ def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
     # A word is found if it passes in every round: P(Bin(n, s) >= theta) = I_s(theta, n - theta + 1), the regularised
     # incomplete beta function, which also makes sense of n that is not whole.
     wanted = TARGET ** (1 / rounds)
-    low, high = float(theta), theta / rate * 64
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if betainc(theta, middle - theta + 1, rate) >= wanted else (middle, high)
-    return high
+    return crossing(lambda n: wanted - float(betainc(theta, n - theta + 1, rate)), theta, theta / rate * 64, 1e-9)
 
 
 def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
@@ -193,41 +203,29 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
         rounds: The number of rounds.
         words: `one` or `many`.
     """
-    if holders_needed(TARGET, coin, rounds) > _MOST_HOLDERS:
+    if users_needed(TARGET, coin, rounds) > _MOST_HOLDERS:
         return
     search = _Search(budget, rounds, words)
     low = min(0.7 * coin.theta, -math.log(budget.delta) / budget.epsilon + 1.5)
     thetas = {max(3, round(each)) for each in np.geomspace(low, 1.7 * coin.theta, _THETAS)}
-    found = [search.at(theta, (0.04, _slope(budget, theta)), _FIRST) for theta in sorted(thetas)]
+    # At first the chance of further votes at which theta of them have about the probability delta: further^theta.
+    starts = {theta: (0.04, min(0.9, float(budget.delta ** (1 / theta)))) for theta in sorted(thetas)}
+    found = [search.at(theta, start, _FIRST) for theta, start in starts.items()]
     best = min(found, key=lambda each: each.holders)
     for factor in (1.0, _STEP, 1 / _STEP):
-        theta = max(3, round(best.theta * factor))
-        again, further = best.chances
-        near = search.at(theta, (again, further ** (best.theta / theta)), _NEXT)
+        known = best.ballot
+        theta = max(3, round(known.theta * factor))
+        near = search.at(theta, (known.again, known.further ** (known.theta / theta)), _NEXT)
         best = min(best, near, key=lambda each: each.holders)
     if best.holders < _NEVER:
         yield best.ballot
 
 
-def _slope(budget: Budget, theta: int) -> float:
-    """The chance of further votes at which theta of them have about the probability delta."""
-    # further^theta = delta.
-    return min(0.9, float(budget.delta ** (1 / theta)))
+class _Found(NamedTuple):
+    """The number of users that a ballot needs, not rounded to whole users."""
 
-
-class _Found:
-    """A ballot and the number of users that it needs, not rounded to whole users."""
-
-    def __init__(self, ballot: Ballot, holders: float):
-        self.ballot, self.holders = ballot, holders
-
-    @property
-    def theta(self) -> int:
-        return self.ballot.theta
-
-    @property
-    def chances(self) -> tuple[float, float]:
-        return self.ballot.again, self.ballot.further
+    holders: float
+    ballot: Ballot
 
 
 class _Search:
@@ -240,17 +238,17 @@ class _Search:
     def at(self, theta: int, start: tuple[float, float], tries: int) -> _Found:
         """Return the best ballot at a threshold after `tries` tries."""
         # Where every chance is rounded to 0, as at low thresholds where delta is low, further votes find nothing.
-        found = [_Found(Ballot(self.rate, theta, *start), _NEVER)]
+        found = [_Found(_NEVER, Ballot(self.rate, theta, *start))]
 
         def holders(point: np.ndarray) -> float:
-            again, further = (round(_chance(each), 3) for each in point)
+            again, further = (round(float(expit(each)), 3) for each in point)
             if not (0 < again < 1 and 0 < further < 1):
                 return _NEVER
             found.append(self.largest(Ballot(self.rate, theta, again, further)))
             return found[-1].holders
 
         # Chances lie in (0, 1), so the simplex moves in their log-odds.
-        first = [_odds(each) for each in start]
+        first = [logit(each) for each in start]
         simplex = np.array([first, [first[0] + 0.6, first[1]], [first[0], first[1] + 0.3]])
         options = {"maxfev": tries, "xatol": 0.02, "fatol": 0.02, "initial_simplex": simplex}
         minimize(holders, first, method="Nelder-Mead", options=options)
@@ -258,19 +256,17 @@ class _Search:
 
     def largest(self, near: Ballot) -> _Found:
         """Return a ballot with about the largest rate that keeps to the budget, by secants from a rate near it."""
-        # The logarithm of delta rises about evenly with the log-odds of the rate, by `slope` each.
-        before, excess = _odds(near.rate), self.excess(near)
-        for _ in range(8):
-            after = before - min(max(excess / self.slope, -1.0), 1.0)
-            near = replace(near, rate=_chance(min(after, 6.0)))
-            if abs(excess) < _CLOSE:
-                self.rate = min(max(near.rate, 0.02), 0.95)
-                return _Found(near, _interpolated_holders(near, self.rounds))
-            now = self.excess(near)
-            secant = (now - excess) / (after - before)
-            self.slope = min(max(secant, 2.0), 40.0)
-            before, excess = after, now
-        return _Found(near, _NEVER)
+
+        def with_rate(log_odds: float) -> Ballot:
+            return replace(near, rate=float(expit(min(log_odds, 6.0))))
+
+        excess, start = lambda log_odds: self.excess(with_rate(log_odds)), logit(near.rate)
+        log_odds, self.slope, found = _crossing(excess, start, self.slope, 40.0, 8)
+        ballot = with_rate(log_odds)
+        if not found:
+            return _Found(_NEVER, ballot)
+        self.rate = min(max(ballot.rate, 0.02), 0.95)
+        return _Found(_interpolated_holders(ballot, self.rounds), ballot)
 
     def excess(self, ballot: Ballot) -> float:
         """Return about the logarithm of delta over the budget's delta."""
@@ -280,23 +276,15 @@ class _Search:
             return 10.0
         worst = 0.0
         for added in (True, False) if self.words == "many" or ballot.rate > 0.5 else (True,):
-            delta = direction_delta(
-                self.budget.epsilon, corners, ballot.rate, self.rounds, self.words, added, _SEARCH_NODES
-            )
-            worst = max(worst, delta)
-        return math.log(max(worst, 1e-300) * ROUNDING / self.budget.delta)
+            given = (self.budget.epsilon, corners, ballot.rate, self.rounds, self.words, added, _SEARCH_NODES)
+            worst = max(worst, direction_delta(*given))
+        return _log_excess(worst, self.budget)
 
 
-def _some(corners: Chances) -> Chances:
+def _some(corners: Floats) -> Floats:
     """Some of the points, evenly spread in the logarithm of the holders: enough for an estimate."""
-    count = len(corners.joined)
-    places = np.unique(np.geomspace(1, count, _SOME).round().astype(np.int64)) - 1
-    return Chances(
-        corners.without[places],
-        corners.lost_without[places],
-        corners.joined[places],
-        corners.lost_joined[places],
-    )
+    places = np.unique(np.geomspace(1, corners.shape[1], _SOME).round().astype(np.int64)) - 1
+    return corners[:, places]
 
 
 def _interpolated_holders(ballot: Ballot, rounds: int) -> float:
@@ -310,11 +298,3 @@ def _interpolated_holders(ballot: Ballot, rounds: int) -> float:
     above = int(np.argmax(survives >= wanted))
     low, high = survives[above - 1], survives[above]
     return above - 1 + float((wanted - low) / (high - low))
-
-
-def _odds(chance: float) -> float:
-    return math.log(chance / (1 - chance))
-
-
-def _chance(odds: float) -> float:
-    return 1 / (1 + math.exp(-odds))
