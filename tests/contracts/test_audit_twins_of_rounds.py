@@ -47,15 +47,18 @@ def caught(case, joined, without, trials=TRIALS):
 
 def quieter(plan, factor):
     """Return what runs where later rounds have less noise: levels stay, and lie so many more of its deviations out."""
-    levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in ("thresholds", "floors")}
+    names = ("thresholds", "drop_thresholds")
+    levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in names}
+        name: tuple(factor * level for level in getattr(plan.score, name)) for name in ("thresholds", "drop_thresholds")
+    }
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
     return passed_off(plan, rounds=rounds, score=replace(plan.score, **levels))
 
 
 def with_steps(monkeypatch, change):
     """Let every round of score run with something changed."""
-    real = running.evidence_step
-    monkeypatch.setattr(running, "evidence_step", lambda *given: change(real(*given)))
+    real = running.score_step
+    monkeypatch.setattr(running, "score_step", lambda *given: change(real(*given)))
 
 
 def test_rounds_of_a_third_of_the_noise(monkeypatch):
@@ -97,11 +100,11 @@ def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
 
 
 def test_rounds_that_forget_the_promise(monkeypatch):
-    """Adaptive rounds, planned with a promise, that run with the thresholds and floors of a plan without it."""
+    """Adaptive rounds, planned with a promise, that run with the thresholds and drop thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan, score=plain.score)
-    real = running.evidence_step
-    monkeypatch.setattr(running, "evidence_step", lambda _, *rest: real(twin, *rest))
+    real = running.score_step
+    monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin, *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
 
 

@@ -176,7 +176,7 @@ def charged_afterwards(monkeypatch, cost_of):
         histogram = real_weigh(holdings, watched, *others)
         if others[-1] is not None:
             each = zip(watched.moved, last["asked"].tolist(), strict=True)
-            costs = np.array([cost_of(last["price"], moved, asked) for moved, asked in each], np.int64)
+            costs = np.array([cost_of(last["charge"], moved, asked) for moved, asked in each], np.int64)
             last["budgets"]._left = last["before"] - costs
         return histogram
 
@@ -257,7 +257,7 @@ def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
         charge = real(self, cost, *others)
         return Charge(max(1, cost // 4), charge.square, charge.sensitivity, charge.sigma, charge.rates)
 
-    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    monkeypatch.setattr(IndividualFilter, "charge", cheap)
     assert is_found(1.05)
 
 

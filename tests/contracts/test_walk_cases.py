@@ -113,7 +113,7 @@ def test_a_sweep_charged_a_sixteenth(monkeypatch):
             return charge
         return Charge(cost // 16, charge.square, charge.sensitivity, charge.sigma, charge.rates)
 
-    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    monkeypatch.setattr(IndividualFilter, "charge", cheap)
     plan = vp.NGrams(3).plan(BUDGET)
     least = event_of(plan.later, BUDGET.delta)
     usual = chance(plan.later, least, canary=False)

@@ -57,7 +57,7 @@ def advance_of_the_drawn(self, shares, limit, step, pass_name):
 
 def test_rounds_in_which_a_user_gives_twice(monkeypatch):
     """It moves its words by two units, and the noise is for one."""
-    monkeypatch.setattr(weigh, "ONE_REACH", 2 * weigh.ONE_BOUND)
+    monkeypatch.setattr(weigh, "ONE_BOUND", 2 * weigh.ONE_BOUND)
     assert any(each.words > 1.02 for each in search_walks(PAIRS))
 
 
@@ -87,7 +87,7 @@ def test_a_sweep_charged_less_than_it_moves(monkeypatch):
             return charge
         return Charge(cost // 2, charge.square, charge.sensitivity, charge.sigma, charge.rates)
 
-    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    monkeypatch.setattr(IndividualFilter, "charge", cheap)
     assert is_found()
 
 
@@ -98,7 +98,7 @@ def test_a_sweep_with_budgets_made_anew(monkeypatch):
     def refilled(self, *given):
         return real(self.with_past(None, None), *given)
 
-    monkeypatch.setattr(MemoryLengthWalk, "weigh_aside", refilled)
+    monkeypatch.setattr(MemoryLengthWalk, "weigh_deferred", refilled)
     assert is_found()
 
 

@@ -73,11 +73,11 @@ def test_budgets_are_not_handed_on():
         budgets.pay(PRICE, holdings_of([[0], [1]], np.array([1, 0])), None)
 
 
-@pytest.mark.parametrize(("order", "reaches"), [(np.array([1, 0]), [1, 1]), (None, [1, 1, 1])])
+@pytest.mark.parametrize(("order", "bounds"), [(np.array([1, 0]), [1, 1]), (None, [1, 1, 1])])
 def test_nobody_weighs_with_the_reach_of_another(order, bounds):
     """An order that payments did not have, or more users than weighed."""
     holdings = holdings_of([[0], [1]], order)
-    with pytest.raises(InternalError, match="reach of others"):
+    with pytest.raises(InternalError, match="bounds of others"):
         weigh(holdings, SHARES, 3, None, SECRET, "x", np.array(bounds))
 
 
@@ -90,5 +90,5 @@ def test_a_walk_refuses_what_has_no_candidates():
     subset = Subset(Candidates.all_valid(Grams.of_tokens(2), 2, single=False), None)
     with pytest.raises(InternalError, match="some of the candidates"):
         walk.weigh(SHARES, 3, SECRET, "measurement", PRICE, subset)
-    with pytest.raises(InternalError, match="set aside"):
+    with pytest.raises(InternalError, match="deferred"):
         walk.keep(np.arange(2), np.arange(1))

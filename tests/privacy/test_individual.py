@@ -89,10 +89,10 @@ def test_less_than_rounding_costs_moves_nobody():
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
 
-@pytest.mark.parametrize(("cost", "paces"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
+@pytest.mark.parametrize(("cost", "rates"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
 def test_prices_beyond_the_budget_are_refused(cost, rates):
     """Nothing, more than all of it, and paces beyond what is left."""
-    with pytest.raises(InternalError, match="priced"):
+    with pytest.raises(InternalError, match="charged"):
         IndividualFilter(1.0).charge(cost, 1.0, rates)
 
 

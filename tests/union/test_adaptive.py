@@ -166,7 +166,7 @@ def mus(plan):
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_runs_the_course(budget, rounds):
-    """Shares of the budget add up, floors rise, thresholds fall; the plan keeps its budget."""
+    """Shares of the budget add up, drop thresholds rise, thresholds fall; the plan keeps its budget."""
     schedule = COURSE.schedule(rounds, first_round=0.7)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in COURSE.shares))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)

@@ -111,7 +111,7 @@ def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta
 @pytest.mark.parametrize("min_users", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
-    """Budget and promise; floors stay below thresholds; one that asks for little changes little."""
+    """Budget and promise; drop thresholds stay below thresholds; one that asks for little changes little."""
     plan = vp.SetUnion(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.SetUnion().plan(vp.Budget(epsilon, delta))
     assert plan.delta <= delta

@@ -145,7 +145,7 @@ class Charge:
             rates = np.array(self.rates, np.int64)
             part = rates[0] if runs is None else rates[np.minimum(runs, rates.size - 1)]
             # left < 2^41 and part <= 2^20, so products stay below 2^61. The cap of 16 charges keeps bounds at most
-            # MOST_REACH.
+            # MOST_BOUND.
             wish = np.minimum((left * part) >> RATE_BITS, MOST_BOUND**2 * self.cost)
         # (users,), parts of the cap: never more than is left, so mu^2 adds up to at most the cap on every path.
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)

@@ -395,11 +395,11 @@ def released_in_rounds(rounds: Rounds, budget: "Budget", corpus: "Engine", secre
     pools.draw(rounds.pool, POOL)
     for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
         pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, rounds.limit, evidence_step(rounds, number, secret, pass_name), pass_name)
+        pools.advance(each.shares, rounds.limit, score_step(rounds, number, secret, pass_name), pass_name)
     return pools.released()
 
 
-def evidence_step(rounds: Rounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
+def score_step(rounds: Rounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
     """Return the outcome of a round from weights."""
     each, rules = rounds.rounds[number], rounds.score
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.

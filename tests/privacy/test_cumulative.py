@@ -82,13 +82,13 @@ def test_the_bound_is_above_a_grid_that_always_rounds_up():
 
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
-def test_floors_just_below_thresholds(apart):
+def test_drop_thresholds_just_below_thresholds(apart):
     """The first three lie between the same two points of the grid, so that no cell is left: the first round alone."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
     lower = max(t * float(ndtr(0.8 / t**0.5 - last + apart)) for t in range(1, 21))
-    # What passes the floor may be released in the second round, which is counted by the upper end of its cell.
+    # What passes the drop threshold may be released in the second round, which is counted by the upper end of its cell.
     assert first <= novel_release(near, 20) < 1.01 * lower
 
 
@@ -185,8 +185,8 @@ def test_a_pool_is_never_bounded_below_its_limit():
     assert novel_release(LONG, 2, 3) <= novel_release(LONG, 2, 30)
 
 
-def test_passing_floors_is_bounded_from_below_and_closely():
-    """Against runs of noise alone (false alarm 1e-9 for each floor)."""
+def test_passing_drop_thresholds_is_bounded_from_below_and_closely():
+    """Against runs of noise alone (false alarm 1e-9 for each drop threshold)."""
     rng, runs = np.random.default_rng(6), 400_000
     chances = passing(LONG.parts, LONG.drop_thresholds, 0.0)
     score, left = np.zeros(runs), np.ones(runs, bool)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searches.reach_search import search_reaches
+from searches.bound_search import search_reaches
 from support.strategies import as_arrays, bounded_users
 from voxpop.errors import InternalError
 from voxpop.kernels.weigh import ONE_BOUND, candidate_runs
@@ -67,7 +67,7 @@ def test_a_reach_of_1_is_the_published_step(users, cutoff):
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_reach(rule):
     """No proof, so they are refused."""
-    with pytest.raises(InternalError, match="unequal reach"):
+    with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
 
 
