@@ -49,8 +49,6 @@ def quieter(plan, factor):
     """Return what runs where later rounds have less noise: levels stay, and lie so many more of its deviations out."""
     names = ("thresholds", "drop_thresholds")
     levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in names}
-        name: tuple(factor * level for level in getattr(plan.score, name)) for name in ("thresholds", "drop_thresholds")
-    }
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
     return passed_off(plan, rounds=rounds, score=replace(plan.score, **levels))
 
@@ -100,7 +98,7 @@ def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
 
 
 def test_rounds_that_forget_the_promise(monkeypatch):
-    """Adaptive rounds, planned with a promise, that run with the thresholds and drop thresholds of a plan without it."""
+    """Adaptive rounds, planned with a promise, that run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan, score=plain.score)
     real = running.score_step

@@ -22,7 +22,7 @@ Names. The name of a draw must be the same on every engine: an item or a token b
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -290,42 +290,21 @@ class LengthWalk(Protocol):
         """
 
 
-class ChildRows(Protocol):
-    """The released children of some nodes: public."""
-
-    @property
-    def rows(self) -> Int64s:
-        """Number of the parent, among the given nodes, by child."""
-
-    @property
-    def symbols(self) -> Int32s:
-        """Symbol by child."""
-
-    @property
-    def counts(self) -> Int64s:
-        """Noisy count by child."""
-
-
-Rows = TypeVar("Rows", bound=ChildRows)
-
-
-class TreeNoise(Protocol[Rows]):
+class TreeNoise(Protocol):
     """The noise of the counts of some nodes."""
 
-    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
-        """Return noisy counts: of keys `node * width + symbol` that occur, distinct, and their counts."""
+    @property
+    def shares(self) -> Int64s:
+        """The public numbers of the nodes."""
 
-    def nodes(self) -> dict[str, Int64s]:
-        """Return the public numbers of the nodes: "shares"."""
+    def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
+        """Return noisy counts (nodes, width): of keys `node * width + symbol` that occur, and their counts."""
 
-    def of_nodes(self, first: int, shares: Int64s) -> "TreeNoise[Rows]":
+    def of_nodes(self, first: int, shares: Int64s) -> "TreeNoise":
         """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
 
-    def restricted(self) -> "TreeNoise[Rows]":
+    def restricted(self) -> "TreeNoise":
         """Return the same noise without its nodes, ready to be sent."""
-
-    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
-        """Return noisy counts of all nodes that come in any order."""
 
 
 class TreeWalk(Protocol):
@@ -336,7 +315,7 @@ class TreeWalk(Protocol):
     `released_following` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
-    def released_following(self, noise: TreeNoise[Rows]) -> Rows:
+    def released_following(self, noise: TreeNoise) -> Int64s:
         """Count the steps under each node of the last level by their symbol, and return the noisy counts.
 
         Keys are `node * width + symbol`; the end has the number `width - 1`.

@@ -46,7 +46,7 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Charge, Draws, RestrictableDraws, Rows, Shares, TreeNoise
+    from voxpop.engine.contract import Charge, Draws, RestrictableDraws, Shares, TreeNoise
     from voxpop.engine.data import Candidates, Subset
     from voxpop.engine.local.corpus import MemoryTreeWalk
 
@@ -268,7 +268,7 @@ def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int
         yield from _rows_of(counting)
 
 
-def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]", width: int) -> pa.Table:
+def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise", width: int) -> pa.Table:
     """Return the noisy counts of one block of nodes: noise is added to the sums of all partitions."""
     with safely("noisy_counts"):
         nodes = nodes.sort_by("row")
@@ -277,8 +277,9 @@ def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]",
         keys, places = np.unique(np.asarray(counts["name"]).astype(np.int64), return_inverse=True)
         sums = np.zeros(keys.size, np.int64)
         np.add.at(sums, places, np.asarray(counts["weight"]).astype(np.int64))
-        rows = mine(keys - first * width, sums)
-        columns = {"row": rows.rows + first, "symbol": rows.symbols.astype(np.int32), "count": rows.counts}
+        noisy = mine(keys - first * width, sums)
+        rows, symbols = (each.ravel() for each in np.indices(noisy.shape))
+        columns = {"row": rows + first, "symbol": symbols.astype(np.int32), "count": noisy.ravel()}
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
@@ -324,7 +325,7 @@ class SparkTreeWalk:
         work = closure(cut_sequences_of, max_length=max_length, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
-    def released_following(self, noise: "TreeNoise[Rows]") -> "Rows":
+    def released_following(self, noise: "TreeNoise") -> Int64s:
         """Count the symbols after the contexts, add noise on the executors, and return the noisy counts.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
@@ -333,21 +334,18 @@ class SparkTreeWalk:
         counts_of = closure(count_steps_of, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
         counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint")
         bare, tasks = noise.restricted(), at_least_two(cores(self._state.sparkSession))
-        nodes = self._state.sparkSession.createDataFrame(_nodes(noise))
+        rows = np.arange(noise.shares.size)
+        public = {"block": rows // NODES_AT_ONCE, "row": rows, "shares": noise.shares}
+        nodes = self._state.sparkSession.createDataFrame(pa.table({name: pa.array(public[name]) for name in public}))
         both = (each.repartition(tasks, "block").groupBy("block") for each in (counts, nodes))
         add = closure(noisy_counts, noise=bare, width=width)
         found = answer(next(both).cogroup(next(both)).applyInArrow(add, "row bigint, symbol int, count bigint"))
-        return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
+        counts = np.zeros((noise.shares.size, width), np.int64)
+        counts[np.asarray(found["row"]), np.asarray(found["symbol"])] = np.asarray(found["count"])
+        return counts
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""
         work = closure(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
         sent: Arrays = {"keys": keys, "longer": longer, "others": others}
         self._state = self._holder.hold(run_with_public(self._state, work, sent))
-
-
-def _nodes(noise: "TreeNoise[Rows]") -> pa.Table:
-    """Return the public numbers of the nodes, one row each, with the block of each."""
-    columns = {name: pa.array(column, pa.int64()) for name, column in noise.nodes().items()}
-    size = len(next(iter(columns.values())))
-    return pa.table({"block": pa.array(np.arange(size) // NODES_AT_ONCE), "row": pa.array(np.arange(size)), **columns})

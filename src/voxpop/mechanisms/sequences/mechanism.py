@@ -37,9 +37,9 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             looking at the data.
         max_gram: The length of the longest gram that is counted: a context and the symbol after it.
         alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;
-            other tokens are removed from every sequence. If it was released from the same data, see
-            `voxpop.mechanisms.sequences.plan.spent_together`. "find" finds the alphabet with a quarter of epsilon and
-            all of delta.
+            other tokens are removed from every sequence. If it was released from the same data, both releases spend
+            budget; `voxpop.privacy.composition.compose` returns their total. "find" finds the alphabet with a quarter
+            of epsilon and all of delta.
 
     Raises:
         InputError: if a field is out of range.
