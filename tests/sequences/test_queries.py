@@ -130,7 +130,7 @@ def test_intervals_hold_as_often_as_they_say(chain):
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
-    first, pairs, reach, lengths = answers_of(sessions)
+    first, pairs, bound, lengths = answers_of(sessions)
     frame = pl.DataFrame({"who": range(len(sessions)), "pages": [[PAGES[x] for x in each] for each in sessions]})
     corpus = read_engine(frame, user="who", sequence="pages")
     held = {"starting": [], "transitions": [], "funnel": [], "lengths": []}
@@ -139,7 +139,7 @@ def test_intervals_hold_as_often_as_they_say(chain):
         asked = {
             "starting": (model.starting().sort("symbol"), first),
             "transitions": (model.transitions().sort("from", "symbol", nulls_last=True), pairs.ravel()),
-            "funnel": (model.funnel(["a", "b"], within=2)[1:], np.array([reach])),
+            "funnel": (model.funnel(["a", "b"], within=2)[1:], np.array([bound])),
             "lengths": (model.lengths(), lengths),
         }
         for name, (frame, exact) in asked.items():

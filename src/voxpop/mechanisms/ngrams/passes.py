@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Subset
     from voxpop.mechanisms.ngrams.schedule import State
     from voxpop.privacy.budget import Budget
-    from voxpop.privacy.individual import Price
+    from voxpop.privacy.individual import Charge
     from voxpop.privacy.secret import Secret
 
 Kind = Literal["words", "measurement", "screening", "vote", "second chance"]
@@ -55,7 +55,7 @@ class Pass:
         length: tokens in the grams that are weighed; for the second-chance pass the longest.
         shares: the weighting, on the grid that was charged for; None for words in adaptive rounds.
         sigma: noise scale.
-        price: the charge of each user; None at length 1, and if all users are charged for every pass.
+        charge: the charge of each user; None at length 1, and if all users are charged for every pass.
         candidates: the domain of a vote; None at length 1 and in a measurement.
         vote: the cutpoints of a vote; None in a measurement and for words in adaptive rounds.
         bands: the partition of the candidates that take part in the decision; None if all have one threshold.
@@ -70,7 +70,7 @@ class Pass:
     length: int
     shares: CalibratedRule | None
     sigma: float
-    price: "Price | None" = None
+    charge: "Charge | None" = None
     candidates: Numbered | None = None
     vote: ThresholdVote | None = None
     bands: Bands | None = None
@@ -134,11 +134,11 @@ class Runner:
             self._walk.extend(step.extend)
         limit, name, secret = step.shares.setting.limit, step.name, self._secret
         if step.kind == "second chance":
-            if step.price is None:
-                raise InternalError("a second-chance pass has no price")
-            weights = self._walk.weigh_aside(step.shares, limit, secret, name, step.price)
+            if step.charge is None:
+                raise InternalError("a second-chance pass has no charge")
+            weights = self._walk.weigh_deferred(step.shares, limit, secret, name, step.charge)
         else:
-            weights = self._walk.weigh(step.shares, limit, secret, name, step.price, step.among)
+            weights = self._walk.weigh(step.shares, limit, secret, name, step.charge, step.among)
         if step.vote is None:
             unit, cell = step.shares.setting.unit, cell_below(step.sigma)
             noise = CellNoise(step.sigma, unit, max(1, round(cell * unit)), secret, f"noise/{name}")

@@ -180,7 +180,7 @@ def plan_ngrams(ngrams: Settings, budget: Budget, steps: "Steps") -> NGramsPlan:
     # It is fixed before any data is read.
     later = rest_after(first.square, share) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
-    spent = total_delta(first.opening, first.rounds, first.evidence, exact, first.pool, rest=later)
+    spent = total_delta(first.first_round, first.rounds, first.score, exact, first.pool, rest=later)
     lengths = _lengths(ngrams, first, later)
     plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, steps)
     return sealed(plan, plan.delta)
@@ -195,10 +195,10 @@ def _lengths(ngrams: Settings, first: AdaptiveRounds, later: float) -> tuple[Len
         measurement, charges = charges.measurement(length)
         square, rates, charges = charges.vote(length, None)
         setting = voting.setting(square, 1, CROWDED)
-        price = charges.price(square, voting.rule.sensitivity(setting), rates)
-        low, high = (voting.threshold(price.sigma, 1, many) for many in (1, CROWDED))
-        voting.charged(setting, price.sigma, high, price.square)
-        sigmas = price.sigma, measurement.sigma
+        charge = charges.charge(square, voting.rule.sensitivity(setting), rates)
+        low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
+        voting.charged(setting, charge.sigma, high, charge.square)
+        sigmas = charge.sigma, measurement.sigma
         lengths.append(LengthPlan(length, *sigmas, low, high, allowance(ngrams.eta, length)))
         screening = charges.screening(length)
         if screening is not None:

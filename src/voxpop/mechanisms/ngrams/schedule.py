@@ -60,7 +60,7 @@ from voxpop.privacy.decisions import ThresholdRule
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Floats
     from voxpop.privacy.budget import Budget
-    from voxpop.privacy.individual import Price
+    from voxpop.privacy.individual import Charge
 
 
 class Running(Protocol):
@@ -97,7 +97,7 @@ class Ballot:
         forecast: of the valid candidates.
         measurement_sigma: noise scale behind the forecast.
         round: grid, noise and usual threshold.
-        price: the charge of each user.
+        charge: the charge of each user.
         screened: whether a screening vote comes before it.
     """
 
@@ -106,7 +106,7 @@ class Ballot:
     forecast: Forecast
     measurement_sigma: float
     round: RoundPlan
-    price: "Price"
+    charge: "Charge"
     screened: bool
 
 
@@ -225,16 +225,16 @@ def _charges(state: State) -> Charges:
 
 def _measurement(state: State) -> Pass:
     """Weigh the grams released last again, with noise on each of them, including grams without users."""
-    price, _ = _charges(state).measurement(state.length)
+    charge, _ = _charges(state).measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(_ngrams(state).bound, NORM))
     # By exact fractions, from the shares that run.
-    check_charged(shares, price.sigma, price.square)
+    check_charged(shares, charge.sigma, charge.square)
     length = state.length - 1
-    return Pass("measurement", length, shares, price.sigma, price, size=state.before, keep=state.keep)
+    return Pass("measurement", length, shares, charge.sigma, charge, size=state.before, keep=state.keep)
 
 
 def _with_ballot(state: State, step: Pass, outcome: Outcome) -> State:
-    """Forecast the next length, and settle noise, threshold, candidates and price of its vote."""
+    """Forecast the next length, and settle noise, threshold, candidates and charge of its vote."""
     cell = cell_below(step.sigma)
     estimates = *state.estimates, Estimates(calibrated(outcome.levels, state.levels, step.sigma / cell), cell)
     _, charges = _charges(state).measurement(state.length)
@@ -247,16 +247,16 @@ def _with_ballot(state: State, step: Pass, outcome: Outcome) -> State:
     square, rates, charges = charges.vote(length, Outlook(before, valid.count, expected))
     voting = state.plan.mechanism.voting(length)
     setting = voting.setting(square, before, valid.count)
-    price = charges.price(square, voting.rule.sensitivity(setting), rates)
+    charge = charges.charge(square, voting.rule.sensitivity(setting), rates)
 
     def threshold_of(count: int) -> float:
-        return voting.threshold(price.sigma, before, max(count, 1))
+        return voting.threshold(charge.sigma, before, max(count, 1))
 
     # `least` is in sigma, the forecast in weight.
-    likely = pruned(forecast, before, length - 1, state.least * price.sigma, threshold_of)
-    vote = voting.charged(setting, price.sigma, threshold_of(likely.count), price.square)
+    likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
+    vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
     screened = charges.screening(length) is not None and valid.count > likely.count
-    ballot = Ballot(valid, likely, forecast, step.sigma, vote, price, screened)
+    ballot = Ballot(valid, likely, forecast, step.sigma, vote, charge, screened)
     return replace(state, charges=charges, ballot=ballot)
 
 
@@ -288,11 +288,18 @@ def _screening(state: State, ballot: Ballot) -> Pass:
     hits = FIRST_STANDING_OUT if length == 2 else STANDING_OUT
     chance = min(0.5, hits * state.before / (ballot.valid.count - ballot.likely.count))
     setting = voting.setting(square, state.before, ballot.valid.count)
-    price = charges.price(square, voting.rule.sensitivity(setting), None)
-    vote = voting.charged(setting, price.sigma, threshold_for(chance, price.sigma, 1, 1), price.square)
-    cutpoints = vote.threshold / price.sigma + np.array(SCREENING_STEPS)
+    charge = charges.charge(square, voting.rule.sensitivity(setting), None)
+    vote = voting.charged(setting, charge.sigma, threshold_for(chance, charge.sigma, 1, 1), charge.square)
+    cutpoints = vote.threshold / charge.sigma + np.array(SCREENING_STEPS)
     return _asked(
-        state, "screening", vote, price, ballot.valid, cutpoints, extend=ballot.valid, among=Subset(ballot.likely, None)
+        state,
+        "screening",
+        vote,
+        charge,
+        ballot.valid,
+        cutpoints,
+        extend=ballot.valid,
+        among=Subset(ballot.likely, None),
     )
 
 
@@ -300,13 +307,13 @@ def _asked(
     state: State,
     kind: Literal["screening", "vote", "second chance"],
     vote: RoundPlan,
-    price: "Price",
+    charge: "Charge",
     candidates: Numbered,
     cutpoints: "Floats",
     **fields: Any,
 ) -> Pass:
     among = ThresholdVote.of(candidates, state.rule(vote), cutpoints)
-    return Pass(kind, state.length, vote.shares, vote.scale, price, candidates, among, **fields)
+    return Pass(kind, state.length, vote.shares, vote.scale, charge, candidates, among, **fields)
 
 
 def _with_joined(state: State, step: Pass, outcome: Outcome) -> State:
@@ -327,7 +334,7 @@ def _vote(state: State, ballot: Ballot) -> Pass:
     above = cutpoints_above(usual, usual + ALPHA)
     cutpoints = np.append(cutpoints_below(usual, state.before, candidates.count), above)
     place: dict[str, Any] = {"extend": ballot.likely} if joined is None else {"among": joined.subset}
-    return _asked(state, "vote", vote, ballot.price, candidates, cutpoints, bands=bands, **place)
+    return _asked(state, "vote", vote, ballot.charge, candidates, cutpoints, bands=bands, **place)
 
 
 def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
@@ -388,12 +395,12 @@ def _second_chance(state: State) -> Pass:
     charges, voting = _charges(state), second_chance_voting(_ngrams(state))
     square, rates = charges.second_chance()
     setting = voting.setting(square, released, listed.count)
-    price = charges.price(square, voting.rule.sensitivity(setting), rates)
-    vote = voting.charged(setting, price.sigma, voting.threshold(price.sigma, released, listed.count), price.square)
-    usual = vote.threshold / price.sigma
+    charge = charges.charge(square, voting.rule.sensitivity(setting), rates)
+    vote = voting.charged(setting, charge.sigma, voting.threshold(charge.sigma, released, listed.count), charge.square)
+    usual = vote.threshold / charge.sigma
     below = np.linspace(min(LOWEST_SECOND, usual), usual, SECOND_CUTPOINTS, endpoint=False)
     cutpoints = np.append(below, cutpoints_above(usual, usual + SECOND_ALPHA))
-    return _asked(state, "second chance", vote, price, listed, cutpoints, keep=state.keep)
+    return _asked(state, "second chance", vote, charge, listed, cutpoints, keep=state.keep)
 
 
 def _with_second_chance(state: State, step: Pass, outcome: Outcome) -> State:
