@@ -166,8 +166,8 @@ def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
     for length in range(2, 10):
         measurement, charges = charges.measurement(length)
         square, rates, charges = charges.vote(length, None)
-        for price in (measurement, charges.price(square, 1.0, rates)):
-            costs = price.costs(left, np.array([True]), np.array([10 - length]))
+        for charge in (measurement, charges.charge(square, 1.0, rates)):
+            costs = charge.costs(left, np.array([True]), np.array([10 - length]))
             assert costs[0] > 0
             left = left - costs
     assert left[0] >= 0
@@ -190,7 +190,7 @@ class OneBand:
         return np.zeros(names.size, np.int64)
 
 
-def test_near_misses_are_what_was_not_selected_and_may_be_real():
+def test_deferred_are_what_was_not_selected_and_may_be_real():
     """Parted by level; what noise alone would explain is left out."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
@@ -210,7 +210,7 @@ def test_near_misses_are_what_was_not_selected_and_may_be_real():
     assert few.size < names.size
 
 
-def test_a_list_of_near_misses_numbers_all_lengths():
+def test_a_list_of_deferred_numbers_all_lengths():
     """Numbers are names; lengths and pieces come back; what is selected joins its length in order."""
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
@@ -272,7 +272,7 @@ def test_a_sweep_pays_with_all_that_is_left():
     """Its price is public, and so is its noise."""
     charges = Charges(0.5, (1.0,) * 9)
     square, rates = charges.second_chance()
-    price = charges.price(square, 1.0, rates)
+    charge = charges.charge(square, 1.0, rates)
     left = np.array([WHOLE, WHOLE // 3, 0])
-    assert price.costs(left, np.ones(3, bool)).tolist() == left.tolist()
-    assert price.sigma == IndividualFilter(0.5).price(int(0.75 * WHOLE), 1.0).sigma
+    assert charge.costs(left, np.ones(3, bool)).tolist() == left.tolist()
+    assert charge.sigma == IndividualFilter(0.5).charge(int(0.75 * WHOLE), 1.0).sigma

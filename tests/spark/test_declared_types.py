@@ -111,7 +111,7 @@ def test_the_caller_may_declare_types(spark, tmp_path, partitions, ending):
     path, how = tmp_path / f"a.{ending}", {"user": "who", "items": "what", "types": {"what": "decimal(9, 2)"}}
 
     def write(prices):
-        rows = [{"who": number, "what": price} for number, price in enumerate(prices)]
+        rows = [{"who": number, "what": charge} for number, charge in enumerate(prices)]
         texts = [f"{row['who']},{row['what']}" for row in rows] if ending == "csv" else map(json.dumps, rows)
         path.write_text("\n".join([*(["who,what"] if ending == "csv" else []), *texts]))
         return str(path)

@@ -192,7 +192,7 @@ def test_a_partition_without_users_answers_nothing():
     assert not list(tasks.weigh_next([], weighing=weighing, **settings_of))
     assert not list(tasks.keep_next([], **settings_of))
     assert not list(tasks.weigh_kept([], weighing=weighing, size=0, **settings_of))
-    assert not list(tasks.weigh_aside([], weighing=weighing, size=0, **settings_of))
+    assert not list(tasks.weigh_deferred([], weighing=weighing, size=0, **settings_of))
 
 
 def test_what_is_left_gets_smaller():

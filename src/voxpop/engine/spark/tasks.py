@@ -20,7 +20,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Draws, Price, Shares
+    from voxpop.engine.contract import Charge, Draws, Shares
     from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
@@ -68,12 +68,12 @@ class Paying:
     charge of a user is a function of the user's items.
 
     Attributes:
-        price: of the pass.
+        charge: of the pass.
         kept: whether it weighed kept grams, rather than candidates.
         subset: which of the subsets that are sent it was about; None for all.
     """
 
-    price: "Price"
+    charge: "Charge"
     kept: bool
     subset: int | None = None
 
@@ -200,23 +200,25 @@ def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> Answer:
     ids, first, user_start, user_key, users = levels.compact(single=single)
     if user_key.size:
         arrays: Arrays = {"ids": ids, "user_start": user_start, "user_key": user_key}
-        left, aside, aside_start = levels.past(users)
+        left, deferred, deferred_start = levels.past(users)
         if left is not None:
-            arrays |= {"left": left, "aside": aside, "aside_start": aside_start}
+            arrays |= {"left": left, "deferred": deferred, "deferred_start": deferred_start}
         if single:
             arrays["first"] = first
         yield from pieces(arrays)
 
 
-def _levels_of(arrays: Arrays, length: int, size: int, aside_size: int) -> "MemoryLengthWalk":
+def _levels_of(arrays: Arrays, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
+    from voxpop.engine.local.deferred import DeferredCandidates
     from voxpop.engine.local.length_walk import MemoryLengthWalk
-    from voxpop.engine.local.near_misses import NearMisses
 
     users = arrays["user_start"], arrays["user_key"]
     levels = MemoryLengthWalk.at(length, arrays["ids"], arrays.get("first"), *users, size)
     if "left" not in arrays:
         return levels
-    return levels.with_past(arrays["left"], NearMisses.of(arrays["aside"], arrays["aside_start"], aside_size))
+    return levels.with_past(
+        arrays["left"], DeferredCandidates.of(arrays["deferred"], arrays["deferred_start"], deferred_size)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +237,13 @@ class Since:
     Attributes:
         length: of the grams that are kept in the state.
         single: whether partners of candidates are tokens.
-        aside_size: number of deferred candidates of shorter lengths.
+        deferred_size: number of deferred candidates of shorter lengths.
         paid: passes since the state was made, in order.
     """
 
     length: int
     single: bool
-    aside_size: int = 0
+    deferred_size: int = 0
     paid: tuple[Paying, ...] = ()
 
 
@@ -256,10 +258,10 @@ def _subset(public: Arrays, paying: Paying | None) -> "Subset | None":
 
 def _kept(arrays: Arrays, since: Since, size: int) -> "MemoryLengthWalk":
     """Return the walk at the kept grams, after charging for them."""
-    levels = _levels_of(arrays, since.length, size, since.aside_size)
+    levels = _levels_of(arrays, since.length, size, since.deferred_size)
     for paying in since.paid:
         if paying.kept:
-            levels.pay(paying.price)
+            levels.pay(paying.charge)
     return levels
 
 
@@ -269,7 +271,7 @@ def _extended(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk
     levels.extend(_Candidates(public["need"], public["estimates"], since.single))
     for paying in since.paid:
         if not paying.kept:
-            levels.pay(paying.price, _subset(public, paying))
+            levels.pay(paying.charge, _subset(public, paying))
     return levels
 
 
@@ -283,7 +285,7 @@ def weigh_next(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since
 def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> Answer:
     """Go on to the released grams one longer."""
     levels = _extended(arrays, sent, since)
-    levels.keep(sent["names"], sent.get("aside"))
+    levels.keep(sent["names"], sent.get("deferred"))
     yield from _kept_rows(levels, single=since.single)
 
 
@@ -294,18 +296,18 @@ def weigh_kept(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since
 
 
 @on_state
-def weigh_aside(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since, size: int) -> Answer:
-    """Weigh the candidates that were set aside, by their numbers."""
+def weigh_deferred(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since, size: int) -> Answer:
+    """Weigh the candidates that were deferred, by their numbers."""
     if weighing.paying is None:
         return
     levels = _kept(arrays, since, size)
     given = weighing.shares, weighing.limit, weighing.secret, weighing.pass_name
-    histogram = levels.weigh_aside(*given, weighing.paying.price)
+    histogram = levels.weigh_deferred(*given, weighing.paying.charge)
     yield from weight_rows(histogram.ids, histogram.weights, weighing.low_bits)
 
 
 def _weighed(levels: "MemoryLengthWalk", weighing: Weighing, among: "Subset | None") -> Answer:
     given = weighing.shares, weighing.limit, weighing.secret, weighing.pass_name
-    price = None if weighing.paying is None else weighing.paying.price
-    histogram = levels.weigh(*given, price, among)
+    charge = None if weighing.paying is None else weighing.paying.charge
+    histogram = levels.weigh(*given, charge, among)
     yield from weight_rows(histogram.ids, histogram.weights, weighing.low_bits)

@@ -77,9 +77,9 @@ class NGrams(Mechanism["Corpus", "Release"]):
         """Return how users vote on a length; the same at all of them."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-        from voxpop.privacy.individual import MOST_REACH
+        from voxpop.privacy.individual import MOST_BOUND
 
-        return Voting(PolicyGaussian(), self.bound, self.eta, ALPHA, MOST_REACH)
+        return Voting(PolicyGaussian(), self.bound, self.eta, ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
         """Compute noise and thresholds for a budget; no data is needed.

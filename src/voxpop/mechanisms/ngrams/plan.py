@@ -203,7 +203,7 @@ def plan_ngrams(
     # It is fixed before any data is read.
     later = rest_after(first.square, share) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
-    spent = total_delta(first.opening, first.rounds, first.evidence, exact, first.pool, rest=later)
+    spent = total_delta(first.first_round, first.rounds, first.score, exact, first.pool, rest=later)
     lengths = _lengths(ngrams, first, Charges(later, worths))
     plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, schedule, worths)
     return sealed(plan, plan.delta)
@@ -216,10 +216,10 @@ def _lengths(ngrams: Extraction, first: AdaptiveRounds, charges: Charges) -> tup
         voting = ngrams.voting(length)
         measurement, charges = charges.measurement(length)
         square, rates, charges = charges.vote(length, None)
-        setting, price = voting.priced(charges, square, rates, 1, CROWDED)
-        low, high = (voting.threshold(price.sigma, 1, many) for many in (1, CROWDED))
-        voting.charged(setting, price.sigma, high, price.square)
-        lengths.append(LengthPlan(length, price.sigma, measurement.sigma, low, high, allowance(ngrams.eta, length)))
+        setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
+        low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
+        voting.charged(setting, charge.sigma, high, charge.square)
+        lengths.append(LengthPlan(length, charge.sigma, measurement.sigma, low, high, allowance(ngrams.eta, length)))
         screening = charges.screening(length)
         if screening is not None:
             voting.setting(screening, 1, CROWDED)

@@ -28,7 +28,7 @@ from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.decisions import CellNoise
-from voxpop.privacy.individual import Price
+from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.progress import track
@@ -66,7 +66,7 @@ class Ballot:
         likely: those worth a vote, by forecast.
         measurement_sigma: noise scale behind the forecast.
         round: grid, noise and usual threshold.
-        price: the charge of each user.
+        charge: the charge of each user.
         screened: whether a screening vote comes before it.
     """
 
@@ -74,7 +74,7 @@ class Ballot:
     likely: Candidates
     measurement_sigma: float
     round: RoundPlan
-    price: Price
+    charge: Charge
     screened: bool
 
 
@@ -167,7 +167,7 @@ class Pass:
         shares: the weighting, on the grid that was charged for; None for words in adaptive rounds.
         sigma: noise scale.
         after: returns the state after this pass from its outcome.
-        price: the charge of each user; None at length 1, and if all users are charged for every pass.
+        charge: the charge of each user; None at length 1, and if all users are charged for every pass.
         vote: the candidates and cutpoints of a vote; None in a measurement and for words in adaptive rounds.
         size: in a measurement, the number of measured grams.
         rounds: the adaptive rounds of length 1; None in all other passes.
@@ -181,7 +181,7 @@ class Pass:
     shares: CalibratedRule | None
     sigma: float
     after: Callable[[Outcome], State]
-    price: Price | None = None
+    charge: Charge | None = None
     vote: ThresholdVote | None = None
     size: int = 0
     rounds: AdaptiveRounds | None = None
@@ -215,10 +215,10 @@ class Runner:
             self._walk.keep(*step.keep)
         if step.extend is not None:
             self._walk.extend(step.extend)
-        if step.kind == "second chance" and step.price is not None:
-            weights = self._walk.weigh_aside(shares, shares.setting.limit, secret, name, step.price)
+        if step.kind == "second chance" and step.charge is not None:
+            weights = self._walk.weigh_deferred(shares, shares.setting.limit, secret, name, step.charge)
         else:
-            weights = self._walk.weigh(shares, shares.setting.limit, secret, name, step.price, step.among)
+            weights = self._walk.weigh(shares, shares.setting.limit, secret, name, step.charge, step.among)
         if step.vote is None:
             unit = shares.setting.unit
             noise = CellNoise(step.sigma, unit, max(1, round(cell_below(step.sigma) * unit)), secret, f"noise/{name}")

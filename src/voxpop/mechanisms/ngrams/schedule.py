@@ -75,16 +75,18 @@ def _words(state: State) -> Pass:
 
 def _measurement(state: State) -> Pass:
     """Weigh the grams released last again, with noise on each of them, including grams without users."""
-    price, charges = state.charges.measurement(state.length)
+    charge, charges = state.charges.measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
     # By exact fractions, from the shares that run.
-    check_charged(shares, price.sigma, price.square)
-    after = partial(_after_measurement, replace(state, charges=charges, keep=None), price.sigma)
-    return Pass("measurement", state.length - 1, shares, price.sigma, after, price, size=state.before, keep=state.keep)
+    check_charged(shares, charge.sigma, charge.square)
+    after = partial(_after_measurement, replace(state, charges=charges, keep=None), charge.sigma)
+    return Pass(
+        "measurement", state.length - 1, shares, charge.sigma, after, charge, size=state.before, keep=state.keep
+    )
 
 
 def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
-    """Forecast the next length, and fix noise, threshold, candidates and price of its vote."""
+    """Forecast the next length, and fix noise, threshold, candidates and charge of its vote."""
     cell = cell_below(sigma)
     estimates = *state.estimates, Estimates(calibrated(outcome.levels, state.levels, sigma / cell), cell)
     state = replace(state, estimates=estimates)
@@ -98,16 +100,16 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     expected = forecast.candidates(forecast.level_of(threshold)).count
     square, rates, charges = state.charges.vote(length, Outlook(before, valid.count, expected))
     voting = mechanism.voting(length)
-    setting, price = voting.priced(charges, square, rates, before, valid.count)
+    setting, charge = voting.grid_and_charge(charges, square, rates, before, valid.count)
 
     def threshold_of(count: int) -> float:
-        return voting.threshold(price.sigma, before, max(count, 1))
+        return voting.threshold(charge.sigma, before, max(count, 1))
 
     # `least` is in sigma, the forecast in weight.
-    likely = pruned(forecast, before, length - 1, state.least * price.sigma, threshold_of)
-    vote = voting.charged(setting, price.sigma, threshold_of(likely.count), price.square)
+    likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
+    vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
     screened = charges.screening(length) is not None and valid.count > likely.count
-    return replace(state, charges=charges, ballot=Ballot(forecast, likely, sigma, vote, price, screened))
+    return replace(state, charges=charges, ballot=Ballot(forecast, likely, sigma, vote, charge, screened))
 
 
 def _forecast(valid: Candidates, state: State) -> Forecast:
@@ -129,13 +131,13 @@ def _screening(state: State, ballot: Ballot) -> Pass:
     # The expected number of pruned candidates without users that pass, for each gram released before.
     hits = FIRST_STANDING_OUT if length == 2 else STANDING_OUT
     chance = min(0.5, hits * state.before / (valid.count - likely.count))
-    setting, price = voting.priced(state.charges, square, None, state.before, valid.count)
-    vote = voting.charged(setting, price.sigma, threshold_for(chance, price.sigma, 1, 1), price.square)
-    cutpoints = vote.threshold / price.sigma + np.array(SCREENING_STEPS)
+    setting, charge = voting.grid_and_charge(state.charges, square, None, state.before, valid.count)
+    vote = voting.charged(setting, charge.sigma, threshold_for(chance, charge.sigma, 1, 1), charge.square)
+    cutpoints = vote.threshold / charge.sigma + np.array(SCREENING_STEPS)
     among = Subset(likely, None)
-    after = partial(_after_screening, state, likely, among, price.sigma)
+    after = partial(_after_screening, state, likely, among, charge.sigma)
     levels = ThresholdVote.of(valid, vote.rule(state.plan.budget), cutpoints)
-    return Pass("screening", length, vote.shares, price.sigma, after, price, levels, extend=valid, among=among)
+    return Pass("screening", length, vote.shares, charge.sigma, after, charge, levels, extend=valid, among=among)
 
 
 def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
@@ -153,7 +155,7 @@ def _vote(state: State, ballot: Ballot) -> Pass:
     cutpoints = np.append(cutpoints_below(usual, state.before, candidates.count), cutpoints_above(usual, usual + ALPHA))
     levels = ThresholdVote.of(candidates, vote.rule(state.plan.budget), cutpoints)
     after = partial(_after_vote, state, ballot, levels, bands)
-    step = Pass("vote", state.length, vote.shares, vote.scale, after, ballot.price, levels)
+    step = Pass("vote", state.length, vote.shares, vote.scale, after, ballot.charge, levels)
     # A screening vote has extended the users' grams to this length already.
     return replace(step, extend=likely) if joined is None else replace(step, among=joined.subset)
 
@@ -214,14 +216,14 @@ def _second_chance(state: State) -> Pass:
     listed, released = DeferredList(state.deferred), sum(map(len, state.grams))
     voting = state.plan.mechanism.voting(2).second_chance
     square, rates = state.charges.second_chance()
-    setting, price = voting.priced(state.charges, square, rates, released, listed.count)
-    vote = voting.charged(setting, price.sigma, voting.threshold(price.sigma, released, listed.count), price.square)
-    usual = vote.threshold / price.sigma
+    setting, charge = voting.grid_and_charge(state.charges, square, rates, released, listed.count)
+    vote = voting.charged(setting, charge.sigma, voting.threshold(charge.sigma, released, listed.count), charge.square)
+    usual = vote.threshold / charge.sigma
     below = np.linspace(min(LOWEST_SECOND, usual), usual, SECOND_CUTPOINTS, endpoint=False)
     cutpoints = np.append(below, cutpoints_above(usual, usual + SECOND_ALPHA))
     levels = ThresholdVote.of(listed, vote.rule(state.plan.budget), cutpoints)
-    after = partial(_after_second_chance, state, listed, levels, price.sigma)
-    return Pass("second chance", state.length, vote.shares, price.sigma, after, price, levels, keep=state.keep)
+    after = partial(_after_second_chance, state, listed, levels, charge.sigma)
+    return Pass("second chance", state.length, vote.shares, charge.sigma, after, charge, levels, keep=state.keep)
 
 
 def _after_second_chance(

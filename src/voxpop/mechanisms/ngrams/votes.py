@@ -29,7 +29,7 @@ from voxpop.mechanisms.ngrams.constants import (
     HITS,
     LEAST_REAL,
     LIKELIEST,
-    MOST_REACH,
+    MOST_CHANCE,
     PIECES,
 )
 from voxpop.mechanisms.rounds.plan import MOST_UNITS
@@ -92,7 +92,7 @@ class Votes:
     @property
     def reference(self) -> int:
         """The cutpoint r; the candidates below it estimate the number of candidates without users (Storey 2002)."""
-        return int(np.argmax(self.chances <= MOST_REACH))
+        return int(np.argmax(self.chances <= MOST_CHANCE))
 
     @property
     def empty(self) -> Floats:
