@@ -14,7 +14,7 @@ from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.releasing import Runner
-from voxpop.privacy.individual import IndividualFilter
+from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 
 pytestmark = pytest.mark.jit
 TOLERANCE = 1e-9
