@@ -9,7 +9,7 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.kernels.sequences import count_reaching
-from voxpop.mechanisms.sequences.queries import Sessions, _commonest, _containing
+from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
 
 PAGES = ["a", "b", "c", "d", "e"]
 LONGEST = 6
@@ -56,8 +56,8 @@ def test_funnels_are_those_of_a_reference_implementation(seed):
 def test_paths_count_sessions_once():
     """A run that occurs twice in a session counts once, and none runs over the end of one."""
     sessions = Sessions(*laid([[0, 1, 0, 1], [1, 0], [0, 1]]))
-    assert _commonest(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
-    assert _containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
+    assert commonest_runs(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
+    assert containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -70,8 +70,8 @@ def test_frequent_paths_are_those_of_a_reference_implementation(seed):
     held = Counter({run: count for run, count in held.items() if len(run) == length})
     expected = sorted(held, key=lambda run: (-held[run], run))[:5]
     sessions = Sessions(*laid(lists))
-    assert _commonest(sessions, length, 5, size) == expected
-    assert _containing(sessions, expected, size) == pytest.approx([held[run] / len(lists) for run in expected])
+    assert commonest_runs(sessions, length, 5, size) == expected
+    assert containing(sessions, expected, size) == pytest.approx([held[run] / len(lists) for run in expected])
 
 
 @pytest.fixture(scope="module")

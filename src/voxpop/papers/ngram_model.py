@@ -17,9 +17,8 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.sequences import count_children, enter_children
-from voxpop.mechanisms.sequences.alphabet import public_alphabet
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
-from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM
+from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_alphabet
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.plan import check_epsilon
 from voxpop.papers.gram_tree import Rows, Tree, gram_symbols, grow, plant, synthetic_sequences

@@ -170,12 +170,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
         """Return the tokens that a set union with part of the budget releases."""
-        from voxpop.mechanisms.sequences.alphabet import public_alphabet
-
         words = configuration(FINDER)(limit=self.mechanism.max_length).release(data, self.finding, seed=seed)
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
                 "spent. Use data of more users or a larger epsilon."
             )
-        return public_alphabet(words)
+        # Items of a release are in order of their bytes.
+        return tuple(gram[0] for gram in words.each_gram())

@@ -5,6 +5,8 @@ of its epsilon for longer contexts; every other context spends the rest of its p
 and of longer contexts with nodes is computed from counts that were released before.
 """
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
@@ -109,6 +111,12 @@ def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> Co
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
     """
+    levels = track(_levels(limits, counting, secret), "releasing", lambda _: 1, None, "lengths", exact=True)
+    return deque(levels, maxlen=1).pop()
+
+
+def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[ContextTree]:
+    """Yield the tree after each level."""
     width = limits.alphabet + 1
     paths = PathBudget(limits)
     deeper = limits.max_gram > 1
@@ -118,7 +126,7 @@ def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> Co
     tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
     # By node, the number of its share.
     numbers = np.empty(0, np.int64)
-    for depth in track(range(limits.max_gram), "releasing", lambda _: 1, None, "lengths", exact=True):
+    for depth in range(limits.max_gram):
         first = tree.nodes
         # The privacy boundary: counts of (context, symbol) go in, noisy counts of all bins are returned.
         counts = counting.released_following(ContextNoise(paths, level.shares, first, secret))
@@ -126,11 +134,11 @@ def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> Co
         tree = tree.with_level(level.parents, level.before, scales, counts)
         numbers = np.concatenate([numbers, level.shares])
         opened = _open_longer(paths, tree, numbers, first + np.flatnonzero(level.splits), depth)
+        yield tree
         if not opened.parents.size:
-            break
+            return
         counting.lengthen(depth, *_moves(opened, first, tree.nodes - first, width))
         level = opened
-    return tree
 
 
 def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int) -> _Level:
