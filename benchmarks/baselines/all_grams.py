@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.baselines.gaussian import published_scales
 from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
@@ -18,7 +19,6 @@ from voxpop.mechanisms.rounds.adaptive import chosen
 from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
@@ -123,9 +123,7 @@ def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], l
     """Run weighted set unions with Gaussian noise and the paper's accounting over parts of the lengths."""
     secret = Secret.of(seed)
     setting = RuleSetting(limit, 2)
-    scales = calibrate(
-        budget, Weighted().novelty(setting), accounting="published", fractions=[1 / len(parts)] * len(parts)
-    )
+    scales = published_scales(budget, limit, (1 / len(parts),) * len(parts))
     rows: list[Int32s] = []
     for part, scale in zip(parts, scales, strict=True):
         rule = ThresholdRule("gaussian", scale.scale, round(scale.threshold * setting.unit), 1 / setting.unit)

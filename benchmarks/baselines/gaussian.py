@@ -28,8 +28,8 @@ from benchmarks.baselines.held import Mask, PrivatePairs
 from benchmarks.baselines.noise import gaussian
 from voxpop.kernels.arrays import Floats
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.calibrate import Scale, calibrate
-from voxpop.privacy.gaussian import UniqueItems, sigma
+from voxpop.privacy.calibrate import Scale
+from voxpop.privacy.gaussian import UniqueItems, lowest_threshold, sigma
 from voxpop.privacy.secret import Secret
 
 SIPS_RATIO: Final = 0.3
@@ -48,7 +48,12 @@ def published_scales(
         sensitivity: how far one user moves the weights of a round, in l2.
     """
     novelty = UniqueItems(limit, "even", limit**-0.5, 2)
-    return calibrate(budget, novelty, accounting="published", fractions=fractions, sensitivity=sensitivity)
+    whole, scales = sigma(budget.epsilon, budget.delta / 2, sensitivity), []
+    for fraction in fractions:
+        # mu_i^2 = fraction mu^2, so that squares add up to the whole; sigma_i = S / mu_i.
+        scale, delta = whole / sqrt(fraction), fraction * budget.delta / 2
+        scales.append(Scale(scale, lowest_threshold(novelty, "gaussian", scale, delta, sensitivity), delta))
+    return tuple(scales)
 
 
 def even_weights(held: PrivatePairs) -> Floats:

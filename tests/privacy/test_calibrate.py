@@ -13,7 +13,6 @@ from voxpop.privacy.calibrate import calibrate, total_delta
 from voxpop.privacy.gaussian import UniqueItems
 
 PAPER = Budget(3, math.exp(-10))
-SIPS = (0.05, 0.15, 0.8)
 
 
 def novelty(shape="symmetric", limit=100, norm=2):
@@ -32,7 +31,7 @@ def novelty(shape="symmetric", limit=100, norm=2):
 @pytest.mark.parametrize("shape", ["symmetric", "even"])
 def test_published_pairs(budget, limit, sigma, threshold, shape):
     """The papers' split gives the papers' numbers."""
-    (found,) = calibrate(budget, novelty(shape, limit), accounting="published")
+    found = calibrate(budget, novelty(shape, limit), accounting="published")
     assert found.scale == pytest.approx(sigma, abs=5.1e-6)
     assert found.threshold == pytest.approx(threshold, abs=5.1e-6)
 
@@ -49,15 +48,15 @@ def test_published_pairs(budget, limit, sigma, threshold, shape):
 @pytest.mark.parametrize("shape", ["symmetric", "even", "fixed"])
 def test_joint_pairs(budget, limit, sigma, threshold, shape):
     """The exact bound gives the tabulated pair to 1e-4, or one with less noise and a lower threshold."""
-    (found,) = calibrate(budget, novelty(shape, limit))
+    found = calibrate(budget, novelty(shape, limit))
     assert found.scale == pytest.approx(sigma, rel=1e-4)
     assert found.threshold == pytest.approx(threshold, rel=1e-4)
 
 
 def test_published_threshold_of_fixed_weights():
     """Counts need only look at a user whose items are all novel."""
-    (found,) = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
-    (scaled,) = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
+    found = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
+    scaled = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
     assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
     assert found.threshold == pytest.approx(10 * scaled.threshold, rel=1e-8)
 
@@ -71,52 +70,42 @@ def test_published_threshold_of_fixed_weights():
     shape=st.sampled_from(["fixed", "even", "symmetric", "any"]),
     noise=st.sampled_from(["gaussian", "laplace"]),
     accounting=st.sampled_from(["joint", "published"]),
-    fractions=st.sampled_from([(1.0,), SIPS, (0.5, 0.5)]),
     sensitivity=st.sampled_from([1.0, 1.0001]),
 )
-def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, fractions, sensitivity):
+def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, sensitivity):
     """Whatever is asked, the certified delta of the numbers that will run is within the budget."""
     budget = Budget(epsilon, 10**log_delta)
     case = novelty(shape, limit, 1 if noise == "laplace" else 2)
     arguments = {"noise": noise, "sensitivity": sensitivity}
-    scales = calibrate(budget, case, accounting=accounting, fractions=fractions, **arguments)
-    whole = total_delta(scales, epsilon, case, **arguments)
-    assert len(scales) == len(fractions)
-    assert whole <= budget.delta
-    for scale in scales:
-        assert math.ldexp(scale.threshold, 32) == int(math.ldexp(scale.threshold, 32))
-        assert scale.delta == total_delta([scale], epsilon, case, **arguments) <= whole
+    scale = calibrate(budget, case, accounting=accounting, **arguments)
+    assert math.ldexp(scale.threshold, 32) == int(math.ldexp(scale.threshold, 32))
+    assert scale.delta == total_delta([scale], epsilon, case, **arguments) <= budget.delta
 
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
-@pytest.mark.parametrize("fractions", [(1.0,), SIPS])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_budget_is_used(shape, fractions, noise):
+def test_budget_is_used(shape, noise):
     """The whole of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, overspends."""
     case = novelty(shape, norm=1 if noise == "laplace" else 2)
-    scales = calibrate(PAPER, case, fractions=fractions, noise=noise)
-    assert total_delta(scales, 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
-    for change in ({"threshold": scales[-1].threshold - 1e-3}, {"scale": scales[-1].scale * 0.999}):
-        spoiled = [*scales[:-1], replace(scales[-1], **change)]
-        assert total_delta(spoiled, 3, case, noise=noise) > PAPER.delta
+    scale = calibrate(PAPER, case, noise=noise)
+    assert total_delta([scale], 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
+    for change in ({"threshold": scale.threshold - 1e-3}, {"scale": scale.scale * 0.999}):
+        assert total_delta([replace(scale, **change)], 3, case, noise=noise) > PAPER.delta
 
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
-@pytest.mark.parametrize("fractions", [(1.0,), SIPS])
-def test_joint_is_never_worse_than_published(shape, fractions):
+def test_joint_is_never_worse_than_published(shape):
     """Exact accounting needs neither more noise nor a higher threshold."""
-    published = calibrate(PAPER, novelty(shape), accounting="published", fractions=fractions)
-    joint = calibrate(PAPER, novelty(shape), fractions=fractions)
-    for old, new in zip(published, joint, strict=True):
-        assert new.scale < old.scale
-        assert new.threshold < old.threshold
+    old, new = calibrate(PAPER, novelty(shape), accounting="published"), calibrate(PAPER, novelty(shape))
+    assert new.scale < old.scale
+    assert new.threshold < old.threshold
 
 
 def test_chosen_sigma_is_the_best_by_the_documented_rule():
     """No other sigma gives a lower weight at which an item is released with probability 0.9."""
     case = novelty("even", 20)
     budget = Budget(1, 1e-3)
-    (found,) = calibrate(budget, case)
+    found = calibrate(budget, case)
     cost = found.threshold + 1.2815515655446004 * found.scale
     for factor in (1.0003, 1.001, 1.003, 1.01, 1.03, 1.1):
         sigma = found.scale * factor
@@ -124,29 +113,20 @@ def test_chosen_sigma_is_the_best_by_the_documented_rule():
         assert total_delta([rival], 1, case, noise="gaussian") > budget.delta
 
 
-def test_rounds_divide_the_budget_by_the_fractions():
-    """One over the squared scale and the logarithm of "no hit" go by the fractions."""
-    for noise, power in (("gaussian", 2), ("laplace", 1)):
-        case = novelty(norm=power)
-        scales = calibrate(PAPER, case, fractions=SIPS, noise=noise)
-        shares = [scale.scale**-power for scale in scales]
-        assert [share / sum(shares) for share in shares] == pytest.approx(SIPS, rel=1e-9)
-
-
 def test_laplace_scale_is_the_plain_one():
     """Both accountings leave Laplace at sensitivity over epsilon."""
     for accounting in ("joint", "published"):
-        (found,) = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
+        found = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
         assert found.scale == pytest.approx(1 / 3, rel=1e-12)
         assert found.scale >= 1 / 3
 
 
 def test_other_releases_count():
     """Known-item releases add their mu, and Laplace has none to add."""
-    case, scales = novelty(), calibrate(PAPER, novelty())
+    case, scales = novelty(), [calibrate(PAPER, novelty())]
     alone = total_delta(scales, 3, case, noise="gaussian")
     assert total_delta(scales, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
-    laplace = calibrate(PAPER, novelty(norm=1), noise="laplace")
+    laplace = [calibrate(PAPER, novelty(norm=1), noise="laplace")]
     with pytest.raises(BudgetError, match="mu_rest"):
         total_delta(laplace, 3, novelty(norm=1), noise="laplace", mu_rest=0.3)
 
@@ -160,9 +140,6 @@ def test_other_releases_count():
         (PAPER, {"noise": "cauchy"}, "noise"),
         (PAPER, {"accounting": "hopeful"}, "accounting"),
         (PAPER, {"noise": "laplace"}, "norm"),
-        (PAPER, {"fractions": (0.5, 0.6)}, "fractions"),
-        (PAPER, {"fractions": ()}, "fractions"),
-        (PAPER, {"fractions": (1.5, -0.5)}, "fractions"),
         (PAPER, {"sensitivity": math.inf}, "sensitivity"),
         (PAPER, {"sensitivity": 0.5}, "least weight"),
         (PAPER, {"grid": 1e-19}, "threshold"),
@@ -178,17 +155,16 @@ def test_refusals(budget, changes, message):
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric", "any"])
 def test_extreme_limits(limit, shape):
     """One item and a million items calibrate."""
-    (found,) = calibrate(PAPER, novelty(shape, limit))
+    found = calibrate(PAPER, novelty(shape, limit))
     assert 0.999 * PAPER.delta < found.delta <= PAPER.delta
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
-@pytest.mark.parametrize("fractions", [(1.0,), SIPS])
-def test_extreme_budgets(budget, fractions):
+def test_extreme_budgets(budget):
     """Budgets far from the usual ones calibrate too."""
     case = novelty(limit=30)
-    scales = calibrate(budget, case, fractions=fractions)
-    assert total_delta(scales, budget.epsilon, case, noise="gaussian") <= budget.delta
+    scale = calibrate(budget, case)
+    assert total_delta([scale], budget.epsilon, case, noise="gaussian") <= budget.delta
 
 
 @pytest.mark.parametrize(
@@ -196,7 +172,7 @@ def test_extreme_budgets(budget, fractions):
 )
 def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
     """DPNE's setting: nine equal lengths at epsilon 4, delta 1e-7, limit 100; theory's two rows."""
-    (found,) = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
+    found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)
     spent = total_delta([found], 4, novelty(), noise="gaussian", mu_rest=math.sqrt(8) / found.scale)
@@ -205,9 +181,9 @@ def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
 
 def test_what_is_left_for_later_costs_the_first_round():
     """More for the rest, more noise at first; and only where the bound covers it."""
-    alone, beside = (calibrate(PAPER, novelty(), rest=rest)[0] for rest in (0.0, 1.0))
+    alone, beside = (calibrate(PAPER, novelty(), rest=rest) for rest in (0.0, 1.0))
     assert beside.scale > 1.3 * alone.scale
     with pytest.raises(BudgetError, match="rest"):
-        calibrate(PAPER, novelty(), rest=1.0, fractions=SIPS)
+        calibrate(PAPER, novelty("any"), rest=1.0)
     with pytest.raises(BudgetError, match="rest"):
         calibrate(PAPER, novelty(norm=1), noise="laplace", rest=1.0)

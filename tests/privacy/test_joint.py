@@ -149,7 +149,7 @@ def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
 def test_calibrated_worst_pair_costs_the_whole_budget():
     """The worst pair of the calibrated mechanism, as a PLD, has the certified delta to 1e-6."""
     case = symmetric(100)
-    (scale,) = calibrate(Budget(3, TARGET), case)
+    scale = calibrate(Budget(3, TARGET), case)
     cases = certified_cases(case, 1.0)
     worst = int(deltas(cases, 3, scale.scale, scale.threshold).argmax())
     items, weight, shared = cases.items[worst], cases.weight[worst], cases.shared[worst]

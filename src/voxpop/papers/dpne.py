@@ -135,10 +135,10 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
     # mu of all later lengths, over mu_1.
     rest = (1 / share - 1) ** 0.5
     rough = RuleSetting(voting.limit, NORM, bits=ROUGH_BITS)
-    (coarse,) = calibrate(budget, voting.rule.novelty(rough), accounting="published", rest=rest)
+    coarse = calibrate(budget, voting.rule.novelty(rough), accounting="published", rest=rest)
     setting = RuleSetting(voting.limit, NORM, voting.rule.bits(coarse.threshold + voting.alpha * coarse.scale + 1.0))
     sensitivity = voting.rule.sensitivity(setting)
-    (found,) = calibrate(
+    found = calibrate(
         budget,
         voting.rule.novelty(setting),
         accounting="published",

@@ -47,17 +47,15 @@ def calibrate(
     noise: Noise = "gaussian",
     accounting: Accounting = "joint",
     sensitivity: float = 1.0,
-    fractions: Sequence[float] = (1.0,),
     grid: float = 2.0**-32,
     rest: float = 0.0,
-) -> tuple[Scale, ...]:
-    """Noise and threshold of each round, such that all rounds together keep to the budget.
+) -> Scale:
+    """Return noise and threshold of a round that keeps to the budget.
 
-    `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is the exact bound
-    of `joint.py` for one Gaussian round of equal novel weights, and that of `round_composition.py` for several rounds
-    or unequal weights. It leaves one choice, and takes the sigma at which the weight that an item needs to be
-    released with probability 0.9, threshold + 1.28 sigma, is least (in the round with the largest fraction). For
-    Laplace noise both accountings are the same.
+    `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is one of the exact
+    bounds of `joint.py`: for equal novel weights, or for any. It leaves one choice, and takes the sigma at which the
+    weight that an item needs to be released with probability 0.9, threshold + 1.28 sigma, is least. For Laplace noise
+    both accountings are the same.
 
     Args:
         budget: The privacy budget.
@@ -65,41 +63,49 @@ def calibrate(
         noise: `gaussian` or `laplace`; its norm must be the novelty's.
         accounting: `joint` or `published`.
         sensitivity: The bound on the change of all weights by one user, in the novelty's norm.
-        fractions: The share of each round in the budget, adding up to 1.
         grid: Thresholds are multiples of it, rounded up.
         rest: The cost of later Gaussian releases about known items: their total mu is at most `rest / scale`. 0 for no
             later releases.
-
-    Returns:
-        One scale per round.
 
     Raises:
         BudgetError: The budget cannot be met, or the parameters do not fit together.
 
     Example:
         >>> words = UniqueItems(limit=100, shape="symmetric", least=0.1, norm=2)
-        >>> (published,) = calibrate(Budget(3, math.exp(-10)), words, accounting="published")
+        >>> published = calibrate(Budget(3, math.exp(-10)), words, accounting="published")
         >>> round(published.scale, 5), round(published.threshold, 5)
         (1.33279, 6.82366)
-        >>> (exact,) = calibrate(Budget(3, math.exp(-10)), words)
+        >>> exact = calibrate(Budget(3, math.exp(-10)), words)
         >>> exact.threshold < 6.4
         True
     """
-    _check(novelty, noise, sensitivity, fractions)
+    _check(novelty, noise, sensitivity)
     if accounting not in get_args(Accounting):
         raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
-    if rest and (noise != "gaussian" or len(fractions) > 1 or novelty.shape == "any"):
-        raise BudgetError("`rest` applies only to one Gaussian round with equal novel weights. Leave it out.")
+    if rest and (noise != "gaussian" or novelty.shape == "any"):
+        raise BudgetError("`rest` applies only to Gaussian noise with equal novel weights. Leave it out.")
     target = _target(budget)
     if noise == "laplace":
-        pairs = _laplace(budget.epsilon, target, novelty, sensitivity, fractions)
+        # b = S / epsilon, and all of delta for novel items.
+        scale, share = sensitivity / budget.epsilon * _UP, -math.expm1(math.log1p(-target)) / _UP
+        threshold = lowest_threshold(novelty, noise, scale, share, sensitivity)
     elif accounting == "published":
-        pairs = _published(budget.epsilon, target, novelty, sensitivity, fractions, rest)
-    elif len(fractions) == 1 and novelty.shape != "any":
-        pairs = [_joint(budget.epsilon, target, novelty, sensitivity, rest)]
+        scale = gaussian_sigma(budget.epsilon, target / 2, math.hypot(sensitivity, rest)) * (_UP if rest else 1.0)
+        threshold = lowest_threshold(novelty, noise, scale, target / 2, sensitivity)
+    elif novelty.shape != "any":
+        scale, threshold = _joint(budget.epsilon, target, novelty, sensitivity, rest)
     else:
-        pairs = _composed(budget.epsilon, target, novelty, sensitivity, fractions)
-    return _settled(pairs, budget, novelty, noise, sensitivity, grid, rest)
+        scale, threshold = _unequal(budget.epsilon, target, novelty, sensitivity)
+    settled = Scale(scale, _on_grid(threshold, grid), 0.0)
+    for attempt in range(40):
+        # Up by 1, 2, 4, ... steps of the grid, until the delta of the very numbers keeps to the budget.
+        spent = total_delta(
+            [settled], budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=rest / scale
+        )
+        if spent <= budget.delta:
+            return replace(settled, delta=spent)
+        settled = replace(settled, threshold=_on_grid(settled.threshold + 2.0**attempt * grid, grid))
+    raise InternalError("the calibrated numbers miss the budget they were made for")
 
 
 def total_delta(
@@ -127,7 +133,7 @@ def total_delta(
     Raises:
         BudgetError: The parameters do not fit together.
     """
-    _check(novelty, noise, sensitivity, [1.0])
+    _check(novelty, noise, sensitivity)
     if noise == "gaussian" and len(scales) == 1 and novelty.shape != "any":
         only = scales[0]
         exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
@@ -142,31 +148,6 @@ def total_delta(
         mu = math.hypot(mu_rest, *(sensitivity / s.scale for s in scales))
         exact = gaussian_rounds(epsilon, novel, mu)
     return min(1.0, exact * joint.ROUNDING + numerical_slack(epsilon))
-
-
-def _laplace(
-    epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, fractions: Sequence[float]
-) -> list[tuple[float, float]]:
-    pairs = []
-    for fraction in fractions:
-        # b = S / epsilon_i; novel items get the d_i of 1 - (1 - d_1)(1 - d_2)... = delta, in parts of its logarithm.
-        scale = sensitivity / (epsilon * fraction) * _UP
-        share = -math.expm1(fraction * math.log1p(-target)) / _UP
-        pairs.append((scale, lowest_threshold(novelty, "laplace", scale, share, sensitivity)))
-    return pairs
-
-
-def _published(
-    epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, fractions: Sequence[float], rest: float
-) -> list[tuple[float, float]]:
-    whole = gaussian_sigma(epsilon, target / 2, math.hypot(sensitivity, rest)) * (_UP if rest else 1.0)
-    pairs = []
-    for fraction in fractions:
-        # mu_i^2 = fraction mu^2, so that squares add up to the whole; sigma = S / mu.
-        scale = whole / math.sqrt(fraction) * (_UP if fraction < 1 else 1.0)
-        share = fraction * target / 2
-        pairs.append((scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity)))
-    return pairs
 
 
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
@@ -204,30 +185,22 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
     return sigma, threshold(sigma, open_cases, (least, least + 1e-3 * sigma), 1e-12) if len(open_cases.items) else least
 
 
-def _composed(
-    epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, fractions: Sequence[float]
-) -> list[tuple[float, float]]:
-    """The best split of delta between novel items and noise, both divided among the rounds by the fractions."""
+def _unequal(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float) -> tuple[float, float]:
+    """The best split of delta between novel items of any weights and noise."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
 
-    def rounds(log_share: float) -> list[tuple[float, float]]:
+    def pair(log_share: float) -> tuple[float, float]:
         # d, the part of delta for novel items; the rest of delta determines sigma.
         novel = goal * math.exp(log_share)
-        whole = _sigma_beside(novel, goal, epsilon, sensitivity)
-        scales = [whole / math.sqrt(fraction) * _UP for fraction in fractions]
-        shares = [-math.expm1(fraction * math.log1p(-novel)) / _UP for fraction in fractions]
-        return [
-            (scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity))
-            for scale, share in zip(scales, shares, strict=True)
-        ]
-
-    main = max(range(len(fractions)), key=lambda index: fractions[index])
+        scale = _sigma_beside(novel, goal, epsilon, sensitivity) * _UP
+        share = -math.expm1(math.log1p(-novel)) / _UP
+        return scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity)
 
     def cost(log_share: float) -> float:
-        scale, threshold = rounds(log_share)[main]
+        scale, threshold = pair(log_share)
         return threshold + _NINE_IN_TEN * scale
 
-    return rounds(lowest(cost, math.log(1e-4), math.log(1 - 1e-4)))
+    return pair(lowest(cost, math.log(1e-4), math.log(1 - 1e-4)))
 
 
 def _sigma_beside(novel: float, goal: float, epsilon: float, sensitivity: float) -> float:
@@ -241,41 +214,12 @@ def _sigma_beside(novel: float, goal: float, epsilon: float, sensitivity: float)
     return math.exp(crossing(excess, start, start + 10)) * sensitivity
 
 
-def _settled(
-    pairs: Sequence[tuple[float, float]],
-    budget: Budget,
-    novelty: UniqueItems,
-    noise: Noise,
-    sensitivity: float,
-    grid: float,
-    rest: float,
-) -> tuple[Scale, ...]:
-    """The pairs on the grid, confirmed by the delta that they really have."""
-    scales = [Scale(scale, _on_grid(threshold, grid), 0.0) for scale, threshold in pairs]
-    for attempt in range(40):
-        mu_rest = rest / scales[0].scale
-        whole = total_delta(scales, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=mu_rest)
-        if whole <= budget.delta:
-            break
-        # Up by 1, 2, 4, ... steps of the grid, until the delta of the very numbers keeps to the budget.
-        raised = 2.0**attempt * grid
-        scales = [replace(each, threshold=_on_grid(each.threshold + raised, grid)) for each in scales]
-    else:
-        raise InternalError("the calibrated numbers miss the budget they were made for")
-    if len(scales) == 1:
-        return (replace(scales[0], delta=whole),)
-    return tuple(
-        replace(each, delta=total_delta([each], budget.epsilon, novelty, noise=noise, sensitivity=sensitivity))
-        for each in scales
-    )
-
-
 def _on_grid(threshold: float, grid: float) -> float:
     units = math.ceil(max(threshold, 0.0) / grid)
     if units >= _MOST_UNITS:
         raise BudgetError(
             f"the threshold would be {threshold:.3g}, too high for integer weights in steps of {grid:.3g}. "
-            "Raise `epsilon` or `delta`, lower the limit, or use fewer rounds."
+            "Raise `epsilon` or `delta`, or lower the limit."
         )
     return units * grid
 
@@ -298,7 +242,7 @@ def _target(budget: Budget) -> float:
     return budget.delta - slack
 
 
-def _check(novelty: UniqueItems, noise: str, sensitivity: float, fractions: Sequence[float]) -> None:
+def _check(novelty: UniqueItems, noise: str, sensitivity: float) -> None:
     if noise not in NORMS:
         raise BudgetError(f"`noise` must be 'gaussian' or 'laplace', got {noise!r}.")
     if novelty.norm != NORMS[noise]:
@@ -315,5 +259,3 @@ def _check(novelty: UniqueItems, noise: str, sensitivity: float, fractions: Sequ
             f"{novelty.limit} items of the least weight {novelty.least:g} come to {total:g} in norm {novelty.norm}, "
             f"more than the sensitivity {sensitivity:g}. Lower the limit or the least weight."
         )
-    if not fractions or min(fractions) <= 0 or abs(math.fsum(fractions) - 1) > 1e-9:
-        raise BudgetError(f"`fractions` must be positive and add up to 1, got {list(fractions)}.")

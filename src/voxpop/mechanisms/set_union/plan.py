@@ -371,7 +371,7 @@ def plan_classic(
             f"limit {limit:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above rounding; use a "
             "smaller limit."
         )
-    (scale,) = calibrate(
+    scale = calibrate(
         budget, novelty, noise=rule.noise, accounting=accounting, sensitivity=sensitivity, grid=2.0**-bits
     )
     threshold = _threshold(rule, scale, setting, promise)
@@ -398,7 +398,7 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinU
     if not rule.sequential:
         return 1.0
     coarse = RuleSetting(limit, rule.norm, bits=48)
-    (scale,) = calibrate(budget, rule.novelty(coarse), noise=rule.noise, accounting="published")
+    scale = calibrate(budget, rule.novelty(coarse), noise=rule.noise, accounting="published")
     # Plus 1, so that the grid has room for the changes of the fine calibration.
     return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0
 
