@@ -13,7 +13,7 @@ from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
 from voxpop.mechanisms.ngrams.mechanism import NGrams
-from voxpop.mechanisms.ngrams.passes import Runner
+from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 
 pytestmark = pytest.mark.jit

@@ -42,7 +42,7 @@ def walked(plan, sizes, densities=(0.0,)):
     """Settle every later length as a release does, given what is public before it; yield round and charge."""
     ngrams, dpne = plan.mechanism, isinstance(plan.mechanism, vp.papers.DPNE)
     shares = squares(ngrams, plan.later) if dpne else None
-    charges = None if dpne else Charges(plan.later, ngrams.worths).after_words(sizes[0])
+    charges = None if dpne else Charges(plan.later, plan.worths).after_words(sizes[0])
     for length in range(2, ngrams.max_length + 1):
         released = sizes[length % len(sizes)]
         valid = released * sizes[(length + 1) % len(sizes)]
@@ -54,8 +54,7 @@ def walked(plan, sizes, densities=(0.0,)):
         expected = densities[length % len(densities)] * valid
         square, rates, charges = charges.vote(length, Outlook(released, valid, expected))
         voting = ngrams.voting(length)
-        setting = voting.setting(square, released, valid)
-        charge = charges.charge(square, voting.rule.sensitivity(setting), rates)
+        setting, charge = voting.grid_and_charge(charges, square, rates, released, valid)
         threshold = voting.threshold(charge.sigma, released, valid)
         yield voting.charged(setting, charge.sigma, threshold, charge.square), charge.square
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil, fsum
 from operator import mul
 from statistics import fmean
-from typing import Any, NamedTuple, Protocol, Self, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from scipy.special import ndtri
@@ -341,6 +341,18 @@ class Voting:
     alpha: float
     bound: int = 1
 
+    @property
+    def second_chance(self) -> "Voting":
+        """Return the votes of the second-chance pass: as at any length, but weight stops rising earlier."""
+        return replace(self, alpha=SECOND_ALPHA)
+
+    def grid_and_charge(
+        self, charges: Charges, square: float, rates: Rates | None, released: int, candidates: int
+    ) -> tuple[RuleSetting, Charge]:
+        """Return the grid of a vote with its charge and noise; see `setting` and `Charges.charge`."""
+        setting = self.setting(square, released, candidates)
+        return setting, charges.charge(square, self.rule.sensitivity(setting), rates)
+
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
         """Return the finest grid that fits its own noise.
 
@@ -402,47 +414,8 @@ def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> f
     return float(-sigma * ndtri(eta * min(1.0, released / candidates)))
 
 
-class Extraction(Protocol):
-    """A configuration whose plan is an `NGramsPlan`: `NGrams`, or `papers.DPNE`."""
-
-    @property
-    def max_length(self) -> int:
-        """Most tokens in a gram."""
-
-    def voting(self, length: int) -> Voting:
-        """Return how users vote on a length."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the public configuration."""
-
-
-class Settings(Extraction, Protocol):
-    """The fields of `NGrams` that the plan and the schedule read."""
-
-    @property
-    def bound(self) -> int:
-        """Most grams of one user at one length."""
-
-    @property
-    def eta(self) -> float:
-        """Expected share of spurious grams."""
-
-    @property
-    def passes(self) -> int:
-        """Most passes."""
-
-    @property
-    def worths(self) -> tuple[float, ...]:
-        """The worth of the budget of each length."""
-
-
-def second_chance_voting(ngrams: Extraction) -> Voting:
-    """Return how users vote in the second-chance pass: as at any length, but weight stops rising earlier."""
-    return replace(ngrams.voting(2), alpha=SECOND_ALPHA)
-
-
 def allowance(eta: float, length: int) -> SpuriousAllowance:
     """Return the number of spurious grams that a length from 2 on may add."""
-    return (
-        SpuriousAllowance(EARLY_ETA * eta, ALL_SO_FAR) if length < OWN_ETA_FROM else SpuriousAllowance(eta, ONE_SHORTER)
-    )
+    if length < OWN_ETA_FROM:
+        return SpuriousAllowance(EARLY_ETA * eta, ALL_SO_FAR)
+    return SpuriousAllowance(eta, ONE_SHORTER)

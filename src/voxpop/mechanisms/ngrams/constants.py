@@ -59,7 +59,7 @@ SPARE = (0.4, 0.2, 0.1, 0.04)
 goes to the second-chance pass, which finds short phrases: half of it released 166,269 phrases, of them 1,493 of length
 6, these 169,204 and 1,238, twice of it 171,578 and 980 (0015)."""
 SPARE_OF_DENSE = 0.5
-"""The same where tokens are few: so much of these prices, at every length."""
+"""The same where tokens are few: so much of these charges, at every length."""
 SECOND_CHARGE = 0.75
 """Charge by which the noise of the second-chance pass is set; users pay all that they have left."""
 SCREENING_CHARGES = (0.05, 0.025, 0.0125, 0.00625)
