@@ -92,7 +92,7 @@ def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
     (posts / "file").write_text("")
     for folder, word in (
         ("file", "is a file"),
-        ("file/deeper", "is a file" if command != "sequences" else "may not"),
+        ("file/deeper", "is a file"),
         (".", "work in"),
     ):
         arguments = call(command, "nowhere.parquet")[:-1]
@@ -220,8 +220,8 @@ def words(posts, saved_words):
             ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "t", "--dataset", "p", "--seed", 1],
             "--seed",
         ),
-        (["show", "posts.parquet"], "is a file and cannot be read as a release"),
-        (["export", "posts.parquet", "-o", "x.txt"], "is a file and cannot be read as a release"),
+        (["show", "posts.parquet"], "holds no release: it is a file"),
+        (["export", "posts.parquet", "-o", "x.txt"], "holds no release: it is a file"),
     ],
 )
 def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):

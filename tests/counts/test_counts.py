@@ -172,7 +172,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
     tally.save(tmp_path / "words")
     with pytest.raises(vp.errors.ReleaseError, match="already holds counts, which budget"):
         release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
-    with pytest.raises(vp.errors.ReleaseError, match="a release and noisy counts, which"):
+    with pytest.raises(vp.errors.ReleaseError, match="a release and counts, which"):
         other.save(tmp_path / "words")
     tally.save(tmp_path / "words", overwrite=True)
     other.save(tmp_path / "words", overwrite=True)

@@ -186,7 +186,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
         vp.load(tmp_path / "other", vp.Ranking)
     with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
         ranking.save(tmp_path / "words")
-    with pytest.raises(ReleaseError, match="a release and noisy counts and a ranking, which"):
+    with pytest.raises(ReleaseError, match="a release and counts and rankings, which"):
         release_of([("c",)]).save(tmp_path / "words")
 
 

@@ -175,10 +175,10 @@ def test_load_names_a_missing_folder(tmp_path):
 
 def test_load_refuses_other_folders_and_files(tmp_path):
     """A folder without a record, and a file, are not releases."""
-    with pytest.raises(ReleaseError, match=r"holds no release\.json"):
+    with pytest.raises(ReleaseError, match=r"holds no release: release\.json"):
         load(tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ReleaseError, match="cannot be read"):
+    with pytest.raises(ReleaseError, match="it is a file"):
         load(tmp_path / "file")
 
 
@@ -195,7 +195,7 @@ def test_load_notices_truncation(saved, name, keep):
 def test_load_notices_a_missing_table(saved):
     """A record without its table is not a release."""
     (saved / "release.parquet").unlink()
-    with pytest.raises(ReleaseError, match=r"holds no release\.parquet"):
+    with pytest.raises(ReleaseError, match=r"holds no release: release\.parquet"):
         load(saved)
 
 
@@ -243,18 +243,18 @@ def test_load_refuses_an_incomplete_record(saved, changes):
 
 def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
     """Files of two releases are never mixed: when the folder is replaced between two reads, reading starts again."""
-    from voxpop.release import release as stored
+    from voxpop.release.saving import Kind
 
-    plain, reads = stored._read, []
+    plain, reads = Kind._read, []
 
-    def read_and_disturb(source, name, folder):
-        content = plain(source, name, folder)
+    def read_and_disturb(kind, source, name, folder):
+        content = plain(kind, source, name, folder)
         reads.append(name)
         if len(reads) == 1:
             release_of("oat").save(saved, overwrite=True)
         return content
 
-    monkeypatch.setattr(stored, "_read", read_and_disturb)
+    monkeypatch.setattr(Kind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
     assert len(reads) == 6
 
@@ -263,9 +263,9 @@ def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
     """A folder that changes at every look is an error and not a loop."""
     from itertools import count
 
-    from voxpop.release import release as stored
+    from voxpop.release.saving import Kind
 
     numbers = count()
-    monkeypatch.setattr(stored, "_read", lambda *_: str(next(numbers)).encode())
+    monkeypatch.setattr(Kind, "_read", lambda *_: str(next(numbers)).encode())
     with pytest.raises(ReleaseError, match="several times"):
         load(saved)

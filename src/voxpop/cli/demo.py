@@ -45,9 +45,9 @@ def demo(
     The data are docstrings and comments. Each module is one user.
     """
     import voxpop as vp
-    from voxpop.release.saving import check_target
+    from voxpop.release.saving import RELEASE
 
-    folder = check_target(output, overwrite=overwrite)
+    folder = RELEASE.check_target(output, overwrite=overwrite)
     plan = vp.NGrams(max_length=LONGEST, limit=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
         print(f"Data: {DATA}.")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill, indent
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from voxpop.cli.options import Charge, Result, Run, Table
 from voxpop.errors import InputError
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.guarantee import Guarantee
     from voxpop.release.release import Release
     from voxpop.release.result import About
-
-Target = TypeVar("Target")
+    from voxpop.release.saving import Kind
 
 
 @contextmanager
@@ -34,41 +33,43 @@ def stage(name: str) -> Iterator[None]:
         sys.stderr.write(f"{name}: {perf_counter() - begun:.1f} s\n")
 
 
-def released(
-    check: Callable[[], Target],
-    planned: Callable[[], Any],
-    read: Callable[[], Any],
-    run: Run,
-    charge: Charge,
-    *,
-    reported: bool = True,
-) -> tuple[Target, Any]:
-    """Check the call, plan, check the ledger, read and release.
+def released(plan: Any, read: Callable[[], Any], charge: Charge, *, reported: bool = True) -> Any:
+    """Check the ledger, read and release.
 
     Args:
-        check: returns the target to save to, or raises.
-        planned: returns the plan, or raises.
+        plan: the plan.
         read: returns the data.
-        run: where the work runs.
         charge: the ledger that is charged before the release runs.
         reported: whether the report names the data set, so that it may be named without a ledger.
-
-    Returns:
-        The target and the released result.
     """
-    run.check()
-    target = check()
-    plan = planned()
     account = account_of(charge, reported=reported)
     if account is not None:
         account.check(plan.guarantee)
     data = read()
     with stage("Releasing"):
-        return target, plan.release(data, ledger=account, seed=charge.seed)
+        return plan.release(data, ledger=account, seed=charge.seed)
+
+
+def released_to(
+    kind: "Kind",
+    output: Path,
+    planned: Callable[[], Any],
+    source: list[str],
+    table: Table,
+    charge: Charge,
+    run: Run,
+    result: Result,
+) -> tuple[Path, Any]:
+    """Check the call, plan, read and release; return the folder to save to and the result with its metadata."""
+    metadata = checked_metadata(result, charge)
+    read = reader(source, table, run)
+    folder = kind.check_target(output, overwrite=result.overwrite)
+    return folder, released(planned(), read, charge).with_metadata(**metadata)
 
 
 def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
-    """Return a function that reads the table; the columns are checked at once."""
+    """Return a function that reads the table; the options are checked at once."""
+    run.check()
     columns = table.columns(source)
     reading = table.reading
 
@@ -93,26 +94,6 @@ def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
             return vp.read(frame, **columns, **reading, options=options)
 
     return read
-
-
-def release_and_report(
-    planned: Callable[[], Any],
-    source: list[str],
-    table: Table,
-    charge: Charge,
-    run: Run,
-    result: Result,
-    output: Path,
-) -> None:
-    """Release items or n-grams, save them and print a summary."""
-    from voxpop.release.saving import check_target
-
-    metadata = checked_metadata(result, charge)
-    read = reader(source, table, run)
-    folder, release = released(lambda: check_target(output, overwrite=result.overwrite), planned, read, run, charge)
-    release = release.with_metadata(**metadata)
-    release.save(folder, overwrite=result.overwrite)
-    print_release(release, folder, as_json=result.json)
 
 
 def checked_metadata(result: Result, charge: Charge) -> dict[str, str]:
@@ -154,23 +135,13 @@ def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, allow_nan=False))
 
 
-def print_release(
-    release: "Release", folder: Path, *, as_json: bool, user: str = "user", data: str | None = None
-) -> None:
-    """Print a summary of a saved release.
-
-    Args:
-        release: the release.
-        folder: where it was saved.
-        as_json: print one JSON object instead.
-        user: name of the privacy unit.
-        data: description of the data, if it is public.
-    """
+def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
+    """Print a summary of a saved release as text, or as one JSON object."""
     if as_json:
-        print_json(({} if data is None else {"data": data}) | summary(release, folder))
+        print_json(summary(release, folder))
         return
     print(listed(release))
-    print(guarantee_text(release.guarantee, user))
+    print(guarantee_text(release.guarantee))
     print(saved(folder, release.about))
 
 

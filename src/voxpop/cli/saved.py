@@ -44,7 +44,6 @@ from voxpop.mechanisms.counts.mechanism import Counts, Top
 if TYPE_CHECKING:
     import polars as pl
 
-    from voxpop.mechanisms.sequences.model import SequenceModel
     from voxpop.release.result import Result
 
 Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
@@ -61,7 +60,8 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
     Example: `voxpop show words`
     """
     from voxpop.release.loading import load
-    from voxpop.release.tally import RANKINGS, load_ranking
+    from voxpop.release.saving import RANKINGS
+    from voxpop.release.tally import load_ranking
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
@@ -164,10 +164,10 @@ def count(
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
     from voxpop.privacy.budget import printable
-    from voxpop.release.tally import TALLIES
+    from voxpop.release.saving import COUNTS
 
     tally = _add(
-        TALLIES, folder, _counts_plan(folder, limit, spend), source, table, charge, run, save=save, overwrite=overwrite
+        COUNTS, folder, _counts_plan(folder, limit, spend), source, table, charge, run, save=save, overwrite=overwrite
     )
     rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
     if json:
@@ -205,7 +205,7 @@ def top(
 
     Example: `voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8`
     """
-    from voxpop.release.tally import RANKINGS
+    from voxpop.release.saving import RANKINGS
 
     ranking = _add(
         RANKINGS, folder, _top_plan(folder, k, spend), source, table, charge, run, save=save, overwrite=overwrite
@@ -264,30 +264,20 @@ def ask(
     named = [symbol for symbol in symbols.split(",") if symbol]
     if named and question not in ("next", "funnel"):
         raise InputError(f"--symbols is an option of next and funnel, not of {question}. Leave it out.")
-    frame = _answer(model, question, named, length, within, level, first)
+    queries: dict[str, Callable[[], pl.DataFrame]] = {
+        "next": lambda: model.next(named, level).rename({"probability": "share"}),
+        "paths": lambda: model.paths(length, first, level),
+        "funnel": lambda: model.funnel(named, within, level),
+        "lengths": lambda: model.lengths(level),
+        "starts": lambda: model.starting(level),
+        "ends": lambda: model.ending(level),
+        "transitions": lambda: model.transitions(level),
+    }
+    frame = queries[question]()
     if json:
         print_json({"question": question, "level": level, "answer": frame.to_dicts()})
         return
     print(*(_answer_line(row) for row in frame.head(first).iter_rows(named=True)), sep="\n")
-
-
-def _answer(
-    model: "SequenceModel",
-    question: str,
-    symbols: list[str],
-    length: int,
-    within: int | None,
-    level: float,
-    first: int,
-) -> "pl.DataFrame":
-    if question == "next":
-        return model.next(symbols, level).rename({"probability": "share"})
-    if question == "paths":
-        return model.paths(length, first, level)
-    if question == "funnel":
-        return model.funnel(symbols, within, level)
-    queries = {"lengths": model.lengths, "starts": model.starting, "ends": model.ending}
-    return queries.get(question, model.transitions)(level)
 
 
 def _answer_line(row: dict[str, Any]) -> str:
@@ -314,13 +304,10 @@ def _add(
     overwrite: bool,
 ) -> Any:
     """Release an addition to a saved release, and save it in the same folder."""
-
-    def check() -> None:
-        if save:
-            kind.check_target(folder, overwrite=overwrite)
-
     read = reader(source, table, run)
-    _, addition = released(check, plan, read, run, charge, reported=False)
+    if save:
+        kind.check_target(folder, overwrite=overwrite)
+    addition = released(plan(), read, charge, reported=False)
     if save:
         addition.save(folder, overwrite=overwrite)
     return addition

@@ -1,18 +1,13 @@
 """`voxpop sequences`: a model of sequences, and synthetic sequences."""
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxpop.cli.options import Charge, Result, Run, Table
 from voxpop.cli.releasing import (
-    checked_metadata,
     guarantee_text,
     plural,
     print_json,
-    reader,
-    released,
     saved,
     stage,
     stated,
@@ -62,38 +57,18 @@ def check_delta(alphabet: Any, delta: float) -> None:
         raise InputError("--delta applies only to --alphabet find. With a public alphabet leave it out.")
 
 
-def release_model(
-    planned: Callable[[], Any],
-    source: list[str],
-    table: Table,
-    charge: Charge,
-    run: Run,
-    result: Result,
-    output: Path,
-    alphabet: Any,
-    synthesize: int = 0,
-) -> None:
-    """Release a model of sequences, save it, draw synthetic sequences and print a summary.
-
-    The summary states the guarantee together with the release that the alphabet came from, if it did.
-    """
-    from voxpop.mechanisms.sequences.model import check_model_target, save_model
-
-    metadata = checked_metadata(result, charge)
-    read = reader(source, table, run)
-    folder, model = released(lambda: check_model_target(output, overwrite=result.overwrite), planned, read, run, charge)
-    extra = {}
-    if synthesize and len(model):
-        with stage("Sampling"):
-            sink = io.BytesIO()
-            model.sample(synthesize, charge.seed).write_parquet(sink)
-            extra["synthetic.parquet"] = sink.getvalue()
-    model = model.with_metadata(**metadata)
-    save_model(model, folder, extra, overwrite=result.overwrite)
-    _print_model(model, folder, alphabet, as_json=result.json, synthetic=synthesize if extra else 0)
+def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, bytes]:
+    """Return the file of synthetic sequences by its name; none if no sequences are wanted or the model is empty."""
+    if not number or not len(model):
+        return {}
+    sink = io.BytesIO()
+    with stage("Sampling"):
+        model.sample(number, seed).write_parquet(sink)
+    return {"synthetic.parquet": sink.getvalue()}
 
 
-def _print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
+def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
+    """Print a summary of a saved model, with its guarantee together with the release that the alphabet came from."""
     from voxpop.privacy.composition import compose
     from voxpop.release.release import Release
 

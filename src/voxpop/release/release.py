@@ -4,40 +4,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import ColumnError, InputError, InternalError, ReleaseError
+from voxpop.errors import ColumnError, InputError, InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, card, printable, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
-from voxpop.reading.folder import folder_to_read
 from voxpop.reading.keys import Keys
 from voxpop.release.completing import GramTrie
 from voxpop.release.cutting import check_canonical, from_parquet, table_of_items, to_parquet, with_keys
 from voxpop.release.registry import configuration
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import (
-    DAMAGED,
-    FORMAT,
-    FORMAT_VERSION,
-    RECORD,
-    REPORT,
-    TABLE,
-    beside_in,
-    check_target,
-    checksum,
-    holds,
-    read_record,
-    record_bytes,
-    stated,
-    write_whole,
-)
+from voxpop.release.saving import ABOUT, RELEASE, TABLE, stated
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -48,8 +31,6 @@ if TYPE_CHECKING:
     from voxpop.release.tally import Ranking, Tally
 
 ROWS_AT_ONCE = 65_536
-TRIES = 8
-MADE_BY = "Give the folder that `release.save(folder)` or `voxpop items -o` made."
 
 
 @final
@@ -232,7 +213,14 @@ class Release(Result):
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         # The plan computes its numbers once, for the record and the report.
-        save_release(replace(self, plan=StoredPlan(self.plan.to_dict())), folder, overwrite=overwrite)
+        release = replace(self, plan=StoredPlan(self.plan.to_dict()))
+        content = {
+            **({"id": self.id} if self.id else {}),
+            **stated(release),
+            **({"reading": self.reading} if self.reading else {}),
+            **({} if self.keys is None else {"keys": self.keys.to_list()}),
+        }
+        RELEASE.save(content, {TABLE: to_parquet(self.grams, self.keys)}, release._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         return report_of(self, checksums)
@@ -288,29 +276,6 @@ class Release(Result):
         return Completer(self.grams, self.reading)
 
 
-def write_record(release: Release, table: bytes) -> bytes:
-    """Return the bytes of `release.json`; the same release gives equal bytes."""
-    content = {
-        **({"id": release.id} if release.id else {}),
-        **stated(release),
-        **({"reading": release.reading} if release.reading else {}),
-        **({} if release.keys is None else {"keys": release.keys.to_list()}),
-        "checksums": {TABLE: checksum(table)},
-    }
-    return record_bytes(FORMAT, FORMAT_VERSION, content)
-
-
-def save_release(release: Release, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
-    """Write the files of a release; see `Release.save`."""
-    table = to_parquet(release.grams, release.keys)
-    record = write_record(release, table)
-    again = holds(folder, RECORD, record)
-    target = check_target(folder, overwrite=overwrite or again)
-    page = report_of(release, {TABLE: checksum(table), RECORD: checksum(record)})
-    files = {TABLE: table, RECORD: record, REPORT: page} | (beside_in(target) if again else {})
-    write_whole(target, files, folder, "release", replace=overwrite or again)
-
-
 def report_of(
     release: Release, checksums: Mapping[str, str], grids: Sequence["Grid"] = (), counts: Int64s | None = None
 ) -> bytes:
@@ -338,37 +303,12 @@ def report_of(
 
 def load_release(folder: str | PathLike[str]) -> Release:
     """Return the release in a folder; see `load`."""
-    record_bytes, table = _read_together(Path(folder))
-    record = read_record(record_bytes, str(Path(folder, RECORD)))
-    if checksum(table) != record.checksum:
-        raise ReleaseError(f"{Path(folder, TABLE)} is not the file that was saved: its checksum differs. {DAMAGED}")
+    record, tables = RELEASE.read(folder)
     try:
-        keys = None if record.keys is None else Keys.from_list(record.keys)
-        guarantee, about = Guarantee.from_dict(record.guarantee), About.from_dict(record.about)
-        grams = from_parquet(table, keys)
-        return Release(grams, StoredPlan(record.plan), guarantee, record.reading, keys, about, record.id)
+        keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
+        plan, guarantee = StoredPlan(dict(record["plan"])), Guarantee.from_dict(dict(record["guarantee"]))
+        reading, about = str(record.get("reading", "")), About.from_dict(dict(record.get(ABOUT, {})))
+        grams = from_parquet(tables[TABLE], keys)
+        return Release(grams, plan, guarantee, reading, keys, about, str(record.get("id", "")))
     except (InputError, KeyError, TypeError, ValueError, pa.ArrowException, ColumnError, InternalError) as error:
-        raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
-
-
-def _read_together(folder: Path) -> tuple[bytes, bytes]:
-    """Return record and table of the same release, even while another process replaces the folder."""
-    for _ in range(TRIES):
-        source = folder_to_read(folder)
-        record, table = _read(source, RECORD, folder), _read(source, TABLE, folder)
-        if _read(source, RECORD, folder) == record:
-            return record, table
-    raise ReleaseError(f"{folder} was replaced several times while it was read; try again.")
-
-
-def _read(source: Path, name: str, folder: Path) -> bytes:
-    try:
-        return (source / name).read_bytes()
-    except FileNotFoundError as error:
-        if not source.exists():
-            raise ReleaseError(f"{folder} does not exist. {MADE_BY}") from error
-        raise ReleaseError(f"{folder} is not a release: it holds no {name}. {MADE_BY}") from error
-    except NotADirectoryError as error:
-        raise ReleaseError(f"{folder} is a file and cannot be read as a release. {MADE_BY}") from error
-    except OSError as error:
-        raise ReleaseError(f"{folder / name} cannot be read: {error.strerror}.") from error
+        raise RELEASE.changed(folder) from error

@@ -1,12 +1,11 @@
 """Counts and rankings of the grams of a release: noisy, and therefore public."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -16,27 +15,11 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SHOWN, card, check_whole, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, numbers_of, plain
-from voxpop.reading.folder import folder_to_read, replace_folder
+from voxpop.reading.folder import folder_to_read
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.release import Release, load_release, report_of
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import (
-    ABOUT,
-    ADDITION_VERSION,
-    COUNTS,
-    COUNTS_RECORD,
-    DAMAGED,
-    RANKING,
-    RANKING_RECORD,
-    RECORD,
-    TABLE,
-    already_there,
-    check_target,
-    checksum,
-    identity,
-    record_bytes,
-    stated,
-)
+from voxpop.release.saving import ABOUT, COUNTS, RANKINGS, RELEASE, Kind, identity, stated
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
@@ -63,76 +46,28 @@ class Addition(Result):
         return report_of(together, checksums, [grid], counts)
 
 
-@dataclass(frozen=True, slots=True)
-class AdditionFiles:
-    """The files of one kind of result that is saved with its release.
+def _save(
+    kind: Kind, addition: "Addition", column: str, numbers: Int64s, folder: str | PathLike[str], overwrite: bool
+) -> None:
+    """Write numbers and their record into the folder of the release, all files of the folder in one step.
 
-    Attributes:
-        table: file of the numbers.
-        record: file of the plan, the guarantees and the checksums.
-        column: the column of the numbers, int64.
-        what: the name of the results, in the plural.
-        made_by: the calls that make such a result.
+    Raises:
+        ReleaseError: If the folder holds another release or such files, or cannot be written.
     """
-
-    table: str
-    record: str
-    column: str
-    what: str
-    made_by: str
-
-    @property
-    def format(self) -> str:
-        """The kind that the record states."""
-        return f"voxpop {self.what}"
-
-    def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
-        """Return the absolute path of the folder, before any budget is spent.
-
-        Raises:
-            ReleaseError: If the folder cannot be written, or has such files already.
-        """
-        target = check_target(folder, overwrite=True)
-        if not overwrite and (folder_to_read(target) / self.table).is_file():
-            raise already_there(folder, self.what)
-        return target
-
-    def is_in(self, folder: str | PathLike[str]) -> bool:
-        """Return whether a folder has such files."""
-        return (folder_to_read(Path(folder)) / self.record).is_file()
-
-    def save(self, addition: "Addition", numbers: Int64s, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        """Write the numbers and their record into the folder of the release, all files of the folder in one step.
-
-        Raises:
-            ReleaseError: If the folder holds another release or such files, or cannot be written.
-        """
-        target = self.check_target(folder, overwrite=overwrite)
-        stored = load_release(folder)
-        # Equal tables are not enough: two releases may name the same grams of different users.
-        if stored.id != addition.grams.id or stored != addition.grams:
-            raise ReleaseError(f"{folder} holds another release. Save {self.what} beside the release they are of.")
-        source = folder_to_read(target)
-        files = {each.name: each.read_bytes() for each in sorted(source.iterdir())}
-        files[self.table] = write_parquet(pa.table({self.column: int64_array(numbers)}))
-        content = {
-            **stated(addition),
-            "statement_with_release": str(addition.with_release),
-            "release": identity(files[RECORD]),
-            "checksums": {name: checksum(files[name]) for name in (TABLE, self.table)},
-        }
-        files[self.record] = record_bytes(self.format, ADDITION_VERSION, content)
-        try:
-            replace_folder(target, files)
-        except OSError as error:
-            raise ReleaseError(
-                f"the {self.what} could not be saved to {folder}: {error.strerror or error}. The release there is as "
-                "it was; put that right and save again."
-            ) from error
-
-
-TALLIES: Final = AdditionFiles(COUNTS, COUNTS_RECORD, "users", "counts", "`release.count` or `voxpop count`")
-RANKINGS: Final = AdditionFiles(RANKING, RANKING_RECORD, "place", "rankings", "`release.top` or `voxpop top`")
+    target = kind.check_target(folder, overwrite=overwrite)
+    stored = load_release(folder)
+    # Equal tables are not enough: two releases may name the same grams of different users.
+    if stored.id != addition.grams.id or stored != addition.grams:
+        raise ReleaseError(f"{folder} holds another release. Save {kind.what} beside the release they are of.")
+    files = {each.name: each.read_bytes() for each in sorted(folder_to_read(target).iterdir())}
+    files[kind.tables[0]] = write_parquet(pa.table({column: int64_array(numbers)}))
+    content = {
+        **stated(addition),
+        "statement_with_release": str(addition.with_release),
+        "release": identity(files[RELEASE.record]),
+    }
+    files[kind.record] = kind.record_of(content, {name: files[name] for name in kind.tables})
+    kind.write(target, files, folder, replace=True)
 
 
 @final
@@ -192,7 +127,7 @@ class Tally(Addition):
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        TALLIES.save(self, self.users, folder, overwrite=overwrite)
+        _save(COUNTS, self, "users", self.users, folder, overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         from voxpop.release.report.page import Grid
@@ -281,7 +216,7 @@ class Ranking(Addition):
         return map(tuple, self.grams.grams["gram"].take(int64_array(self.places)).to_pylist())
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        RANKINGS.save(self, self.places, folder, overwrite=overwrite)
+        _save(RANKINGS, self, "place", self.places, folder, overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         from voxpop.release.report.page import Grid
@@ -321,54 +256,30 @@ class Ranking(Addition):
 
 def load_tally(folder: str | PathLike[str]) -> Tally:
     """Return the counts in the folder of a release; see `load`."""
-    found = _load_addition(TALLIES, folder)
+    release, numbers, plan, guarantee, about = _load(COUNTS, folder)
     try:
-        error = float(found.plan.to_dict()["error"])
-        return Tally(found.release, found.numbers, error, found.plan, found.guarantee, found.about)
+        return Tally(release, numbers, float(plan.to_dict()["error"]), plan, guarantee, about)
     except (KeyError, TypeError, ValueError, InternalError) as wrong:
-        raise _changed(TALLIES, folder) from wrong
+        raise COUNTS.changed(folder) from wrong
 
 
 def load_ranking(folder: str | PathLike[str]) -> Ranking:
     """Return the ranking in the folder of a release; see `load`."""
-    found = _load_addition(RANKINGS, folder)
-    rows = np.unique(found.numbers)
-    if rows.size < found.numbers.size or (rows.size and (rows[0] < 0 or rows[-1] >= len(found.release))):
-        raise _changed(RANKINGS, folder)
-    return Ranking(found.release, found.numbers, found.plan, found.guarantee, found.about)
+    release, places, plan, guarantee, about = _load(RANKINGS, folder)
+    rows = np.unique(places)
+    if rows.size < places.size or (rows.size and (rows[0] < 0 or rows[-1] >= len(release))):
+        raise RANKINGS.changed(folder)
+    return Ranking(release, places, plan, guarantee, about)
 
 
-class _Addition(NamedTuple):
-    release: Release
-    numbers: Int64s
-    plan: StoredPlan
-    guarantee: Guarantee
-    about: About
-
-
-def _load_addition(kind: AdditionFiles, folder: str | PathLike[str]) -> _Addition:
-    release = load_release(folder)
-    source = folder_to_read(Path(folder))
+def _load(kind: Kind, folder: str | PathLike[str]) -> tuple[Release, Int64s, StoredPlan, Guarantee, About]:
+    release, (record, tables) = load_release(folder), kind.read(folder)
     try:
-        record: dict[str, Any] = json.loads((source / kind.record).read_bytes())
-        files = {name: (source / name).read_bytes() for name in (kind.table, TABLE, RECORD)}
-    except OSError as error:
-        raise ReleaseError(f"{folder} holds no {kind.what}. Make them with {kind.made_by}.") from error
-    except ValueError as error:
-        raise ReleaseError(f"{folder}: {kind.record} is not readable JSON. {DAMAGED}") from error
-    try:
-        ours = identity(files[RECORD])
-        whole = record["format"] == kind.format and record["format_version"] == ADDITION_VERSION
-        same = all(checksum(files[name]) == record["checksums"][name] for name in (kind.table, TABLE))
-        if not whole or not same or record.get("release", ours) != ours:
-            raise ValueError("another format, file or release")
-        numbers = numbers_of(plain(read_parquet(files[kind.table])[kind.column])).astype(np.int64)
+        if record.get("release") != identity((folder_to_read(Path(folder)) / RELEASE.record).read_bytes()):
+            raise ValueError("of another release")
+        (column,) = read_parquet(tables[kind.tables[0]]).columns
+        numbers = numbers_of(plain(column)).astype(np.int64)
         about = About.from_dict(dict(record.get(ABOUT, {})))
-        plan, guarantee = StoredPlan(record["plan"]), Guarantee.from_dict(record["guarantee"])
-        return _Addition(release, numbers, plan, guarantee, about)
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-        raise _changed(kind, folder) from error
-
-
-def _changed(kind: AdditionFiles, folder: str | PathLike[str]) -> ReleaseError:
-    return ReleaseError(f"the {kind.what} of {folder} were changed after they were saved. {DAMAGED}")
+        return release, numbers, StoredPlan(dict(record["plan"])), Guarantee.from_dict(dict(record["guarantee"])), about
+    except (KeyError, TypeError, ValueError, OSError, pa.ArrowException) as error:
+        raise kind.changed(folder) from error

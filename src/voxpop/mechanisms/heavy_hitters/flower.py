@@ -34,7 +34,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
-from voxpop.release.saving import check_target
+from voxpop.release.saving import RELEASE
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
@@ -266,7 +266,7 @@ def _corpus(config: tuple[tuple[str, str], ...]) -> "LocalCorpus":
 def serve(grid: Grid, context: Context) -> None:
     """Run every round and save the release."""
     settings = settings_of(context.run_config)
-    check_target(settings.output)
+    RELEASE.check_target(settings.output)
     _wait_for_nodes(grid, settings)
     plan, trie = with_record(settings.plan, aggregation="secure" if settings.secure else "open"), Trie()
     guarantee = plan.guaranteed(private=settings.seed is None)

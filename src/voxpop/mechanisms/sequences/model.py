@@ -1,27 +1,24 @@
 """A released model of sequences: noisy counts of the symbols after each context, and queries on them. All public."""
 
-import os
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InputError, ReleaseError
+from voxpop.errors import InputError
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
-from voxpop.reading.folder import folder_to_read
-from voxpop.release import saving
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
+from voxpop.release.saving import ABOUT, MODEL_RECORD, Kind, stated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -281,11 +278,15 @@ class SequenceModel(Result):
         return queries.ContextSampler.of(self.tree, self.max_length)
 
 
-FORMAT = "voxpop sequence model"
-FORMAT_VERSION = 2
-RECORD, COUNTS, ALPHABET = saving.MODEL_RECORD, "grams.parquet", "alphabet.parquet"
-REPORT = "report.html"
-REPLACEABLE = frozenset({RECORD, COUNTS, ALPHABET, REPORT, "synthetic.parquet"})
+COUNTS, ALPHABET = "grams.parquet", "alphabet.parquet"
+MODEL = Kind(
+    "sequence model",
+    MODEL_RECORD,
+    (COUNTS, ALPHABET),
+    "Give the folder that `model.save(folder)` or `voxpop sequences -o` made.",
+    ("synthetic.parquet",),
+    version=3,
+)
 
 
 def save_model(
@@ -296,57 +297,19 @@ def save_model(
     overwrite: bool = False,
 ) -> None:
     """Write the files of a model, and others beside them; see `SequenceModel.save`."""
-    from voxpop.mechanisms.sequences.describe import report_of_model
-
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
-    files = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
-    content = {
-        **saving.stated(model),
-        "max_length": model.max_length,
-        "counts": "contexts",
-        "checksums": {name: saving.checksum(content) for name, content in files.items()},
-    }
-    files[RECORD] = saving.record_bytes(FORMAT, FORMAT_VERSION, content)
-    replace = overwrite or saving.holds(folder, RECORD, files[RECORD])
-    target = check_model_target(folder, overwrite=replace)
-    files[REPORT] = report_of_model(model, {name: saving.checksum(content) for name, content in files.items()})
-    saving.write_whole(target, files, folder, "model", replace=replace)
-
-
-def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
-    """Return the absolute path of a folder that a model can be saved to, before anything is spent.
-
-    Raises:
-        ReleaseError: if it is a file, holds a model and `overwrite` is not set, or holds anything else.
-    """
-    target = saving.target_folder(folder, "model")
-    source = folder_to_read(target)
-    names = set(os.listdir(source)) if source.exists() else set()
-    if names and (RECORD not in names or names - REPLACEABLE):
-        raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
-    if names and not overwrite:
-        raise saving.already_there(folder, "a model")
-    saving.check_writable(target.parent, folder)
-    return target
+    tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
+    content = {**stated(model), "max_length": model.max_length}
+    MODEL.save(content, tables, model._page, folder, overwrite=overwrite)
 
 
 def load_model(folder: str | PathLike[str]) -> SequenceModel:
     """Return the model in a folder; see `voxpop.load`."""
-    source = folder_to_read(Path(folder))
-    otherwise = f"{folder} is not a sequence model that voxpop wrote."
-    record = saving.parsed_record(_read(source, RECORD, folder), f"{folder}: {RECORD}", FORMAT, otherwise)
-    if record.get("format_version") != FORMAT_VERSION or record.get("counts") != "contexts":
-        raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
-    contents = {name: _read(source, name, folder) for name in (COUNTS, ALPHABET)}
-    for name, content in contents.items():
-        if saving.checksum(content) != record.get("checksums", {}).get(name):
-            raise ReleaseError(
-                f"{folder}: {name} is not the file that was saved, its checksum differs. {saving.DAMAGED}"
-            )
+    record, tables = MODEL.read(folder)
     try:
-        return _model(record, contents)
+        return _model(record, tables)
     except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
-        raise ReleaseError(f"{folder} was changed after it was saved. {saving.DAMAGED}") from error
+        raise MODEL.changed(folder) from error
 
 
 def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
@@ -360,15 +323,5 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
     parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
     tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
     guarantee = Guarantee.from_dict(record["guarantee"])
-    about = About.from_dict(dict(record.get(saving.ABOUT, {})))
+    about = About.from_dict(dict(record.get(ABOUT, {})))
     return SequenceModel(tuple(words), tree, max_length, StoredPlan(dict(record["plan"])), guarantee, about)
-
-
-def _read(source: Path, name: str, folder: str | PathLike[str]) -> bytes:
-    try:
-        return (source / name).read_bytes()
-    except OSError as error:
-        raise ReleaseError(
-            f"{folder} is not a sequence model: {name} cannot be read. Give the folder that `model.save(folder)` or "
-            "`voxpop sequences -o` made."
-        ) from error
