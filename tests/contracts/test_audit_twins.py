@@ -39,7 +39,7 @@ from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
-from voxpop.testing.ngrams_case import ngrams, reach_of
+from voxpop.testing.cases import bound_of_pair, ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
@@ -200,14 +200,14 @@ def test_votes_with_half_the_noise(monkeypatch):
     """N-grams as they run by default, whose votes are graded with half of what was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
-    real, ran = selecting.NoisyLevels, case.joined.args[3]
+    real, ran = selecting.NoisyLevels, case.joined.args[3].args[0]
 
     def quiet(rules, *others):
         halved = [replace(rule, scale=rule.scale / 2) if hasattr(rule, "scale") else rule for rule in rules]
         return real(tuple(halved), *others)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
-    bound = reach_of(plan)
+    bound = bound_of_pair(plan)
     twin = [float(ndtr(2 * (holders * bound - ran.threshold) / ran.sigma)) for holders in (others + 1, others)]
     assert_refuted(case, *twin, trials=80_000)
 
