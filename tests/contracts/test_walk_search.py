@@ -10,6 +10,7 @@ import pytest
 
 from searches.walk_search import WALK, search_walks
 from voxpop.engine.local.length_walk import MemoryLengthWalk
+from voxpop.engine.local.near_misses import UserBudgets
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
 from voxpop.mechanisms.ngrams.mechanism import NGrams
@@ -96,7 +97,8 @@ def test_a_sweep_with_budgets_made_anew(monkeypatch):
     real = MemoryLengthWalk.weigh_aside
 
     def refilled(self, *given):
-        return real(self.with_past(None, None), *given)
+        self._budgets = UserBudgets()
+        return real(self, *given)
 
     monkeypatch.setattr(MemoryLengthWalk, "weigh_aside", refilled)
     assert is_found()

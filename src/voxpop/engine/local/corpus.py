@@ -339,40 +339,23 @@ class MemoryTreeWalk:
     Symbol `s` after context `n` has the key `n * width + s`.
     """
 
-    def __init__(self, sequences: Int32s, alphabet: int, max_length: int) -> None:
+    def __init__(self, symbols: Int32s, alphabet: int, max_length: int, places: Int32s | None = None) -> None:
         """Put every step under the empty context, but no end mark behind `max_length` symbols.
 
         Args:
-            sequences: from `one_sequence_each`: private.
+            symbols: int32, from `one_sequence_each`: private.
             alphabet: number of symbols.
             max_length: maximum number of steps of a sequence.
+            places: of another walk, to go on where it was: int32 by position, the node of the step's context, or -1.
         """
-        self._symbols = sequences
-        self._width = alphabet + 1
-        # int32 by position: the node of the step's context, or -1.
-        self._places = np.empty(sequences.size, np.int32)
-        open_steps(sequences, alphabet, max_length, self._places)
-
-    @classmethod
-    def at(cls, symbols: Int32s, places: Int32s, alphabet: int) -> "MemoryTreeWalk":
-        """Go on from where another one was."""
-        counting = cls(symbols[:0], alphabet, 0)
-        counting._symbols, counting._places = symbols, places
-        return counting
-
-    @property
-    def symbols(self) -> Int32s:
-        """int32 by position."""
-        return self._symbols
-
-    @property
-    def places(self) -> Int32s:
-        """int32 by position, the node of the step's context, or -1."""
-        return self._places
+        self.symbols, self._width = symbols, alphabet + 1
+        self.places = np.empty(symbols.size, np.int32) if places is None else places
+        if places is None:
+            open_steps(symbols, alphabet, max_length, self.places)
 
     def count_following(self) -> tuple[Int64s, Int64s]:
         """Return the keys of the symbols that follow contexts, and their counts."""
-        return count_following(self._symbols, self._places, self._width)
+        return count_following(self.symbols, self.places, self._width)
 
     def released_following(self, noise: Callable[[Int64s, Int64s], Rows]) -> Rows:
         """Count the symbols after the contexts, and return the noisy counts."""
@@ -380,7 +363,7 @@ class MemoryTreeWalk:
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""
-        lengthen_contexts(self._symbols, self._places, depth, self._width, keys, longer, others)
+        lengthen_contexts(self.symbols, self.places, depth, self._width, keys, longer, others)
 
 
 # One sequence per user, in symbols of the public alphabet, cut to the most symbols one user may have.

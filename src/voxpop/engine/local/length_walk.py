@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from voxpop.engine.local.near_misses import NearMisses, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.pairs import (
     find_names,
     merge_names,
@@ -43,6 +43,7 @@ POSITIONS_IN_PARTS = 1 << 28
 PHRASES = "distinct phrases of one length"
 
 Kind = TypeVar("Kind", np.int32, np.uint8)
+State = dict[str, NDArray[Any]]
 
 
 class MemoryLengthWalk:
@@ -94,40 +95,52 @@ class MemoryLengthWalk:
         return cls(*users, len(words), words=words, limit=limit, ordered=corpus.kind != "items")
 
     @classmethod
-    def at(
-        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: Uint64s, size: int
-    ) -> "MemoryLengthWalk":
+    def of_state(cls, state: State, length: int, size: int, aside_size: int) -> "MemoryLengthWalk":
         """Return a walk that goes on where another one was after `keep`.
 
         Args:
+            state: of the other walk; overwritten.
             length: of the grams that were kept.
-            ids: int32 by position, ranks; overwritten.
-            first: int32 by position, the kept tokens; needed above length 1 for candidates whose partner is a token.
-            user_start: int64 (users + 1).
-            user_key: uint64 (users).
             size: number of kept grams.
+            aside_size: number of candidates that were set aside.
         """
-        walk = cls(ids, user_start, user_key, size)
-        walk._ids, walk._first, walk._length, walk._in_order = ids, first, length, True
+        walk = cls(state["ids"], state["user_start"], state["user_key"], size)
+        walk._ids, walk._first, walk._length, walk._in_order = state["ids"], state.get("first"), length, True
+        if "left" in state:
+            walk._budgets = UserBudgets(state["left"])
+            walk._aside = NearMisses.of(state["aside"], state["aside_start"], aside_size)
         return walk
 
-    def with_past(self, left: Int64s | None, aside: NearMisses | None) -> "MemoryLengthWalk":
-        """Restore the remaining budgets and the deferred candidates in a walk that `at` began."""
-        self._budgets = UserBudgets(left)
-        self._aside = self._aside if aside is None else aside
-        return self
+    def state(self, *, single: bool) -> State:
+        """Return the arrays from which `of_state` goes on, without positions that no longer gram can reach.
 
-    def past(self, users: Bools) -> tuple[Int64s | None, Int32s, Int64s]:
-        """Return the remaining budgets and the users' deferred candidates, for `with_past`.
-
-        Args:
-            users: bool by user, whether it is needed; see `compact`.
+        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
+        gram, and no candidate set aside, are left out.
         """
-        left = self._budgets.left(users.size)
-        items, starts = self._aside.joined(users.size)
-        counts = np.diff(starts)
-        mine = items[np.repeat(users, counts)]
-        return None if left is None else left[users], mine, np.concatenate([[0], np.cumsum(counts[users])])
+        ids = self._kept()
+        first = ids if self._first is None else self._first
+        aside, aside_start = self._aside.joined(self._user_key.size)
+        # (users + 1,), positions with a gram before each user begins.
+        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
+        # (users,), who holds a gram of this length, or a candidate set aside.
+        counts = np.diff(aside_start)
+        holding = (np.diff(before) > 0) | (counts > 0)
+        # A gram can grow at its position and at the position of its partner, one place on.
+        live = (first if single else ids) >= 0
+        needed = live.copy()
+        # One empty place behind each run stays, so that runs do not meet.
+        needed[1:] |= live[:-1]
+        needed &= np.repeat(holding, np.diff(self._user_start))
+        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
+        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
+        state: State = {"ids": ids[needed], "user_start": user_start, "user_key": self._user_key[holding]}
+        if single:
+            state["first"] = first[needed]
+        left = self._budgets.left(holding.size)
+        if left is not None:
+            state |= {"left": left[holding], "aside": aside[np.repeat(holding, counts)]}
+            state["aside_start"] = np.concatenate([[0], np.cumsum(counts[holding])])
+        return state
 
     @property
     def length(self) -> int:
@@ -206,28 +219,6 @@ class MemoryLengthWalk:
         if self._ids is None:
             raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
         return self._ids
-
-    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, Uint64s, Bools]:
-        """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
-
-        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
-        gram, and no candidate set aside, are left out; which users stay comes last.
-        """
-        ids = self._kept()
-        first = ids if self._first is None else self._first
-        # (users + 1,), positions with a gram before each user begins.
-        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        # (users,), who holds a gram of this length, or a candidate set aside.
-        holding = (np.diff(before) > 0) | (np.diff(self._aside.joined(self._user_key.size)[1]) > 0)
-        # A gram can grow at its position and at the position of its partner, one place on.
-        live = (first if single else ids) >= 0
-        needed = live.copy()
-        # One empty place behind each run stays, so that runs do not meet.
-        needed[1:] |= live[:-1]
-        needed &= np.repeat(holding, np.diff(self._user_start))
-        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
-        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
-        return ids[needed], first[needed], user_start, self._user_key[holding], holding
 
     def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
         """Keep only these grams.

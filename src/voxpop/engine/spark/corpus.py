@@ -1,6 +1,6 @@
 """The corpus on a cluster."""
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -118,23 +118,13 @@ class SparkCorpus:
         Raises:
             InputError: always.
         """
-        raise _spread("arrays of all users")
-
-    def __getattr__(self, name: str) -> NoReturn:
-        """Raise the error for data that a cluster does not hold in one piece."""
-        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "bounded", "require", "save"):
-            raise _spread(f"`{name}`")
-        raise AttributeError(name)
+        raise InputError(
+            "a corpus on Spark has no arrays of all users: they stay on their executors. Set union, n-grams, counts "
+            "and sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
+        )
 
     def __repr__(self) -> str:
         return f"SparkCorpus(kind={self.kind!r}, private)"
-
-
-def _spread(what: str) -> InputError:
-    return InputError(
-        f"a corpus on Spark has no {what}: its users stay on their executors. Set union, n-grams, counts and sequences "
-        "run on it; for heavy hitters, comparisons and baselines read a table on this machine."
-    )
 
 
 if TYPE_CHECKING:
