@@ -15,14 +15,13 @@ release.
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
 | `RestrictableDraws`, `Decision`, `LevelRule`, `Noise`, `TreeNoise` | randomness that can be sent to the weights |
-| `Arrays` | all users in arrays on this machine, for simulations of user devices (heavy hitters) |
 
 Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
 `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -30,6 +29,9 @@ from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.reading.keys import Keys
+
+if TYPE_CHECKING:
+    from voxpop.engine.local.corpus import LocalCorpus
 
 ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
@@ -354,8 +356,9 @@ class TreeWalk(Protocol):
         """
 
 
-class Described(Protocol):
-    """The public properties of the private data."""
+@runtime_checkable
+class Engine(Protocol):
+    """The holder of the private data, which is never part of a release."""
 
     @property
     def kind(self) -> str:
@@ -368,34 +371,6 @@ class Described(Protocol):
     @property
     def keys(self) -> Keys:
         """The columns that items came from, which are public as the schema is; none for words."""
-
-
-class Arrays(Described, Protocol):
-    """All users in arrays on this machine; see `voxpop.Corpus` for shapes and meanings."""
-
-    @property
-    def tokens(self) -> Int32s:
-        """int32, token by position; -1 after each document."""
-
-    @property
-    def user_start(self) -> Int64s:
-        """int64 (users + 1), where each user's tokens begin."""
-
-    @property
-    def user_key(self) -> Uint64s:
-        """uint64 (users)."""
-
-    @property
-    def vocabulary(self) -> pa.LargeStringArray:
-        """large_string, token by id."""
-
-    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
-        """Refuse work that would go beyond a limit on memory, if there is one."""
-
-
-@runtime_checkable
-class Engine(Described, Protocol):
-    """The holder of the private data, which is never part of a release."""
 
     def round_walk(self) -> RoundWalk:
         """Return the items, to be released in one round or several."""
@@ -420,7 +395,7 @@ class Engine(Described, Protocol):
             secret: of the draw ("sequences/sample" by the user's key).
         """
 
-    def gathered(self) -> Arrays:
+    def gathered(self) -> "LocalCorpus":
         """Return all users in arrays.
 
         Raises:

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.engine.contract import ALL_LENGTHS, Arrays, Draws, Price, Shares, no_order
+from voxpop.engine.contract import ALL_LENGTHS, Draws, Price, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.near_misses import NearMisses, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
-from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
+from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.pairs import (
@@ -23,7 +23,6 @@ from voxpop.kernels.pairs import (
     number_pairs,
     rename_in_runs,
     rename_range,
-    rename_users,
     table_of,
 )
 from voxpop.kernels.threads import THREADS, in_order
@@ -79,20 +78,12 @@ class MemoryLengthWalk:
         self._tokens, self._user_start, self._user_key = tokens, user_start, user_key
         self._size, self._words, self._limit, self._ordered = size, words, limit, ordered
         self._length, self._in_order = 1, False
-        self._order: Int64s | None = None
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._names: Int64s | None = None
         self._ranges = _ranges(user_start)
         self._budgets = UserBudgets()
         self._aside = NearMisses(limit)
-
-    @classmethod
-    def of(cls, corpus: Arrays, limit: "MemoryLimit | None") -> "MemoryLengthWalk":
-        """Return the walk through the lengths of a corpus, from its tokens."""
-        users = corpus.tokens, corpus.user_start, corpus.user_key
-        words = corpus.vocabulary
-        return cls(*users, len(words), words=words, limit=limit, ordered=corpus.kind != "items")
 
     @classmethod
     def of_state(cls, state: State, length: int, size: int, aside_size: int) -> "MemoryLengthWalk":
@@ -181,7 +172,7 @@ class MemoryLengthWalk:
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None
         users = self._user_start, self._user_key
-        return Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
+        return Holdings(ids, *users, self._size, self._names, self._limit, words)
 
     def pay(self, price: Price, among: Subset | None = None) -> None:
         """Let users pay for a pass that was weighed elsewhere."""
@@ -207,12 +198,9 @@ class MemoryLengthWalk:
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
-        if self._limit is None:
-            self._order = weighing_order(self._user_key, secret, ALL_LENGTHS)
-        else:
-            users = self._tokens, self._user_start, self._user_key
-            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
-        self._in_order = True
+        users = self._tokens, self._user_start, self._user_key
+        self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
+        self._ranges, self._in_order = _ranges(self._user_start), True
 
     def _kept(self) -> Int32s:
         """Return ids by position, which there are once the grams of length 1 were kept."""
@@ -294,18 +282,6 @@ class MemoryLengthWalk:
             self.put_in_order(order)
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
-    def keep_all(self) -> tuple[Int32s, Int64s | None]:
-        """Keep every gram that occurs, with its present number: for comparisons without pruning.
-
-        Returns:
-            int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the
-            numbers, None at length 1.
-        """
-        if self._ids is None:
-            self._ids = np.array(self._tokens)
-        names, self._names = self._names, None
-        return self._ids, names
-
     def extend(self, candidates: Candidates) -> None:
         """Go on to the next length: the candidates among the pairs that occur, numbered and named.
 
@@ -355,29 +331,16 @@ class MemoryLengthWalk:
         return names
 
     def _start_ids(self, ranks: Int32s) -> None:
-        """Write the kept tokens into an array of our own, users in the order in which they weigh.
-
-        So every later pass reads memory in order, which is twice as fast as following a random order each time.
-        """
+        """Write the kept tokens into an array of our own."""
         if self._limit is not None:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
         # Memory of earlier rounds is free, but allocators keep it: gigabytes beside the array that comes now.
         release_unused()
-        order = np.arange(self._user_key.size) if self._order is None else self._order
-        # (users + 1,), where each user's positions begin in the new order.
-        places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)
-        ids = np.empty(self._tokens.size, np.int32)
-        cuts = np.unique(np.searchsorted(places, np.arange(0, places[-1], POSITIONS_AT_ONCE)))
-
-        def write(span: tuple[int, int]) -> None:
-            rename_users(self._tokens, self._user_start, order[span[0] : span[1]], ranks, ids, int(places[span[0]]))
-            forget_pages(self._tokens)
-
-        for _ in in_order(write, pairwise([*cuts.tolist(), order.size])):
-            pass
-        self._ids, self._user_start, self._user_key, self._order = ids, places, self._user_key[order], None
-        self._ranges = _ranges(places)
+        # Where users were put in order, the tokens are a copy already.
+        ids = self._tokens if self._in_order else np.array(self._tokens)
+        self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+        self._ids = ids
 
     def _each_range(self, work: "Work") -> None:
         for _ in in_order(lambda span: work(*span), self._ranges):

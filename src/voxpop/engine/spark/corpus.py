@@ -17,8 +17,8 @@ from voxpop.reading.keys import Keys
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine import contract as engine
     from voxpop.engine.contract import Engine, RestrictableDraws
+    from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.spark.frames import Answer, Batches
 
 
@@ -112,7 +112,7 @@ class SparkCorpus:
             self._groups = self._holder.hold(in_groups(self._state, self._places))
         return self._groups
 
-    def gathered(self) -> "engine.Arrays":
+    def gathered(self) -> "LocalCorpus":
         """Refuse: users stay on their executors.
 
         Raises:
