@@ -21,7 +21,7 @@ Names. The name of a draw must be the same on every engine: an item or a token b
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -29,9 +29,6 @@ from voxpop.engine.data import Candidates, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Floats, Int32s, Int64s, Texts, Uint64s
 from voxpop.reading.keys import Keys
-
-if TYPE_CHECKING:
-    from voxpop.engine.local.corpus import LocalCorpus
 
 ALL_LENGTHS = "all lengths"
 """The name of the one order that a walk through lengths has."""
@@ -395,8 +392,8 @@ class Engine(Protocol):
             secret: of the draw ("sequences/sample" by the user's key).
         """
 
-    def gathered(self) -> "LocalCorpus":
-        """Return all users in arrays.
+    def gathered(self) -> Any:
+        """Return all users in arrays on this machine: a `LocalCorpus`.
 
         Raises:
             InputError: where they are not on one machine.

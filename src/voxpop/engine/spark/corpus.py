@@ -1,6 +1,6 @@
 """The corpus on a cluster."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.engine.contract import Engine, RestrictableDraws
-    from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.spark.frames import Answer, Batches
 
 
@@ -112,7 +111,7 @@ class SparkCorpus:
             self._groups = self._holder.hold(in_groups(self._state, self._places))
         return self._groups
 
-    def gathered(self) -> "LocalCorpus":
+    def gathered(self) -> NoReturn:
         """Refuse: users stay on their executors.
 
         Raises:
