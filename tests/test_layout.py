@@ -74,10 +74,10 @@ def package_of(module: str) -> str:
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     """Return the strongly connected components of more than one node."""
-    reach = {node: _reachable(graph, node) for node in graph}
+    bound = {node: _reachable(graph, node) for node in graph}
     found = []
     for node in graph:
-        circle = {other for other in reach[node] if node in reach[other]} | {node}
+        circle = {other for other in bound[node] if node in bound[other]} | {node}
         if len(circle) > 1 and circle not in found:
             found.append(circle)
     return found

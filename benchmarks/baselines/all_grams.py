@@ -14,7 +14,6 @@ from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Pairs
-from voxpop.mechanisms.ngrams.releasing import table_of_rows
 from voxpop.mechanisms.rounds.adaptive import chosen
 from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
@@ -23,6 +22,8 @@ from voxpop.privacy.calibrate import calibrate
 from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
+from voxpop.reading.arrow import array_of
+from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 
@@ -137,7 +138,11 @@ def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], l
             rows.append(grams.tokens(length, ids[(ids >= low) & (ids < high)] - low))
     numbers = {"mechanism": name, "limit": limit, "sigma": scales[0].scale, "threshold": scales[0].threshold}
     guarantee = Guarantee(budget.epsilon, budget.delta, private=secret.private)
-    return Release(table_of_rows(grams.corpus.vocabulary, rows), StoredPlan(numbers), guarantee)
+    # Only tokens that occur get a rank, in the order of the vocabulary.
+    used = np.unique(np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in rows)]))
+    ranked = [np.unique(np.searchsorted(used, each).astype(np.int32), axis=0) for each in rows]
+    table = table_of_tokens(grams.corpus.vocabulary.take(array_of(used)), ranked)
+    return Release(table, StoredPlan(numbers), guarantee)
 
 
 def _keep_all(levels: "MemoryLengthWalk") -> tuple[Int32s, Int64s | None]:

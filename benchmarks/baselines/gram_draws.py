@@ -88,7 +88,7 @@ def sample_sequences(
     most: int,
     width: int,
     tree: tuple[Int64s, Int32s, Int32s, Floats, Int32s, Floats],
-    opening: tuple[Int64s, Int32s, Int32s, Floats],
+    first_round: tuple[Int64s, Int32s, Int32s, Floats],
     symbols_out: Int32s,
     sizes: Int64s,
 ) -> int:
@@ -99,7 +99,7 @@ def sample_sequences(
         most: most symbols of a sequence.
         width: number of symbols and the end mark.
         tree: starts, symbols, child, running sums, neighbour, rest.
-        opening: starts, symbols, child, running sums of the openings: what sequences begin with.
+        first_round: starts, symbols, child, running sums of the openings: what sequences begin with.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.
 
@@ -107,7 +107,7 @@ def sample_sequences(
         How many symbols were written.
     """
     starts, symbols, child, sums, neighbour, rest = tree
-    first_starts, first_symbols, first_child, first_sums = opening
+    first_starts, first_symbols, first_child, first_sums = first_round
     size = 0
     for number in range(seeds.size):
         state = seeds[number : number + 1]
@@ -358,8 +358,8 @@ class Sampler:
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
         arrays = (tree.starts, tree.symbols, tree.child, self.sums, tree.neighbour, tree.rest)
-        opening = (openings.starts, openings.symbols, openings.child, self.opening_sums)
-        size = sample_sequences(seeds.copy(), self.max_length, tree.width, arrays, opening, symbols, sizes)
+        first_round = (openings.starts, openings.symbols, openings.child, self.opening_sums)
+        size = sample_sequences(seeds.copy(), self.max_length, tree.width, arrays, first_round, symbols, sizes)
         return symbols[:size].copy(), sizes
 
 

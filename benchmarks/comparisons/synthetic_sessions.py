@@ -16,7 +16,7 @@ from benchmarks.evaluation import SequenceData, as_sequences, private_resemblanc
 from benchmarks.support.common import DATA, table
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
-from voxpop.mechanisms.sequences.queries import Sessions, _commonest, _containing
+from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
 from voxpop.privacy.secret import Secret
 
 EPSILONS = (0.1, 0.5, 1.5)
@@ -55,7 +55,8 @@ def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> Sequence
         )
     names = np.arange(round(sampler.sequences), dtype=np.uint64)
     seeds = Secret.from_seed(1000 + run).draws("synthetic", names, 0)[:, 0]
-    return as_sequences(*sampler.draw(seeds), len(ALPHABET))
+    drawn = sampler.draw(seeds)
+    return as_sequences(drawn.symbols, drawn.sizes, len(ALPHABET))
 
 
 def battery(corpus: LocalCorpus, truth: SequenceData) -> None:
@@ -98,7 +99,7 @@ def shares(data: SequenceData, paths: list[tuple[int, ...]]) -> dict[tuple[str, 
     names = [*ALPHABET, "end"]
     for place in range(len(ALPHABET) * width):
         found["transitions", f"{names[place // width]} {names[place % width]}"] = pairs[place]
-    held = _containing(Sessions(data.symbols, data.starts), paths, len(ALPHABET))
+    held = containing(Sessions(data.symbols, data.starts), paths, len(ALPHABET))
     return found | {
         ("paths", " ".join(ALPHABET[symbol] for symbol in path)): share for path, share in zip(paths, held, strict=True)
     }
@@ -106,7 +107,7 @@ def shares(data: SequenceData, paths: list[tuple[int, ...]]) -> dict[tuple[str, 
 
 def pictured(corpus: LocalCorpus, truth: SequenceData) -> None:
     """Write what the pictures show, of one release."""
-    paths = _commonest(Sessions(truth.symbols, truth.starts), 3, PATHS, len(ALPHABET))
+    paths = commonest_runs(Sessions(truth.symbols, truth.starts), 3, PATHS, len(ALPHABET))
     real, synthetic = shares(truth, paths), shares(drawn(corpus, "default", SHOWN_AT, 1), paths)
     rows = [[kind, name, f"{share:.6f}", f"{synthetic[kind, name]:.6f}"] for (kind, name), share in real.items()]
     note = f"MSNBC, visits cut after {MAX_LENGTH} pages, one release of the default at epsilon {SHOWN_AT:g}. "

@@ -39,7 +39,8 @@ def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> 
         sampler = Sampler.of(paper.tree, length)
     names = np.arange(round(sampler.sequences), dtype=np.uint64)
     seeds = Secret.from_seed(2).draws("synthetic", names, 0)[:, 0]
-    return as_sequences(*sampler.draw(seeds), len(ALPHABET))
+    drawn = sampler.draw(seeds)
+    return as_sequences(drawn.symbols, drawn.sizes, len(ALPHABET))
 
 
 def settings() -> list[tuple[str, int, int]]:

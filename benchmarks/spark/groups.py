@@ -100,9 +100,9 @@ class WalkInGroups:
         """Add up the weights of all groups, cut off as on Spark."""
         return self._summed([walk.weigh(*arguments) for walk in self._walks])
 
-    def weigh_aside(self, *arguments: Any) -> Histogram:
+    def weigh_deferred(self, *arguments: Any) -> Histogram:
         """Add up the weights of what was set aside."""
-        return self._summed([walk.weigh_aside(*arguments) for walk in self._walks])
+        return self._summed([walk.weigh_deferred(*arguments) for walk in self._walks])
 
     def _summed(self, found: list[Histogram]) -> Histogram:
         ids, places = np.unique(np.concatenate([each.ids for each in found]), return_inverse=True)

@@ -15,9 +15,7 @@ from benchmarks.spark.jobs import shuffles_of, write_conf
 from benchmarks.support.common import DATA, table
 from benchmarks.support.engines import read_engine
 from voxpop.engine.spark.session import start_session
-from voxpop.mechanisms.ngrams.passes import Outcome, Pass, Runner
-from voxpop.mechanisms.ngrams.releasing import run_passes
-from voxpop.mechanisms.ngrams.schedule import State
+from voxpop.mechanisms.ngrams.releasing import Outcome, Pass, Runner, State, run_passes
 from voxpop.privacy.secret import Secret
 
 MSNBC = {"user": "user", "sequence": "sequence"}

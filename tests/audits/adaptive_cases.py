@@ -3,7 +3,7 @@
 - *near*: so many users hold one item that one more matters most.
 - *alone*: the canary holds an item that nobody else does.
 
-Copies share nothing: weights, noise, evidence and what is dropped are those of an item, and all who hold it are of its
+Copies share nothing: weights, noise, score and what is dropped are those of an item, and all who hold it are of its
 copy. Users hold one item each, so nobody draws.
 """
 

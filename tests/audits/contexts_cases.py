@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.tails import at_least
+from audits.tails import users_bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.plan import SequencePlan
@@ -55,7 +55,7 @@ def one_level_of_contexts(budget: Budget) -> Case:
     scale = LENGTH / budget.epsilon
     users = [[0]] * OTHERS
     joined, without = (partial(_high_symbols, plan, _crowd(held, SYMBOLS)) for held in ([*users, [0] * LENGTH], users))
-    exact = at_least(0, scale), at_least(LENGTH, scale)
+    exact = users_bound(0, scale), users_bound(LENGTH, scale)
     return Case("sequences, contexts, one level", NAME, budget, SYMBOLS, joined, without, exact)
 
 
@@ -70,7 +70,7 @@ def two_levels_of_contexts(budget: Budget) -> Case:
         partial(_high_everywhere, plan, _crowd(held, FEW_SYMBOLS), mean + moved)
         for held in ([*users, [0] * LENGTH], users)
     )
-    exact = tuple(prod(map(at_least, shift.tolist(), scales.tolist())) for shift in (0 * moved, moved))
+    exact = tuple(prod(map(users_bound, shift.tolist(), scales.tolist())) for shift in (0 * moved, moved))
     name = "sequences, contexts, two levels"
     return Case(name, NAME, budget, FEW_SYMBOLS, joined, without, (exact[0], exact[1]), TWO_LEVEL_SHARE)
 
@@ -80,7 +80,7 @@ def no_end(budget: Budget) -> Case:
     plan = _plan(budget, ["000000000"], 1, 1)
     scale = 1 / budget.epsilon
     joined, without = (partial(_both_high, plan, _crowd(held, 1)) for held in ([[0]], []))
-    exact = at_least(0, scale) * at_least(1, scale), at_least(1, scale) ** 2
+    exact = users_bound(0, scale) * users_bound(1, scale), users_bound(1, scale) ** 2
     name = "sequences, contexts, no end"
     return Case(name, "one symbol, all that counts", budget, 1, joined, without, exact, NO_END_SHARE)
 

@@ -73,9 +73,9 @@ class Watchable:
         """Weigh on the executors."""
         return Weighed(self._watched.weigh(*given))
 
-    def weigh_aside(self, *given: Any) -> "Weighed":
+    def weigh_deferred(self, *given: Any) -> "Weighed":
         """Weigh deferred candidates on the executors."""
-        return Weighed(self._watched.weigh_aside(*given))
+        return Weighed(self._watched.weigh_deferred(*given))
 
 
 class Weighed:

@@ -14,7 +14,7 @@ from typing import Final
 from audits.adaptive_cases import near_adaptive
 from audits.union_cases import BUDGET, LIMIT, Event, classic_of, near, released_by
 from voxpop.errors import InternalError
-from voxpop.mechanisms.rounds.users_needed import AtLeast, released
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan, UnionPlan, plan_adaptive, plan_classic
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count
@@ -27,7 +27,7 @@ BETA: Final = 0.02
 
 def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
     """Return plans of every kind whose promise fails often enough to be counted."""
-    promise = AtLeast(USERS, beta)
+    promise = MinUsersBound(USERS, beta)
     optimal = SetUnion(limit=1, weighting=Count(), min_users=USERS)
     classic = (
         plan_classic(SetUnion(LIMIT, each, USERS), each, LIMIT, budget, promise=promise) for each in WEIGHTINGS.values()

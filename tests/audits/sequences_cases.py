@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from audits.contexts_cases import contexts_cases
-from audits.tails import at_least
+from audits.tails import users_bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.papers.ngram_model import GramPlan, VariableLengthNGrams
 from voxpop.privacy.budget import Budget
@@ -45,7 +45,7 @@ def one_level(budget: Budget) -> Case:
     words = numbered_words(SYMBOLS).to_pylist()
     plan = VariableLengthNGrams(LENGTH, 1, words).plan(budget)
     least = OTHERS + LENGTH
-    exact = tuple(at_least(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
+    exact = tuple(users_bound(least - OTHERS - more, plan.scale) for more in (LENGTH, 0))
     joined, without = (partial(_high_counts, plan, _crowd(users), least) for users in (_with_canary(), _others()))
     return Case("sequences, one level", "every symbol the same", budget, SYMBOLS, joined, without, (exact[0], exact[1]))
 
@@ -75,7 +75,7 @@ def two_levels(budget: Budget) -> Case:
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
     # The root and its only child spend half of epsilon each: two levels are left, then one.
-    chances = np.array([[at_least(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
+    chances = np.array([[users_bound(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
     exact = chances.prod(axis=1)
     joined, without = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
     name, probabilities = "every symbol the same", (float(exact[0]), float(exact[1]))

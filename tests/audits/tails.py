@@ -3,7 +3,7 @@
 from math import exp
 
 
-def at_least(least: int, scale: float) -> float:
+def users_bound(least: int, scale: float) -> float:
     """Return P(X >= least) of integer Laplace noise X of this scale.
 
     Example:

@@ -119,9 +119,9 @@ def square_of(plan: NGramsPlan, pairs: Pairs) -> float:
     """
     if pairs is LIKELY:
         return plan.later
-    charges = Charges(plan.later, plan.mechanism.worths)
-    prices = (charges.price(square, 1.0, None) for square in (charges.screening(2), charges.vote(2, None)[0]))
-    return sum(price.cost for price in prices) / WHOLE * plan.later
+    charges = Charges(plan.later, plan.worths)
+    prices = (charges.charge(square, 1.0, None) for square in (charges.screening(2), charges.vote(2, None)[0]))
+    return sum(charge.cost for charge in prices) / WHOLE * plan.later
 
 
 def chance(square: float, least: float, *, canary: bool) -> float:
@@ -180,7 +180,7 @@ class Shown:
     def paid(self, one: Pass, copies: Int64s) -> Int64s:
         """Let the users of some copies pay for a pass; return what."""
         ones = np.ones(copies.size, np.int64)
-        costs: Int64s = one.price.costs(self.left[copies], ones > 0, ones)
+        costs: Int64s = one.charge.costs(self.left[copies], ones > 0, ones)
         self.left[copies] -= costs
         return costs
 
@@ -189,22 +189,22 @@ class Shown:
         mine = copies[inside]
         # mu^2 = c / 2^40 M of what the canary pays, and by how much that moves its pair.
         square = self.paid(one, mine) / WHOLE * later
-        moved = np.sqrt(square) * one.price.sigma
+        moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights.weights[inside], one.weights.ids[inside]
         for each in np.unique(moved):
             alike = np.flatnonzero(moved == each)
             noisy = graded(one, weights[alike], ids[alike], others * each)
-            self.total[mine[alike]] += np.sqrt(square[alike]) * (noisy - others * each) / one.price.sigma
+            self.total[mine[alike]] += np.sqrt(square[alike]) * (noisy - others * each) / one.charge.sigma
         self.seen[mine] += square
 
 
 def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
     """Return noisy weights, to the middle between two of many cutpoints around some weight."""
-    cutpoints = around + EDGES * one.price.sigma
+    cutpoints = around + EDGES * one.charge.sigma
     rule = one.levels.rules[0]
     rules = tuple(replace(rule, threshold_units=round(each * one.unit)) for each in cutpoints)
     levels = NoisyLevels(rules, one.levels.secret, one.levels.purpose)(weights, ids)
-    step = (EDGES[1] - EDGES[0]) * one.price.sigma
+    step = (EDGES[1] - EDGES[0]) * one.charge.sigma
     middles: Floats = np.append(cutpoints, cutpoints[-1] + step) - step / 2
     return middles[levels]
 
@@ -216,7 +216,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     if not isinstance(ran, NGramsPlan):
         raise InternalError("n-grams were released by the plan of another mechanism")
     copies, shown = pairs.words**2, {each.name: each for each in watched.passes}
-    if ran.second_chance is None or "prevote 2" not in shown or len(ran.ran) < LENGTHS or len(watched.aside) < 1:
+    if ran.second_chance is None or "prevote 2" not in shown or len(ran.ran) < LENGTHS or len(watched.deferred) < 1:
         return None
     if shown["measurement 1"].weights.ids.size < OFTEN + SELDOM + FURTHER:
         return None
@@ -224,7 +224,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     # Everybody holds words; their noise is shared by copies, so it is paid for and not looked at.
     found.paid(shown["measurement 1"], np.arange(copies))
     # Near misses of length 2 come first in the list of the sweep, by rising name; -1 is no pair at all.
-    listed = np.append(watched.aside[0], np.full(sum(each.size for each in watched.aside[1:]), -1))
+    listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
         ids = shown[name].weights.ids
         found.add(shown[name], *pairs.copies(listed[ids] if name == "sweep" else ids), pairs.others, plan.later)

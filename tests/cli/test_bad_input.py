@@ -157,7 +157,7 @@ sys.exit(main(sys.argv[1:]))
     ("module", "name"),
     [
         ("voxpop.engine.local.read", "build_corpus"),
-        ("voxpop.mechanisms.rounds.adaptive", "evidence_step"),
+        ("voxpop.mechanisms.rounds.adaptive", "score_step"),
         ("voxpop.release.saving", "replace_folder"),
     ],
 )

@@ -19,7 +19,7 @@ from audits.engines import within_limit
 from audits.hitters_cases import near as hitters_near
 from audits.ngrams_cases import ngrams_cases
 from audits.sequences_cases import one_level
-from audits.tails import at_least
+from audits.tails import users_bound
 from audits.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from support.look import read_engine
 from support.power import surely_refuted, surely_strays
@@ -207,8 +207,8 @@ def test_votes_with_half_the_noise(monkeypatch):
         return real(tuple(halved), *others)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
-    reach = reach_of(plan)
-    twin = [float(ndtr(2 * (holders * reach - ran.threshold) / ran.sigma)) for holders in (others + 1, others)]
+    bound = reach_of(plan)
+    twin = [float(ndtr(2 * (holders * bound - ran.threshold) / ran.sigma)) for holders in (others + 1, others)]
     assert_refuted(case, *twin, trials=80_000)
 
 
@@ -241,7 +241,7 @@ def test_noise_of_half_the_scale_in_contexts(monkeypatch):
     case = one_level_of_contexts(vp.Budget(1.0))
     real = releasing.laplace_noise
     monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
-    assert_refuted(case, at_least(0, 1.5), at_least(3, 1.5), trials=50_000)
+    assert_refuted(case, users_bound(0, 1.5), users_bound(3, 1.5), trials=50_000)
 
 
 @pytest.mark.slow  # one release is one trial
@@ -253,7 +253,7 @@ def test_an_end_behind_whole_sequences(monkeypatch):
         nodes[:] = 0
 
     monkeypatch.setattr(counting, "open_steps", open_everything)
-    assert_refuted(case, at_least(0, 1.0) ** 2, at_least(1, 1.0) ** 2, trials=60_000)
+    assert_refuted(case, users_bound(0, 1.0) ** 2, users_bound(1, 1.0) ** 2, trials=60_000)
 
 
 def items_of(words):

@@ -23,7 +23,7 @@ from voxpop.mechanisms.counts import releasing as ranking
 from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.releasing import HolderShares
 from voxpop.mechanisms.rounds import adaptive as running
-from voxpop.mechanisms.rounds.users_needed import AtLeast, released
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
 from voxpop.mechanisms.set_union import releasing
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy import cumulative
@@ -47,17 +47,16 @@ def caught(case, joined, without, trials=TRIALS):
 
 def quieter(plan, factor):
     """Return what runs where later rounds have less noise: levels stay, and lie so many more of its deviations out."""
-    levels = {
-        name: tuple(factor * level for level in getattr(plan.evidence, name)) for name in ("thresholds", "floors")
-    }
+    names = ("thresholds", "drop_thresholds")
+    levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in names}
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
-    return passed_off(plan, rounds=rounds, evidence=replace(plan.evidence, **levels))
+    return passed_off(plan, rounds=rounds, score=replace(plan.score, **levels))
 
 
 def with_steps(monkeypatch, change):
-    """Let every round of evidence run with something changed."""
-    real = running.evidence_step
-    monkeypatch.setattr(running, "evidence_step", lambda *given: change(real(*given)))
+    """Let every round of score run with something changed."""
+    real = running.score_step
+    monkeypatch.setattr(running, "score_step", lambda *given: change(real(*given)))
 
 
 def test_rounds_of_a_third_of_the_noise(monkeypatch):
@@ -78,8 +77,8 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
-    halved = tuple(level / 2 for level in plan.evidence.thresholds)
-    twin = passed_off(plan, evidence=replace(plan.evidence, thresholds=halved))
+    halved = tuple(level / 2 for level in plan.score.thresholds)
+    twin = passed_off(plan, score=replace(plan.score, thresholds=halved))
     assert caught(case, released(twin, 1, 1), 0.0).off_plan
 
 
@@ -93,17 +92,17 @@ def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
     assert examine(few(promising_plans(budget, beta)[kind]), TRIALS).passed
     # One user moves a count with Laplace noise too little to be seen in these trials: there the fault is of two users.
     wrong = 3 if kind == 2 + list(WEIGHTINGS).index("count-laplace") else 2
-    monkeypatch.setattr(AtLeast, "few", property(lambda self: self.users - wrong))
+    monkeypatch.setattr(MinUsersBound, "few", property(lambda self: self.users - wrong))
     case = few(promising_plans(budget, beta)[kind], users=USERS - 1)
     caught(case, *case.exact)
 
 
 def test_rounds_that_forget_the_promise(monkeypatch):
-    """Adaptive rounds, planned with a promise, that run with the thresholds and floors of a plan without it."""
+    """Adaptive rounds, planned with a promise, that run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
-    case, twin = few(plan), replace(plan, evidence=plain.evidence)
-    real = running.evidence_step
-    monkeypatch.setattr(running, "evidence_step", lambda _, *rest: real(twin, *rest))
+    case, twin = few(plan), replace(plan, score=plain.score)
+    real = running.score_step
+    monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin, *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
 
 
@@ -112,7 +111,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
-    numbers = {"opening": alone.opening, "rounds": alone.rounds, "evidence": alone.evidence}
+    numbers = {"first_round": alone.first_round, "rounds": alone.rounds, "score": alone.score}
     case = near_several(passed_off(together, **numbers))
     assert not caught(case, *case.exact, trials=FEW).off_plan
 
@@ -140,8 +139,8 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
     case = alone_several(plan)
     assert examine(case, TRIALS).passed
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
-    halved = tuple(level / 2 for level in plan.evidence.thresholds)
-    twin = released(passed_off(plan, evidence=replace(plan.evidence, thresholds=halved)), 1, 1)
+    halved = tuple(level / 2 for level in plan.score.thresholds)
+    twin = released(passed_off(plan, score=replace(plan.score, thresholds=halved)), 1, 1)
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 
@@ -169,7 +168,7 @@ def test_a_ranking_that_counts_how_often(monkeypatch):
     class Occurrences(HolderShares):
         """Eight for each item."""
 
-        def add(self, histogram, items, starts, reaches=None):
+        def add(self, histogram, items, starts, bounds=None):
             """Count what users hold eight times."""
             np.add.at(histogram, items, EXCESS * UNIT)
 

@@ -25,12 +25,12 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]
-    reaches = [line.split() for line in lines if " own reach " in line]
+    bounds = [line.split() for line in lines if " own reach " in line]
     pairs = sum(int(words[2].replace(",", "")) for words in cells)
     farthest = max(float(words[5]) for words in cells)
     releases = [line.split() for line in lines if line.startswith("whole n-gram releases")]
-    assert len(lines) == len(cells) + len(reaches) + len(releases) + 1
-    assert (len(reaches), len(releases)) == (2, 1)
+    assert len(lines) == len(cells) + len(bounds) + len(releases) + 1
+    assert (len(bounds), len(releases)) == (2, 1)
     # Few pairs here; `test_walk_search.py` comes within a hundredth.
     assert 0.8 < float(releases[0][9]) <= 1 + TOLERANCE
     assert pairs >= 1_000_000

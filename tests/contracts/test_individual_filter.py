@@ -13,12 +13,12 @@ import pytest
 
 from support.corpora import corpus_of
 from voxpop.engine.data import Subset
+from voxpop.engine.local import deferred as payments
 from voxpop.engine.local import length_walk as walk_module
-from voxpop.engine.local import near_misses as payments
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams, Pairs
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.privacy.individual import MOST_REACH, REACH_STEPS, WHOLE, IndividualFilter, Price
+from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge, IndividualFilter
 from voxpop.privacy.secret import Secret
 
 pytestmark = pytest.mark.jit
@@ -57,9 +57,9 @@ def public_path(rng):
 
 def some_price(rng, shares):
     """A price of any size, paced or not."""
-    paces = (0, *rng.integers(0, REACH_STEPS + 1, 4).tolist()) if rng.random() < 0.4 else None
+    rates = (0, *rng.integers(0, BOUND_STEPS + 1, 4).tolist()) if rng.random() < 0.4 else None
     cost = int(WHOLE * rng.choice([0.05, 0.3, 0.6, 1.0]) * rng.random()) + 1
-    return IndividualFilter(CAP).price(cost, shares.sensitivity, paces)
+    return IndividualFilter(CAP).charge(cost, shares.sensitivity, rates)
 
 
 def passes_of(corpus, secret, path, settings):
@@ -75,14 +75,14 @@ def passes_of(corpus, secret, path, settings):
         yield one(walk.weigh, shares, limit, secret, f"prevote {number}", next(given), pruned)
         yield one(walk.weigh, shares, limit, secret, f"length {number}", next(given), joined)
         walk.keep(released, missed)
-    last = replace(next(given), paces=(REACH_STEPS,))
-    yield one(walk.weigh_aside, shares, limit, secret, "sweep", last)
+    last = replace(next(given), rates=(BOUND_STEPS,))
+    yield one(walk.weigh_deferred, shares, limit, secret, "sweep", last)
 
 
-def one(weigh, shares, limit, secret, pass_name, price, *among):
-    histogram = weigh(shares, limit, secret, pass_name, price, *among)
+def one(weigh, shares, limit, secret, pass_name, charge, *among):
+    histogram = weigh(shares, limit, secret, pass_name, charge, *among)
     weights = histogram.weights / shares.setting.unit
-    return price, dict(zip(histogram.ids.tolist(), weights.tolist(), strict=True))
+    return charge, dict(zip(histogram.ids.tolist(), weights.tolist(), strict=True))
 
 
 def spent_by_one(rng, sharing):
@@ -96,13 +96,13 @@ def spent_by_one(rng, sharing):
         [key for key in keys if key != extra],
     )
     limit, cutoff = int(rng.integers(1, 6)), float(rng.uniform(1, 3)) if sharing.sequential else 0.0
-    shares = CalibratedRule(sharing, RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS), MOST_REACH))
+    shares = CalibratedRule(sharing, RuleSetting(limit, 2, BITS, round(cutoff * 2**BITS), MOST_BOUND))
     shares = replace(shares, weighting_rule=Exact() if sharing.sequential else sharing)
     prices = [some_price(rng, shares) for _ in range(3 * LENGTHS - 2)]
     path, secret = public_path(rng), Secret.from_seed(int(rng.integers(1 << 30)))
     settings = shares, limit, prices
     both = (list(passes_of(corpus, secret, path, settings)) for corpus in (every, fewer))
-    return [(distance(a, b) / price.sigma) ** 2 / CAP for (price, a), (_, b) in zip(*both, strict=True)]
+    return [(distance(a, b) / charge.sigma) ** 2 / CAP for (charge, a), (_, b) in zip(*both, strict=True)]
 
 
 class Exact(PolicyGaussian):
@@ -139,10 +139,10 @@ def test_users_who_hold_nothing_pay_nothing():
     corpus = corpus_of([[list("ab")], [list("cd")]])
     walk, secret = corpus.length_walk(), Secret.from_seed(1)
     shares = CalibratedRule(PolicyGaussian(), RuleSetting(3, 2, BITS, 2**BITS))
-    price = IndividualFilter(CAP).price(WHOLE // 4, 1.0)
+    charge = IndividualFilter(CAP).charge(WHOLE // 4, 1.0)
     walk.weigh(shares, 3, secret, "length 1")
     walk.keep(np.array([0, 1]))  # a and b
-    walk.weigh(shares, 3, secret, "measurement 1", price)
+    walk.weigh(shares, 3, secret, "measurement 1", charge)
     assert sorted(walk._budgets.left(2).tolist()) == [WHOLE - WHOLE // 4, WHOLE]
     assert "private" in repr(walk._budgets)
 
@@ -153,11 +153,11 @@ class Watched:
     def __init__(self, shares):
         self.shares, self.sequential, self.setting, self.moved = shares, shares.sequential, shares.setting, []
 
-    def add(self, histogram, items, starts, reaches=None):
+    def add(self, histogram, items, starts, bounds=None):
         for user in range(starts.size - 1):
             before = histogram.copy()
             mine = items[starts[user] : starts[user + 1]]
-            self.shares.add(histogram, mine, np.array([0, mine.size]), *([] if reaches is None else [reaches[[user]]]))
+            self.shares.add(histogram, mine, np.array([0, mine.size]), *([] if bounds is None else [bounds[[user]]]))
             self.moved.append(float(np.linalg.norm((histogram - before) / self.setting.unit)))
 
 
@@ -165,18 +165,18 @@ def charged_afterwards(monkeypatch, cost_of):
     """Let users pay what `cost_of` (price, movement, what it would have paid) says, once they have weighed."""
     real_pay, real_weigh, last = payments.UserBudgets.pay, walk_module.weigh, {}
 
-    def pay(self, price, holdings, wanted):
+    def pay(self, charge, holdings, wanted):
         before = np.full(holdings.user_key.size, WHOLE) if self._left is None else self._left
-        reaches = real_pay(self, price, holdings, wanted)
-        last.update(budgets=self, price=price, before=before, asked=before - self._left)
-        return reaches
+        bounds = real_pay(self, charge, holdings, wanted)
+        last.update(budgets=self, charge=charge, before=before, asked=before - self._left)
+        return bounds
 
     def weigh(holdings, shares, *others):
         watched = Watched(shares)
         histogram = real_weigh(holdings, watched, *others)
         if others[-1] is not None:
             each = zip(watched.moved, last["asked"].tolist(), strict=True)
-            costs = np.array([cost_of(last["price"], moved, asked) for moved, asked in each], np.int64)
+            costs = np.array([cost_of(last["charge"], moved, asked) for moved, asked in each], np.int64)
             last["budgets"]._left = last["before"] - costs
         return histogram
 
@@ -186,13 +186,13 @@ def charged_afterwards(monkeypatch, cost_of):
 
 def test_the_search_finds_that_actual_movement_is_charged(monkeypatch):
     """A twin that seems to save: but how far a user moves depends on others, and so would then what it has left."""
-    charged_afterwards(monkeypatch, lambda price, moved, asked: min(asked, int(price.cost * moved**2) + 1))
+    charged_afterwards(monkeypatch, lambda charge, moved, asked: min(asked, int(charge.cost * moved**2) + 1))
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
 def test_the_search_finds_that_users_pay_only_where_a_gap_is_left(monkeypatch):
     """A twin in which whose grams are all at the cutoff pays nothing."""
-    charged_afterwards(monkeypatch, lambda price, moved, asked: asked if moved > 0 else 0)
+    charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
@@ -200,46 +200,46 @@ def paying(monkeypatch, twin):
     """Replace who pays what: of `price.costs` and what is left, return (costs, left afterwards, reaches)."""
     real = payments.UserBudgets.pay
 
-    def pay(self, price, holdings, wanted):
+    def pay(self, charge, holdings, wanted):
         before = self.left(holdings.user_key.size)
         before = np.full(holdings.user_key.size, WHOLE) if before is None else before
         self._left = turned = twin.before(before) if hasattr(twin, "before") else before
-        reaches = real(self, price, holdings, wanted)
+        bounds = real(self, charge, holdings, wanted)
         costs = turned - self._left
-        self._left, reaches = twin(price, turned, costs, reaches)
-        return reaches
+        self._left, bounds = twin(charge, turned, costs, bounds)
+        return bounds
 
     monkeypatch.setattr(payments.UserBudgets, "pay", pay)
 
 
-def refilled(price, left, costs, reaches):
+def refilled(charge, left, costs, bounds):
     """Whoever runs out begins anew."""
-    return np.where(left - costs > 0, left - costs, WHOLE), reaches
+    return np.where(left - costs > 0, left - costs, WHOLE), bounds
 
 
-def never_charged(price, left, costs, reaches):
+def never_charged(charge, left, costs, bounds):
     """A budget that is made anew for every pass."""
-    return left, reaches
+    return left, bounds
 
 
-def on_average(price, left, costs, reaches):
+def on_average(charge, left, costs, bounds):
     """The cap is kept by all users together."""
-    return np.maximum(left - int(costs.mean()), 0), reaches
+    return np.maximum(left - int(costs.mean()), 0), bounds
 
 
-def full_reach(price, left, costs, reaches):
+def full_reach(charge, left, costs, bounds):
     """Whoever pays anything moves as if it had paid the price."""
-    return left - costs, np.where(costs > 0, REACH_STEPS, 0)
+    return left - costs, np.where(costs > 0, BOUND_STEPS, 0)
 
 
-def reach_of_all(price, left, costs, reaches):
+def reach_of_all(charge, left, costs, bounds):
     """A reach from others' data: the largest anybody has."""
-    return left - costs, np.full(reaches.size, reaches.max(initial=0))
+    return left - costs, np.full(bounds.size, bounds.max(initial=0))
 
 
-def shifted(price, left, costs, reaches):
+def shifted(charge, left, costs, bounds):
     """Places that moved by one user between two passes, as they would where users who hold nothing are dropped."""
-    return np.roll(left - costs, 1), reaches
+    return np.roll(left - costs, 1), bounds
 
 
 @pytest.mark.parametrize("twin", [refilled, never_charged, on_average, full_reach, reach_of_all, shifted])
@@ -251,13 +251,13 @@ def test_the_search_finds_wrong_budgets(monkeypatch, twin):
 
 def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
     """A vote priced as the wide one before it, at the noise of its own price."""
-    real = IndividualFilter.price
+    real = IndividualFilter.charge
 
     def cheap(self, cost, *others):
-        price = real(self, cost, *others)
-        return Price(max(1, cost // 4), price.square, price.sensitivity, price.sigma, price.paces)
+        charge = real(self, cost, *others)
+        return Charge(max(1, cost // 4), charge.square, charge.sensitivity, charge.sigma, charge.rates)
 
-    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    monkeypatch.setattr(IndividualFilter, "charge", cheap)
     assert is_found(1.05)
 
 

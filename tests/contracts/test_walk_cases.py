@@ -30,7 +30,7 @@ from support.power import surely_strays
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.ngrams.constants import SCREENING_CHARGES
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
+from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 from voxpop.testing.auditing import examine
 from voxpop.testing.ngrams_case import ngrams
 
@@ -105,15 +105,15 @@ def halved_noise(rule):
 
 def test_a_sweep_charged_a_sixteenth(monkeypatch):
     """Users reach four times as far as its noise was bought for: three users move a swept pair too far."""
-    real = IndividualFilter.price
+    real = IndividualFilter.charge
 
-    def cheap(self, cost, sensitivity, paces=None):
-        price = real(self, cost, sensitivity, paces)
-        if paces != (REACH_STEPS,):
-            return price
-        return Price(cost // 16, price.square, price.sensitivity, price.sigma, price.paces)
+    def cheap(self, cost, sensitivity, rates=None):
+        charge = real(self, cost, sensitivity, rates)
+        if rates != (BOUND_STEPS,):
+            return charge
+        return Charge(cost // 16, charge.square, charge.sensitivity, charge.sigma, charge.rates)
 
-    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    monkeypatch.setattr(IndividualFilter, "charge", cheap)
     plan = vp.NGrams(3).plan(BUDGET)
     least = event_of(plan.later, BUDGET.delta)
     usual = chance(plan.later, least, canary=False)

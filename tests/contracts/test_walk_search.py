@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from voxpop.engine.local.near_misses import UserBudgets
 
 from searches.walk_search import WALK, search_walks
 from voxpop.engine.local.length_walk import MemoryLengthWalk
-from voxpop.engine.local.near_misses import UserBudgets
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
 from voxpop.mechanisms.ngrams.mechanism import NGrams
-from voxpop.mechanisms.ngrams.passes import Runner
-from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price
+from voxpop.mechanisms.ngrams.releasing import Runner
+from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 
 pytestmark = pytest.mark.jit
 TOLERANCE = 1e-9
@@ -50,15 +50,15 @@ def advance_of_the_drawn(self, shares, limit, step, pass_name):
     """`Pools.advance`, but that nothing happens to undecided items without weight."""
     histogram = self._users.weigh(shares, limit, pass_name)
     ids = np.flatnonzero(histogram)
-    evidence, released, dropped = step(histogram[ids], self._names[ids], self._evidence[ids])
-    self._evidence[ids] = evidence
+    score, released, dropped = step(histogram[ids], self._names[ids], self._score[ids])
+    self._score[ids] = score
     self._decide(ids[released], released=True)
     self._decide(ids[dropped], released=False)
 
 
 def test_rounds_in_which_a_user_gives_twice(monkeypatch):
     """It moves its words by two units, and the noise is for one."""
-    monkeypatch.setattr(weigh, "ONE_REACH", 2 * weigh.ONE_REACH)
+    monkeypatch.setattr(weigh, "ONE_BOUND", 2 * weigh.ONE_BOUND)
     assert any(each.words > 1.02 for each in search_walks(PAIRS))
 
 
@@ -80,27 +80,27 @@ def is_found():
 
 def test_a_sweep_charged_less_than_it_moves(monkeypatch):
     """Its price is half of what its noise was bought with, so users reach further for what they have left."""
-    real = IndividualFilter.price
+    real = IndividualFilter.charge
 
-    def cheap(self, cost, sensitivity, paces=None):
-        price = real(self, cost, sensitivity, paces)
-        if paces != (REACH_STEPS,):
-            return price
-        return Price(cost // 2, price.square, price.sensitivity, price.sigma, price.paces)
+    def cheap(self, cost, sensitivity, rates=None):
+        charge = real(self, cost, sensitivity, rates)
+        if rates != (BOUND_STEPS,):
+            return charge
+        return Charge(cost // 2, charge.square, charge.sensitivity, charge.sigma, charge.rates)
 
-    monkeypatch.setattr(IndividualFilter, "price", cheap)
+    monkeypatch.setattr(IndividualFilter, "charge", cheap)
     assert is_found()
 
 
 def test_a_sweep_with_budgets_made_anew(monkeypatch):
     """As if nobody had paid before."""
-    real = MemoryLengthWalk.weigh_aside
+    real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
         self._budgets = UserBudgets()
         return real(self, *given)
 
-    monkeypatch.setattr(MemoryLengthWalk, "weigh_aside", refilled)
+    monkeypatch.setattr(MemoryLengthWalk, "weigh_deferred", refilled)
     assert is_found()
 
 
@@ -121,7 +121,7 @@ def test_a_wide_vote_that_is_not_charged(monkeypatch):
 
 def private_counts(self):
     """How many users hold anything that was set aside: nobody but the walk may know."""
-    return int((np.diff(self._walk._engine._aside.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
+    return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 
 def test_cutpoints_of_the_second_chance_chosen_by_a_private_count(monkeypatch):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from support.corpora import corpus_of
 from voxpop.engine.data import Subset
-from voxpop.engine.local import near_misses as payments
-from voxpop.engine.local.near_misses import NearMisses, UserBudgets, runs_of
+from voxpop.engine.local import deferred as payments
+from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets, runs_of
 from voxpop.engine.local.weigh import Holdings, weigh
 from voxpop.errors import InternalError
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
@@ -21,7 +21,7 @@ from voxpop.privacy.secret import Secret
 
 SECRET = Secret.from_seed(1)
 SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
-PRICE = IndividualFilter(1.0).price(WHOLE // 8, 1.0)
+PRICE = IndividualFilter(1.0).charge(WHOLE // 8, 1.0)
 USERS = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=8)
 
 
@@ -45,7 +45,7 @@ def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
 @given(st.lists(USERS.map(lambda users: (users + [[]] * 8)[:8]), min_size=1, max_size=3), st.sets(st.integers(0, 5)))
 def test_what_is_set_aside_equals_loops(lengths, wanted):
     """By user, the distinct ones of each length in the order in which they come, lengths one after the other."""
-    found, expected, places = NearMisses(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
+    found, expected, places = DeferredCandidates(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
     # By id: its place among those set aside.
     ranks = np.array([sorted(wanted).index(place) if place in wanted else -1 for place in range(6)], np.int32)
     for number, users in enumerate(lengths):
@@ -57,7 +57,7 @@ def test_what_is_set_aside_equals_loops(lengths, wanted):
     assert found.size == together.size == len(lengths) * places.size
     cuts = together.user_start
     assert [together.ids[a:b].tolist() for a, b in pairwise(cuts)] == expected
-    again = NearMisses.of(*found.joined(8), found.size)
+    again = DeferredCandidates.of(*found.joined(8), found.size)
     assert again.holdings(np.arange(8, dtype=np.uint64)).ids.tolist() == together.ids.tolist()
     assert "private" in repr(found)
 
@@ -73,7 +73,7 @@ def test_budgets_are_not_handed_on():
 
 def test_nobody_weighs_with_the_reach_of_another():
     """More users paid than weigh."""
-    with pytest.raises(InternalError, match="reach of others"):
+    with pytest.raises(InternalError, match="bounds of others"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
@@ -86,5 +86,5 @@ def test_a_walk_refuses_what_has_no_candidates():
     subset = Subset(Candidates.all_valid(Grams.of_tokens(2), 2, single=False), None)
     with pytest.raises(InternalError, match="some of the candidates"):
         walk.weigh(SHARES, 3, SECRET, "measurement", PRICE, subset)
-    with pytest.raises(InternalError, match="set aside"):
+    with pytest.raises(InternalError, match="deferred"):
         walk.keep(np.arange(2), np.arange(1))

@@ -38,9 +38,9 @@ class Step:
     def __init__(self, drops=lambda names: np.zeros(len(names), bool)):
         self.drops, self.asked = drops, []
 
-    def __call__(self, weights, names, evidence):
+    def __call__(self, weights, names, score):
         self.asked.append((weights.copy(), [tuple(name) for name in names.tolist()]))
-        return evidence, np.zeros(weights.size, bool), self.drops(names)
+        return score, np.zeros(weights.size, bool), self.drops(names)
 
 
 def nothing(weights, names, texts):
@@ -60,7 +60,7 @@ def crowd(users=30, held=12, items=80, seed=4):
 def run(corpus, size, limit, rounds, step=None, seed=5):
     """Return the sets of each round and the step, after an opening that releases nothing."""
     pools, step = corpus.pools(Secret.from_seed(seed)), step or Step()
-    pools.opening(Recorded(), limit, nothing, "round 0")
+    pools.first_round(Recorded(), limit, nothing, "round 0")
     pools.draw(size, "pool")
     sets = []
     for number in range(rounds):
@@ -88,7 +88,7 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
     corpus = corpus_of(rows, memory)
     sets, step = run(corpus, size=7, limit=1, rounds=1)
     pools = corpus.pools(Secret.from_seed(5))
-    pools.opening(Recorded(), 1, nothing, "round 0")
+    pools.first_round(Recorded(), 1, nothing, "round 0")
     whole = Recorded()
     pools.draw(7, "pool")
     pools.advance(whole, 7, Step(), "another round")  # draws all of each pool
@@ -132,8 +132,8 @@ def test_draws_do_not_look_at_evidence():
     corpus = corpus_of(crowd())
 
     class Loud(Step):
-        def __call__(self, weights, names, evidence):
-            return evidence + names[:, 0].astype(float), np.zeros(weights.size, bool), np.zeros(weights.size, bool)
+        def __call__(self, weights, names, score):
+            return score + names[:, 0].astype(float), np.zeros(weights.size, bool), np.zeros(weights.size, bool)
 
     assert run(corpus, 7, 2, 5)[0] == run(corpus, 7, 2, 5, step=Loud())[0]
 

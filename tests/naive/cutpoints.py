@@ -41,21 +41,21 @@ def below(band: Band, setting: Setting) -> int:
     return len(band) - reached(band, setting.reference)
 
 
-def taken(band: Band, setting: Setting, price: float) -> int:
+def taken(band: Band, setting: Setting, charge: float) -> int:
     """Return the lowest of the best cutpoints; their number where none is worth its price."""
     empty = setting.each * (below(band, setting) + 1)
-    values = [reached(band, i) - price * empty * chance for i, chance in enumerate(setting.chances)] + [0.0]
+    values = [reached(band, i) - charge * empty * chance for i, chance in enumerate(setting.chances)] + [0.0]
     return values.index(max(values))
 
 
-def allowed_for(band: Band, setting: Setting, price: float) -> float:
+def allowed_for(band: Band, setting: Setting, charge: float) -> float:
     """Return the spurious grams that a band may add at a price, as the rule counts them."""
-    own = taken(band, setting, price)
+    own = taken(band, setting, charge)
     alone = setting.each * (below(band, setting) + 1) * [*setting.chances, 0.0][own]
     # Levels at which one more would be selected, were all else as it is and the estimate one lower.
     for level, chance in enumerate(setting.chances):
         values = [
-            reached(band, i) + (i <= level) - price * setting.each * below(band, setting) * each
+            reached(band, i) + (i <= level) - charge * setting.each * below(band, setting) * each
             for i, each in enumerate(setting.chances)
         ] + [0.0]
         if values.index(max(values)) <= level:
@@ -65,10 +65,10 @@ def allowed_for(band: Band, setting: Setting, price: float) -> float:
 
 def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
     """Return every band's cutpoint, at the lowest price that keeps the share."""
-    for price in setting.prices:
-        cutpoints = [taken(band, setting, price) for band in bands]
+    for charge in setting.prices:
+        cutpoints = [taken(band, setting, charge) for band in bands]
         released = sum(reached(band, cutpoint) for band, cutpoint in zip(bands, cutpoints, strict=True))
-        if sum(allowed_for(band, setting, price) for band in bands) <= setting.share * released + setting.spare:
+        if sum(allowed_for(band, setting, charge) for band in bands) <= setting.share * released + setting.spare:
             return cutpoints
     return [len(setting.chances)] * len(bands)
 

@@ -70,7 +70,7 @@ def weighed(
     pass_name,
     *,
     kept: bool = False,
-    reaches: dict[int, np.ndarray] | None = None,
+    bounds: dict[int, np.ndarray] | None = None,
 ) -> dict[Name, int]:
     """Cut each user's distinct items to the limit, and let them share the user's weight, or what its reach is of it."""
     weights: dict[Name, int] = {}
@@ -83,7 +83,7 @@ def weighed(
         ids = items if kept else range(len(items))  # what is kept goes by its rank, everything else by any number
         mine = np.zeros(max(ids, default=0) + 1, np.int64)
         mine[list(ids)] = [weights.get(item, 0) for item in items]
-        given = () if reaches is None else (reaches[key],)
+        given = () if bounds is None else (bounds[key],)
         shares.add(mine, np.array(ids, np.int32), np.array([0, len(items)]), *given)
         weights.update(zip(items, mine[list(ids)].tolist(), strict=True))
     return {item: weight for item, weight in weights.items() if weight}
@@ -131,10 +131,10 @@ class NaiveWeights:
 
 
 class NaivePools:
-    """Items in adaptive rounds: what is undecided, by user, and the evidence of each item."""
+    """Items in adaptive rounds: what is undecided, by user, and the score of each item."""
 
     def __init__(self, engine: NaiveEngine, secret):
-        self.secret, self.found, self.evidence = secret, set(), {}
+        self.secret, self.found, self.score = secret, set(), {}
         self.users = []
         for key, documents in engine.in_order(Sequential(), secret, "adaptive rounds/length 1"):
             self.users.append((key, list(dict.fromkeys(token for document in documents for token in document))))
@@ -142,7 +142,7 @@ class NaivePools:
     def name(self, word):
         return text_name(self.secret, word)
 
-    def opening(self, shares, limit, decision, pass_name):
+    def first_round(self, shares, limit, decision, pass_name):
         weights = NaiveWeights(weighed(self.users, self.name, shares, limit, self.secret, pass_name))
         self.decide({weights.words[number] for number in weights.chosen(decision)}, released=True)
 
@@ -160,9 +160,9 @@ class NaivePools:
         for item in {item for _, items in self.users for item in items}:
             content = np.frombuffer(item.encode(), np.uint8)
             name = self.secret.text_draws("words", content, np.array([0, content.size]))
-            before = np.array([self.evidence.get(item, 0.0)])
+            before = np.array([self.score.get(item, 0.0)])
             after, released, dropped = step(np.array([weights.get(item, 0)]), name, before)
-            self.evidence[item] = float(after[0])
+            self.score[item] = float(after[0])
             if released[0] or dropped[0]:
                 self.decide({item}, released=bool(released[0]))
 
@@ -209,50 +209,50 @@ class NaiveLengths:
         self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by itself
         self.words: dict[str, int] = {}
         self.left: dict[int, int] = {}
-        self.aside: dict[tuple[str, ...], int] = {}
-        self.aside_size = 0
+        self.deferred: dict[tuple[str, ...], int] = {}
+        self.deferred_size = 0
 
-    def weigh(self, shares, limit, secret, pass_name, price=None, among=None):
+    def weigh(self, shares, limit, secret, pass_name, charge=None, among=None):
         held = {}
         for key, documents in self.engine.in_order(shares, secret, "all lengths"):
             named = [[self._name(gram, among) for gram in grams] for grams in self._held(documents, self.length)]
             held[key] = named
-        return self._weighed(held, shares, limit, secret, pass_name, price, kept=self.kept)
+        return self._weighed(held, shares, limit, secret, pass_name, charge, kept=self.kept)
 
-    def weigh_aside(self, shares, limit, secret, pass_name, price):
+    def weigh_deferred(self, shares, limit, secret, pass_name, charge):
         held = {}
         for key, documents in self.engine.in_order(shares, secret, "all lengths"):
             grams = [
                 gram for length in range(2, self.length + 1) for each in self._held(documents, length) for gram in each
             ]
-            held[key] = [[self.aside.get(gram) for gram in grams]]
-        return self._weighed(held, shares, limit, secret, pass_name, price, kept=True)
+            held[key] = [[self.deferred.get(gram) for gram in grams]]
+        return self._weighed(held, shares, limit, secret, pass_name, charge, kept=True)
 
-    def _weighed(self, held, shares, limit, secret, pass_name, price, *, kept):
-        reaches = None if price is None else {key: self._pay(price, key, named) for key, named in held.items()}
+    def _weighed(self, held, shares, limit, secret, pass_name, charge, *, kept):
+        bounds = None if charge is None else {key: self._pay(charge, key, named) for key, named in held.items()}
         users = [(key, [name for each in named for name in each if name is not None]) for key, named in held.items()]
 
         def name_of(item):
             return text_name(secret, item) if isinstance(item, str) else item
 
-        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, pass_name, kept=kept, reaches=reaches))
+        self.last = NaiveWeights(weighed(users, name_of, shares, limit, secret, pass_name, kept=kept, bounds=bounds))
         return self.last
 
-    def _pay(self, price, key, named):
+    def _pay(self, charge, key, named):
         """Let one user pay; it is its own last candidate in a row that counts, document by document."""
         longest = max((len(run) for each in named for run in runs_in(each)), default=0)
-        left = self.left.get(key, price.whole)
-        cost = price.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
+        left = self.left.get(key, charge.whole)
+        cost = charge.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
         self.left[key] = left - int(cost[0])
-        return price.reaches(cost)
+        return charge.bounds(cost)
 
-    def keep(self, names, aside=None):
+    def keep(self, names, deferred=None):
         if self.names is None:
             self.keep_words(self.last.texts(names))
             return
-        for place, name in enumerate([] if aside is None else aside.tolist(), self.aside_size):
-            self.aside |= {gram: place for gram, mine in self.names.items() if mine == name}
-        self.aside_size += 0 if aside is None else aside.size
+        for place, name in enumerate([] if deferred is None else deferred.tolist(), self.deferred_size):
+            self.deferred |= {gram: place for gram, mine in self.names.items() if mine == name}
+        self.deferred_size += 0 if deferred is None else deferred.size
         rank = {name: place for place, name in enumerate(names.tolist())}
         self.names = {gram: rank[name] for gram, name in self.names.items() if name in rank}
         self.kept = True

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.jit
 
 def spent(plan, first, rest):
     """Return what rounds and what follows spend, by the numbers given, slack counted."""
-    delta = total_delta(first.opening, first.rounds, first.evidence, plan.budget, first.pool, rest=rest)
+    delta = total_delta(first.first_round, first.rounds, first.score, plan.budget, first.pool, rest=rest)
     return delta + plan.slack
 
 
@@ -35,7 +35,7 @@ def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
         assert first.square < plan.later
         # A twin that takes nothing off what follows, and one whose rounds have all of mu^2 as well.
         assert spent(plan, first, first.square + plan.later) > 1.02 * budget.delta
-        louder = replace(first, opening=replace(first.opening, scale=first.opening.scale / 3))
+        louder = replace(first, first_round=replace(first.first_round, scale=first.first_round.scale / 3))
         assert spent(plan, louder, plan.later) > budget.delta
 
 

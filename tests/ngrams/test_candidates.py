@@ -73,7 +73,7 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
         before = {gram: data.draw(st.integers(1, 9)) for gram in lengths[-2]}
         overlap = np.array([before[gram[1:]] for gram in text], np.int64)
     valid = Candidates.all_valid(grams, len(words), single=False)
-    forecast = Forecast.of(valid, estimates, estimates, overlap, 1.0)
+    forecast = Forecast.of(valid, estimates, overlap, 1.0)
     capped = dict(zip(text, estimates.capped.tolist(), strict=True))
     wanted = {
         gram
@@ -102,7 +102,7 @@ def test_a_level_stands_for_at_least_the_weight(weight):
     """Rounded up, and capped where products would overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([5, 6]), cell=0.25)
-    forecast = Forecast.of(valid, estimates, estimates, np.array([11, 11]), 0.25)
+    forecast = Forecast.of(valid, estimates, np.array([11, 11]), 0.25)
     level = forecast.level_of(weight)
     assert level * forecast.unit >= weight or level == 2**26
     assert (level - 1) * forecast.unit < weight
@@ -114,6 +114,6 @@ def test_the_largest_estimates_and_levels_do_not_overflow():
     top = 2**36
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([top, 2**50]), cell=1.0)
-    forecast = Forecast.of(valid, estimates, estimates, np.array([top, top]), 1.0)
+    forecast = Forecast.of(valid, estimates, np.array([top, top]), 1.0)
     assert forecast.candidates(2**26).need.tolist() == [2**26 // FINE] * 2
     assert forecast.candidates(2**26).count == 4

@@ -27,7 +27,7 @@ def few_prices(monkeypatch):
 
 def set_reference(monkeypatch, reference):
     """Count those below this cutpoint."""
-    monkeypatch.setattr(thresholds, "MOST_REACH", CHANCES[reference])
+    monkeypatch.setattr(thresholds, "MOST_CHANCE", CHANCES[reference])
 
 
 def votes_of(bands):

@@ -10,10 +10,11 @@ import voxpop as vp
 from searches.walk_search import Watched
 from support.look import read_engine
 from voxpop.errors import InternalError
-from voxpop.mechanisms.ngrams import passes
+from voxpop.mechanisms.ngrams import releasing
 from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Grams, Joined, Pairs
 from voxpop.mechanisms.ngrams.charges import Charges, usual_charges, worths_of
 from voxpop.mechanisms.ngrams.constants import FEWEST_IN_PIECE, LEAST_SHARE, SCREENING_CHARGES
+from voxpop.mechanisms.ngrams.plan import SIDE_VOTES
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, deferred_by
 from voxpop.privacy.decisions import ThresholdRule
 from voxpop.privacy.individual import WHOLE, IndividualFilter
@@ -60,14 +61,14 @@ def test_nothing_public_depends_on_what_users_spent():
 
 def with_leak(monkeypatch, leak):
     """Let something that is known of payments into the second-chance pass."""
-    real = passes.Runner.execute
+    real = releasing.Runner.execute
 
     def execute(self, step):
         if step.kind == "second chance":
             step = leak(step, self._walk._engine._budgets._left)
         return real(self, step)
 
-    monkeypatch.setattr(passes.Runner, "execute", execute)
+    monkeypatch.setattr(releasing.Runner, "execute", execute)
 
 
 def priced_by_leftovers(step, left):
@@ -165,8 +166,8 @@ def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
     for length in range(2, 10):
         measurement, charges = charges.measurement(length)
         square, rates, charges = charges.vote(length, None)
-        for price in (measurement, charges.price(square, 1.0, rates)):
-            costs = price.costs(left, np.array([True]), np.array([10 - length]))
+        for charge in (measurement, charges.charge(square, 1.0, rates)):
+            costs = charge.costs(left, np.array([True]), np.array([10 - length]))
             assert costs[0] > 0
             left = left - costs
     assert left[0] >= 0
@@ -189,7 +190,7 @@ class OneBand:
         return np.zeros(names.size, np.int64)
 
 
-def test_near_misses_are_what_was_not_selected_and_may_be_real():
+def test_deferred_are_what_was_not_selected_and_may_be_real():
     """Parted by level; what noise alone would explain is left out."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
@@ -197,7 +198,7 @@ def test_near_misses_are_what_was_not_selected_and_may_be_real():
     names, band = np.arange(levels.size), OneBand(2500)
     result = vote.select(band, np.zeros(levels.size, np.int64), levels, 0.0, 0.5)
     held = np.zeros(levels.size, np.int64)
-    places, piece = deferred_by(vote, held, levels, vote.votes(band, held, levels), result)
+    places, piece = deferred_by(held, levels, vote.votes(band, held, levels), result)
     assert not result.selected[places].any()
     assert (np.diff(places) > 0).all()
     assert set(piece.tolist()) == set(range(piece.max() + 1))
@@ -205,11 +206,11 @@ def test_near_misses_are_what_was_not_selected_and_may_be_real():
     for number in range(piece.max()):
         assert levels[places[piece == number]].max() <= levels[places[piece == number + 1]].min()
     nothing = vote.select(OneBand(10**6), held, levels, 0.0, 0.0)
-    few, _ = deferred_by(vote, held, levels, vote.votes(OneBand(10**6), held, levels), nothing)
+    few, _ = deferred_by(held, levels, vote.votes(OneBand(10**6), held, levels), nothing)
     assert few.size < names.size
 
 
-def test_a_list_of_near_misses_numbers_all_lengths():
+def test_a_list_of_deferred_numbers_all_lengths():
     """Numbers are names; lengths and pieces come back; what is selected joins its length in order."""
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
@@ -263,16 +264,15 @@ def test_too_many_cutpoints_are_refused():
 def test_the_slack_counts_every_pass():
     """Wide votes and the sweep are charged as lengths are; what composes releases knows how many there can be."""
     rounds = vp.NGrams(2).plan(BUDGET).first.rounds
-    assert vp.NGrams(32).passes + 1 + len(rounds) == MOST_PASSES
-    assert vp.NGrams(9).passes == 9 + 5
-    assert len(SCREENING_CHARGES) + 1 == 5
+    assert 32 + SIDE_VOTES + 1 + len(rounds) == MOST_PASSES
+    assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES
 
 
 def test_a_sweep_pays_with_all_that_is_left():
     """Its price is public, and so is its noise."""
     charges = Charges(0.5, (1.0,) * 9)
     square, rates = charges.second_chance()
-    price = charges.price(square, 1.0, rates)
+    charge = charges.charge(square, 1.0, rates)
     left = np.array([WHOLE, WHOLE // 3, 0])
-    assert price.costs(left, np.ones(3, bool)).tolist() == left.tolist()
-    assert price.sigma == IndividualFilter(0.5).price(int(0.75 * WHOLE), 1.0).sigma
+    assert charge.costs(left, np.ones(3, bool)).tolist() == left.tolist()
+    assert charge.sigma == IndividualFilter(0.5).charge(int(0.75 * WHOLE), 1.0).sigma

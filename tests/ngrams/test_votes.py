@@ -108,7 +108,7 @@ def forecast_of(words, seed):
     """Forecasts of all pairs of words."""
     rng = np.random.default_rng(seed)
     estimates = Estimates(rng.integers(1, 400, words), 0.25)
-    return Forecast.of(pairs_of(words), estimates, estimates, np.full(words, estimates.total), 0.25)
+    return Forecast.of(pairs_of(words), estimates, np.full(words, estimates.total), 0.25)
 
 
 @given(st.integers(3, 40), st.integers(0, 99), st.floats(0.01, 4))
@@ -121,12 +121,6 @@ def test_bands_part_all_candidates(words, seed, least):
     assert np.bincount(band, minlength=bands.sizes.size).tolist() == bands.sizes.tolist()
     for number, each in enumerate(bands.sets):
         assert set(each.names(np.arange(each.count))) == set(names[band >= number])
-
-
-def test_without_a_forecast_there_is_one_band():
-    """All candidates alike."""
-    bands = bands_of(pairs_of(9), None, 1.0)
-    assert bands.sizes.tolist() == [81]
 
 
 def naive_estimate(cells, sigma):

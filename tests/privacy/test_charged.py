@@ -42,7 +42,7 @@ def walked(plan, sizes, densities=(0.0,)):
     """Settle every later length as a release does, given what is public before it; yield round and charge."""
     ngrams, dpne = plan.mechanism, isinstance(plan.mechanism, vp.papers.DPNE)
     shares = squares(ngrams, plan.later) if dpne else None
-    charges = None if dpne else Charges(plan.later, ngrams.worths).after_words(sizes[0])
+    charges = None if dpne else Charges(plan.later, plan.worths).after_words(sizes[0])
     for length in range(2, ngrams.max_length + 1):
         released = sizes[length % len(sizes)]
         valid = released * sizes[(length + 1) % len(sizes)]
@@ -54,10 +54,9 @@ def walked(plan, sizes, densities=(0.0,)):
         expected = densities[length % len(densities)] * valid
         square, rates, charges = charges.vote(length, Outlook(released, valid, expected))
         voting = ngrams.voting(length)
-        setting = voting.setting(square, released, valid)
-        price = charges.price(square, voting.rule.sensitivity(setting), rates)
-        threshold = voting.threshold(price.sigma, released, valid)
-        yield voting.charged(setting, price.sigma, threshold, price.square), price.square
+        setting, charge = voting.grid_and_charge(charges, square, rates, released, valid)
+        threshold = voting.threshold(charge.sigma, released, valid)
+        yield voting.charged(setting, charge.sigma, threshold, charge.square), charge.square
 
 
 def mu_squared(round_plan):
@@ -145,14 +144,14 @@ def test_more_lengths_than_32_are_refused(lengths):
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit):
-    """The opening and the rounds of evidence, each by its own grid, in eighty digits."""
+    """The opening and the rounds of score, each by its own grid, in eighty digits."""
     try:
         plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
         return
-    first = plan.opening
+    first = plan.first_round
     mus = [mp.mpf(first.shares.sensitivity) / mp.mpf(first.scale)]
-    for each, charged in zip(plan.rounds, plan.evidence.mus, strict=True):
+    for each, charged in zip(plan.rounds, plan.score.mus, strict=True):
         assert each.shares.setting.cutoff < 2**62
         mus.append(mp.mpf(each.shares.sensitivity) / mp.mpf(each.sigma))
         assert mus[-1] <= mp.mpf(charged) * (1 + mp.mpf(2) ** -52)
@@ -162,7 +161,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
     gaussian = below(mu / 2 - exact / mu) - mp.exp(exact) * below(-mu / 2 - exact / mu)
     shares = first.shares
     hit = release_probability(shares.novelty, "gaussian", first.scale, first.threshold, shares.sensitivity)
-    assert gaussian + hit + novel_release(plan.evidence, plan.limit, plan.pool) <= delta
+    assert gaussian + hit + novel_release(plan.score, plan.limit, plan.pool) <= delta
 
 
 @pytest.mark.parametrize("limit", [1, 100, 10**7])

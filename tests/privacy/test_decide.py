@@ -86,8 +86,8 @@ def test_fast_and_exact_decisions_agree(rule):
 def test_double_probabilities_lie_well_within_the_band(noise):
     """The nearer tail is right to a tenth of the band, down to 2^-128 and far beyond."""
     rule = threshold_rule(noise, 1.2824044517678, 6.397364880191162)
-    reach = 37 if noise == "gaussian" else 700
-    weights = rule.threshold_units + np.linspace(-reach * 1.28 / UNIT, reach * 1.28 / UNIT, 1201).astype(np.int64)
+    bound = 37 if noise == "gaussian" else 700
+    weights = rule.threshold_units + np.linspace(-bound * 1.28 / UNIT, bound * 1.28 / UNIT, 1201).astype(np.int64)
     released, missed = rule.probability(weights)
     for weight, near in zip(weights.tolist(), np.minimum(released, missed).tolist(), strict=True):
         mirrored = min(weight, 2 * rule.threshold_units - weight)  # both noises are symmetric

@@ -9,67 +9,67 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxpop.errors import InternalError
-from voxpop.privacy.individual import MOST_REACH, REACH_STEPS, WHOLE, IndividualFilter
+from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, IndividualFilter
 
 CAPS = st.floats(1e-6, 1e3)
 COSTS = st.one_of(st.integers(1, WHOLE), st.sampled_from([1, 2, WHOLE - 1, WHOLE]))
 SENSITIVITIES = st.one_of(st.just(1.0), st.floats(1.0, 2.0), st.floats(1e-12, 1e-3).map(lambda more: 1.0 + more))
-PACES = st.none() | st.lists(st.integers(0, REACH_STEPS), min_size=1, max_size=6).map(tuple)
+PACES = st.none() | st.lists(st.integers(0, BOUND_STEPS), min_size=1, max_size=6).map(tuple)
 LEFT = st.one_of(st.integers(0, WHOLE), st.sampled_from([0, 1, WHOLE]))
 
 
-def naive_cost(price, left, holds, run):
+def naive_cost(charge, left, holds, run):
     """What one user pays, in Python's whole numbers."""
     if not holds:
         return 0
-    if price.paces is None:
-        return min(price.cost, left)
-    part = price.paces[min(run, len(price.paces) - 1)]
-    return min(left * part // 2**20, MOST_REACH**2 * price.cost, left)
+    if charge.rates is None:
+        return min(charge.cost, left)
+    part = charge.rates[min(run, len(charge.rates) - 1)]
+    return min(left * part // 2**20, MOST_BOUND**2 * charge.cost, left)
 
 
-def naive_reach(price, cost):
+def naive_reach(charge, cost):
     """The largest number of steps r with r + (S - 1) <= S sqrt(cost / price), by whole roots."""
-    sensitivity = Fraction(price.sensitivity)
-    scaled = isqrt(int(sensitivity**2 * cost * 2**120 / price.cost))  # S sqrt(cost / price) 2^60, rounded down
-    return max(0, min((Fraction(scaled, 2**60) - (sensitivity - 1)) * REACH_STEPS // 1, MOST_REACH * REACH_STEPS))
+    sensitivity = Fraction(charge.sensitivity)
+    scaled = isqrt(int(sensitivity**2 * cost * 2**120 / charge.cost))  # S sqrt(cost / price) 2^60, rounded down
+    return max(0, min((Fraction(scaled, 2**60) - (sensitivity - 1)) * BOUND_STEPS // 1, MOST_BOUND * BOUND_STEPS))
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(st.tuples(LEFT, st.booleans(), st.integers(0, 9)), min_size=1))
-def test_costs_equal_the_naive_twin_and_never_exceed_what_is_left(cap, cost, sensitivity, paces, users):
+def test_costs_equal_the_naive_twin_and_never_exceed_what_is_left(cap, cost, sensitivity, rates, users):
     """Whole numbers of parts of the cap."""
-    price = IndividualFilter(cap).price(cost, sensitivity, paces)
+    charge = IndividualFilter(cap).charge(cost, sensitivity, rates)
     left, holds, runs = (np.array(column) for column in zip(*users, strict=True))
-    costs = price.costs(left, holds, runs)
-    assert costs.tolist() == [naive_cost(price, *user) for user in users]
+    costs = charge.costs(left, holds, runs)
+    assert costs.tolist() == [naive_cost(charge, *user) for user in users]
     assert (costs <= left).all()
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(LEFT, min_size=1))
-def test_nobody_moves_further_than_it_paid_for(cap, cost, sensitivity, paces, left):
+def test_nobody_moves_further_than_it_paid_for(cap, cost, sensitivity, rates, left):
     """(reach + S - 1)^2 / sigma^2 is at most the mu^2 that was paid, exactly: reach and noise err to the safe side."""
     keeper = IndividualFilter(cap)
-    price = keeper.price(cost, sensitivity, paces)
-    costs = price.costs(np.array(left), np.ones(len(left), bool), np.full(len(left), 3))
-    for paid, steps in zip(costs.tolist(), price.reaches(costs).tolist(), strict=True):
-        reach = Fraction(steps, REACH_STEPS)
-        assert 0 <= steps <= naive_reach(price, paid) <= steps + max(1, steps // 2**40) + 1
-        moved = reach + Fraction(sensitivity) - 1 if steps else 0
-        assert (moved / Fraction(price.sigma)) ** 2 <= keeper.square(paid)
-    assert price.square == Fraction(cap) * cost / WHOLE
-    assert (Fraction(sensitivity) / Fraction(price.sigma)) ** 2 <= price.square
+    charge = keeper.charge(cost, sensitivity, rates)
+    costs = charge.costs(np.array(left), np.ones(len(left), bool), np.full(len(left), 3))
+    for paid, steps in zip(costs.tolist(), charge.bounds(costs).tolist(), strict=True):
+        bound = Fraction(steps, BOUND_STEPS)
+        assert 0 <= steps <= naive_reach(charge, paid) <= steps + max(1, steps // 2**40) + 1
+        moved = bound + Fraction(sensitivity) - 1 if steps else 0
+        assert (moved / Fraction(charge.sigma)) ** 2 <= keeper.square(paid)
+    assert charge.square == Fraction(cap) * cost / WHOLE
+    assert (Fraction(sensitivity) / Fraction(charge.sigma)) ** 2 <= charge.square
 
 
 @given(CAPS, st.lists(st.tuples(COSTS, SENSITIVITIES, PACES, st.booleans(), st.integers(0, 9)), max_size=40))
 def test_no_path_spends_more_than_the_cap(cap, passes):
     """Whatever is asked, in whichever order: the squares add up to at most the cap, in exact fractions."""
     keeper, left, total = IndividualFilter(cap), np.array([WHOLE]), Fraction(0)
-    for cost, sensitivity, paces, holds, run in passes:
-        price = keeper.price(cost, sensitivity, paces)
-        costs = price.costs(left, np.array([holds]), np.array([run]))
-        steps = int(price.reaches(costs)[0])
+    for cost, sensitivity, rates, holds, run in passes:
+        charge = keeper.charge(cost, sensitivity, rates)
+        costs = charge.costs(left, np.array([holds]), np.array([run]))
+        steps = int(charge.bounds(costs)[0])
         if steps:
-            total += ((Fraction(steps, REACH_STEPS) + Fraction(sensitivity) - 1) / Fraction(price.sigma)) ** 2
+            total += ((Fraction(steps, BOUND_STEPS) + Fraction(sensitivity) - 1) / Fraction(charge.sigma)) ** 2
         left = left - costs
         assert 0 <= left[0] <= WHOLE
     assert total <= Fraction(cap)
@@ -77,28 +77,28 @@ def test_no_path_spends_more_than_the_cap(cap, passes):
 
 def test_a_user_without_a_candidate_pays_nothing_and_does_not_move():
     """So it may move elsewhere."""
-    price = IndividualFilter(1.0).price(WHOLE // 2, 1.001)
-    costs = price.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))
+    charge = IndividualFilter(1.0).charge(WHOLE // 2, 1.001)
+    costs = charge.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))
     assert costs.tolist() == [WHOLE // 2, 0]
-    assert price.reaches(costs).tolist() == [REACH_STEPS - 1, 0]
+    assert charge.bounds(costs).tolist() == [BOUND_STEPS - 1, 0]
 
 
 def test_less_than_rounding_costs_moves_nobody():
     """What a user pays may not even cover the rounding of all others: then it stays where it is."""
-    price = IndividualFilter(1.0).price(WHOLE, 1.1)
-    assert price.reaches(np.array([WHOLE // 200])).tolist() == [0]
+    charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
+    assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
 
-@pytest.mark.parametrize(("cost", "paces"), [(0, None), (WHOLE + 1, None), (1, (REACH_STEPS + 1,)), (1, (-1,))])
-def test_prices_beyond_the_budget_are_refused(cost, paces):
+@pytest.mark.parametrize(("cost", "rates"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
+def test_prices_beyond_the_budget_are_refused(cost, rates):
     """Nothing, more than all of it, and paces beyond what is left."""
-    with pytest.raises(InternalError, match="priced"):
-        IndividualFilter(1.0).price(cost, 1.0, paces)
+    with pytest.raises(InternalError, match="charged"):
+        IndividualFilter(1.0).charge(cost, 1.0, rates)
 
 
 def test_paces_ask_for_runs():
     """Without them nobody knows what to pay."""
-    price = IndividualFilter(1.0).price(1, 1.0, (0, 1))
-    assert price.by_runs
+    charge = IndividualFilter(1.0).charge(1, 1.0, (0, 1))
+    assert charge.by_runs
     with pytest.raises(InternalError, match="runs"):
-        price.costs(np.array([WHOLE]), np.array([True]))
+        charge.costs(np.array([WHOLE]), np.array([True]))

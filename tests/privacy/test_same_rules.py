@@ -123,9 +123,9 @@ def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
     """The test above, on a release whose rounds all have the noise of the first."""
     from voxpop.mechanisms.rounds import adaptive as running
 
-    real = running.evidence_step
+    real = running.score_step
     monkeypatch.setattr(
-        running, "evidence_step", lambda rounds, number, secret, _: real(rounds, number, secret, "round 1/length 1")
+        running, "score_step", lambda rounds, number, secret, _: real(rounds, number, secret, "round 1/length 1")
     )
     with pytest.raises(AssertionError):
         test_no_pass_uses_the_noise_of_another(talk, vp.SetUnion(limit=9), False, monkeypatch)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from math import inf
 from time import perf_counter
 
+from searches.bound_search import search_reaches
 from searches.broad_search import TOLERANCE, search_broadly
-from searches.reach_search import search_reaches
 from searches.walk_search import search_walks
 from searches.weighed_search import search_weighing
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS

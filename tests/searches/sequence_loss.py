@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from voxpop.engine.local.corpus import MemoryTreeWalk
 from voxpop.mechanisms.sequences.path_budget import Limits
-from voxpop.mechanisms.sequences.releasing import released_counts, split_contexts
-from voxpop.papers.ngram_model import explore, released_children
+from voxpop.mechanisms.sequences.releasing import ContextNoise, split_contexts
+from voxpop.papers import ngram_model
 from voxpop.privacy.secret import Secret
 
 Words = Sequence[Sequence[int]]
+REAL_CHILDREN, REAL_COUNTS = ngram_model.released_children, ContextNoise.__call__
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,10 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     Returns:
         The loss as a fraction of epsilon.
     """
-    larger = _Recorder(grams)
+    larger = _Recorder()
     _grow(limits, users, secret, larger, grams)
     others = [user for number, user in enumerate(users) if number != extra]
-    smaller = _Recorder(grams, replayed=larger.levels)
+    smaller = _Recorder(replayed=larger.levels)
     _grow(limits, others, secret, smaller, grams)
     loss = Fraction(0)
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
@@ -96,34 +98,38 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     return loss
 
 
-def _grow(limits: Limits, users: Words, secret: Secret, release: Any, grams: bool) -> None:
-    """Run the real code."""
+def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", grams: bool) -> None:
+    """Run the real code, with the privacy boundary recorded or replayed."""
     sequences = _laid_out(users, limits)
     if grams:
-        explore(limits, sequences, secret, release)
+        with patch.object(ngram_model, "released_children", recorder.released_children):
+            ngram_model.explore(limits, sequences, secret)
     else:
-        split_contexts(limits, MemoryTreeWalk(sequences, limits.alphabet, limits.max_length), secret, release)
+        with patch.object(ContextNoise, "__call__", lambda *given: recorder.released_counts(*given)):
+            split_contexts(limits, MemoryTreeWalk(sequences, limits.alphabet, limits.max_length), secret)
 
 
 @dataclass(slots=True)
 class _Recorder:
     """Releases as the real code does, or repeats what was released before, and records the private counts."""
 
-    grams: bool
     replayed: list[Any] | None = None
     levels: list[Any] = field(default_factory=list)
     histograms: list[dict[int, int]] = field(default_factory=list)
     shares: list[list[Fraction]] = field(default_factory=list)
 
-    def __call__(self, paths, nodes, keys, counts, secret):
-        level = len(self.levels)
+    def released_children(self, paths, nodes, keys, counts, secret):
+        """Stand for the boundary of the tree of grams."""
+        return self._released(paths, nodes, keys, counts, lambda: REAL_CHILDREN(paths, nodes, keys, counts, secret))
+
+    def released_counts(self, noise, keys, counts):
+        """Stand for the boundary of the tree of contexts."""
+        return self._released(noise.paths, noise, keys, counts, lambda: REAL_COUNTS(noise, keys, counts))
+
+    def _released(self, paths, nodes, keys, counts, release):
         self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
         self.shares.append([paths.shares[share].own for share in nodes.shares.tolist()])
-        if self.replayed is None:
-            release = released_children if self.grams else released_counts
-            self.levels.append(release(paths, nodes, keys, counts, secret))
-        else:
-            self.levels.append(self.replayed[level])
+        self.levels.append(release() if self.replayed is None else self.replayed[len(self.levels)])
         return self.levels[-1]
 
 

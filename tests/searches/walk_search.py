@@ -46,7 +46,7 @@ class Pass:
         name: of the pass, as draws name it.
         unit: units of the grid in a weight of 1.
         weights: private.
-        price: of the pass; None at length 1.
+        charge: of the pass; None at length 1.
         sigma: of the noise that was asked for, in weight; 0 before it was.
         levels: what was asked, of votes.
     """
@@ -54,7 +54,7 @@ class Pass:
     name: str
     unit: int
     weights: Any
-    price: Any = None
+    charge: Any = None
     sigma: float = 0.0
     levels: Any = None
 
@@ -94,7 +94,7 @@ class Watched:
     def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
         self._engine, self._path = engine, path
         self.passes: list[Any] = []
-        self.aside: list[Int64s] = []
+        self.deferred: list[Int64s] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -110,24 +110,26 @@ class Watched:
 
     def _begin(self, engine: "Watched") -> "Watched":
         self._engine, self._path = engine._engine.length_walk(), engine._path
-        self.passes, self.aside = engine.passes, engine.aside
+        self.passes, self.deferred = engine.passes, engine.deferred
         return self
 
-    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+    def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
         """Pass on what is kept, and remember what is set aside."""
-        self.aside.extend([] if aside is None else [aside])
-        self._engine.keep(names, aside)
+        self.deferred.extend([] if deferred is None else [deferred])
+        self._engine.keep(names, deferred)
 
     def weigh(self, shares: Any, limit: int, secret: Any, pass_name: str, *priced: Any) -> Pass:
         """Weigh, keep it, and answer."""
         return self._kept(self._engine.weigh(shares, limit, secret, pass_name, *priced), shares, pass_name, *priced[:1])
 
-    def weigh_aside(self, shares: Any, limit: int, secret: Any, pass_name: str, price: Any) -> Pass:
+    def weigh_deferred(self, shares: Any, limit: int, secret: Any, pass_name: str, charge: Any) -> Pass:
         """Weigh what was set aside, keep it, and answer."""
-        return self._kept(self._engine.weigh_aside(shares, limit, secret, pass_name, price), shares, pass_name, price)
+        return self._kept(
+            self._engine.weigh_deferred(shares, limit, secret, pass_name, charge), shares, pass_name, charge
+        )
 
-    def _kept(self, weights: Any, shares: Any, pass_name: str, price: Any = None) -> Pass:
-        own = Pass(pass_name, shares.setting.unit, weights, price)
+    def _kept(self, weights: Any, shares: Any, pass_name: str, charge: Any = None) -> Pass:
+        own = Pass(pass_name, shares.setting.unit, weights, charge)
         self.passes.append(own)
         if not self._path:
             return own

@@ -25,7 +25,7 @@ class Round:
         unit: units of the grid in a weight of 1.
         sigma: of the noise that ran, in weight.
         weights: by item that was asked about: private.
-        outcomes: by the same item, what came of it: evidence (in the opening none), released, dropped.
+        outcomes: by the same item, what came of it: score (in the opening none), released, dropped.
     """
 
     name: str
@@ -60,7 +60,7 @@ class WatchedPools:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pools, name)
 
-    def opening(self, shares: Any, limit: int, decision: Any, pass_name: str) -> None:
+    def first_round(self, shares: Any, limit: int, decision: Any, pass_name: str) -> None:
         """Weigh, keep it, and answer."""
         kept, before = self._begin(pass_name, shares, decision.rule.scale)
 
@@ -69,14 +69,14 @@ class WatchedPools:
             own = [(0.0, bool(each), False) for each in released]
             return np.array([each for _, each, _ in _shown(kept, before, _texts(texts), weights, own)], np.bool_)
 
-        self._pools.opening(shares, limit, decide, pass_name)
+        self._pools.first_round(shares, limit, decide, pass_name)
 
     def advance(self, shares: Any, limit: int, step: Any, pass_name: str) -> None:
         """Weigh, keep it, and answer."""
         kept, before = self._begin(pass_name, shares, step.sigma)
 
-        def advanced(weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
-            columns = (each.tolist() for each in step(weights, names, evidence))
+        def advanced(weights: Int64s, names: Uint64s, score: Floats) -> Outcome:
+            columns = (each.tolist() for each in step(weights, names, score))
             own = list(zip(*columns, strict=True))
             shown = _shown(kept, before, [tuple(name) for name in names.tolist()], weights, own)
             found, released, dropped = (np.array(each) for each in zip(*shown, strict=True)) if shown else ([], [], [])

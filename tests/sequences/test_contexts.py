@@ -221,7 +221,8 @@ def test_draws_of_the_root_spread_as_noise_does():
 def test_draws_follow_the_model(model):
     """Sequences of up to four symbols come as often as their probabilities say (false alarm below 1e-9)."""
     n = 200_000
-    symbols, sizes = model._sampler.draw(np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64))
+    drawn = model._sampler.draw(np.random.default_rng(5).integers(0, 2**63, n, dtype=np.uint64))
+    symbols, sizes = drawn.symbols, drawn.sizes
     starts = np.concatenate([[0], np.cumsum(sizes)])
     short = np.flatnonzero(sizes <= 4)
     counts = Counter(tuple(symbols[starts[row] : starts[row + 1]].tolist()) for row in short)
@@ -237,7 +238,8 @@ def test_the_model_resembles_the_data(visits, model):
     """Numbers of users, beginnings, lengths."""
     assert model.sequences == pytest.approx(6000, rel=0.1)
     assert dict(model.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
-    symbols, sizes = model._sampler.draw(np.arange(20_000, dtype=np.uint64))
+    drawn = model._sampler.draw(np.arange(20_000, dtype=np.uint64))
+    symbols, sizes = drawn.symbols, drawn.sizes
     truth = private_sequences(visits, PAGES)
     assert private_length_distance(truth, as_sequences(symbols, sizes, 4), 8) < 0.1
 

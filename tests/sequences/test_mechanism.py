@@ -1,7 +1,5 @@
 """The public face: fields, alphabets, plans, one sequence per user, composition."""
 
-from fractions import Fraction
-
 import numpy as np
 import polars as pl
 import pytest
@@ -12,7 +10,7 @@ import voxpop as vp
 from naive import sequences as naive
 from support.look import read_engine
 from voxpop.engine.local.corpus import one_sequence_each
-from voxpop.mechanisms.sequences.plan import spent_together
+from voxpop.privacy.composition import compose
 from voxpop.privacy.secret import Secret
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -62,18 +60,11 @@ def test_an_alphabet_from_a_release_and_what_both_cost(visits):
     words = vp.SetUnion(limit=4).release(visits, vp.Budget(1, 1e-6))
     model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
     assert list(model.alphabet) == PAGES
-    assert spent_together(words, model) == vp.Guarantee(3, 1e-6)
+    both = compose([words.guarantee, model.guarantee])
+    assert 2.9 < both.epsilon <= 3
+    assert both.delta == 1e-6
     seeded = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2), seed=1)
-    assert not spent_together(words, seeded).private
-    with pytest.raises(vp.errors.InputError, match="none"):
-        spent_together()
-
-
-@given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=8))
-def test_sums_of_epsilons_never_come_out_below_the_truth(epsilons):
-    """Rounding is upwards."""
-    plans = [vp.Sequences(1, 1, alphabet=["a"]).plan(vp.Budget(epsilon)) for epsilon in epsilons]
-    assert Fraction(spent_together(*plans).epsilon) >= sum(map(Fraction, epsilons))
+    assert not compose([words.guarantee, seeded.guarantee]).private
 
 
 def test_the_plan_states_the_numbers_before_any_data():

@@ -9,7 +9,7 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.kernels.sequences import count_reaching
-from voxpop.mechanisms.sequences.queries import Sessions, _commonest, _containing
+from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
 
 PAGES = ["a", "b", "c", "d", "e"]
 LONGEST = 6
@@ -56,8 +56,8 @@ def test_funnels_are_those_of_a_reference_implementation(seed):
 def test_paths_count_sessions_once():
     """A run that occurs twice in a session counts once, and none runs over the end of one."""
     sessions = Sessions(*laid([[0, 1, 0, 1], [1, 0], [0, 1]]))
-    assert _commonest(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
-    assert _containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
+    assert commonest_runs(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
+    assert containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -70,8 +70,8 @@ def test_frequent_paths_are_those_of_a_reference_implementation(seed):
     held = Counter({run: count for run, count in held.items() if len(run) == length})
     expected = sorted(held, key=lambda run: (-held[run], run))[:5]
     sessions = Sessions(*laid(lists))
-    assert _commonest(sessions, length, 5, size) == expected
-    assert _containing(sessions, expected, size) == pytest.approx([held[run] / len(lists) for run in expected])
+    assert commonest_runs(sessions, length, 5, size) == expected
+    assert containing(sessions, expected, size) == pytest.approx([held[run] / len(lists) for run in expected])
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_intervals_hold_as_often_as_they_say(chain):
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
-    first, pairs, reach, lengths = answers_of(sessions)
+    first, pairs, bound, lengths = answers_of(sessions)
     frame = pl.DataFrame({"who": range(len(sessions)), "pages": [[PAGES[x] for x in each] for each in sessions]})
     corpus = read_engine(frame, user="who", sequence="pages")
     held = {"starting": [], "transitions": [], "funnel": [], "lengths": []}
@@ -139,7 +139,7 @@ def test_intervals_hold_as_often_as_they_say(chain):
         asked = {
             "starting": (model.starting().sort("symbol"), first),
             "transitions": (model.transitions().sort("from", "symbol", nulls_last=True), pairs.ravel()),
-            "funnel": (model.funnel(["a", "b"], within=2)[1:], np.array([reach])),
+            "funnel": (model.funnel(["a", "b"], within=2)[1:], np.array([bound])),
             "lengths": (model.lengths(), lengths),
         }
         for name, (frame, exact) in asked.items():

@@ -23,7 +23,7 @@ from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.privacy.cumulative import EvidenceStep
+from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.secret import Secret
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
@@ -38,20 +38,20 @@ def shares_of(weighting_rule, limit):
 def step_of(number, secret):
     """Return a step that releases some items and drops some."""
     pass_name = f"noise/{number}"
-    return EvidenceStep(0.7, 1 << BITS, 1 << 10, 1.0, 2.5, -0.8, secret, pass_name)
+    return ScoreStep(0.7, 1 << BITS, 1 << 10, 1.0, 2.5, -0.8, secret, pass_name)
 
 
 @dataclass
 class Recording:
     """A step that writes down what it was asked."""
 
-    step: EvidenceStep
+    step: ScoreStep
     asked: dict = field(default_factory=dict)
 
-    def __call__(self, weights, names, evidence):
-        evidence = np.array(evidence)
-        new, released, dropped = self.step(weights, names, evidence)
-        for row in zip(map(tuple, names.tolist()), weights.tolist(), evidence.tolist(), strict=True):
+    def __call__(self, weights, names, score):
+        score = np.array(score)
+        new, released, dropped = self.step(weights, names, score)
+        for row in zip(map(tuple, names.tolist()), weights.tolist(), score.tolist(), strict=True):
             assert row[0] not in self.asked
             self.asked[row[0]] = row[1:]
         return new, released, dropped
@@ -68,13 +68,13 @@ class Recording:
 )
 @settings(max_examples=80, deadline=None)
 def test_rounds_are_those_of_the_local_engine(users, data, weighting_rule, limit, size, released, reducers):
-    """Weights, evidence so far and names of every item in every round; anywhere if additive, in one place if not."""
+    """Weights, score so far and names of every item in every round; anywhere if additive, in one place if not."""
     keys = list(range(7, 7 + len(users)))
     most = 0 if weighting_rule.sequential else 3
     places = data.draw(st.lists(st.integers(0, most), min_size=len(users), max_size=len(users)), label="places")
     secret, corpus, shares = Secret.from_seed(4), corpus_of(users, keys), shares_of(weighting_rule, limit)
     local = Pools(corpus, secret)
-    local.opening(shares, limit, Chosen(released), "opening")
+    local.first_round(shares, limit, Chosen(released), "opening")
     local.draw(size, "pool")
     spread_out = PlacedPools(states_of(users, keys, places), secret, reducers)
     opened = local.released().to_pylist()
@@ -105,7 +105,7 @@ def test_every_undecided_item_of_a_pool_gets_noise():
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
     pools.draw([], 6, "pool")
-    step = Recording(EvidenceStep(0.7, 1 << BITS, 1 << 10, 1.0, np.inf, -np.inf, secret, "noise/x"))
+    step = Recording(ScoreStep(0.7, 1 << BITS, 1 << 10, 1.0, np.inf, -np.inf, secret, "noise/x"))
     pools.advance(shares_of(Weighted(), 1), 1, step, "round 0")
     weights = [weight for weight, _ in step.asked.values()]
     names = item_names(pa.array(list("abcdef"), pa.large_string()), secret)
@@ -176,18 +176,18 @@ def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(
 class DiesAtFirst:
     """A step that takes its worker down on the first attempt of every task."""
 
-    step: EvidenceStep
+    step: ScoreStep
     dies: bool
 
     def restricted(self):
         return DiesAtFirst(self.step.restricted(), self.dies)
 
-    def __call__(self, weights, names, evidence):
+    def __call__(self, weights, names, score):
         from pyspark import TaskContext
 
         if self.dies and TaskContext.get().attemptNumber() == 0:
             os._exit(1)
-        return self.step(weights, names, evidence)
+        return self.step(weights, names, score)
 
 
 def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd):

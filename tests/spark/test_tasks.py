@@ -192,7 +192,7 @@ def test_a_partition_without_users_answers_nothing():
     assert not list(tasks.keep_words([], order=None))
     assert not list(tasks.weigh_grams([], weighing=weighing, since=since))
     assert not list(tasks.keep_next([], since=since))
-    assert not list(tasks.weigh_aside([], weighing=weighing, price=None, since=since))
+    assert not list(tasks.weigh_deferred([], weighing=weighing, charge=None, since=since))
 
 
 def test_what_is_left_gets_smaller():

@@ -30,11 +30,11 @@ def plan(budget):
 
 def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     """Novel items and noise come to the budget, computed again from the numbers that run."""
-    mu = np.hypot.reduce([1 / plan.opening.scale, *mus(plan)])
+    mu = np.hypot.reduce([1 / plan.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
-    novel = novel_release(plan.evidence, 20, 60)
+    novel = novel_release(plan.score, 20, 60)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
-    again = total_delta(plan.opening, plan.rounds, plan.evidence, budget, plan.pool)
+    again = total_delta(plan.first_round, plan.rounds, plan.score, budget, plan.pool)
     assert again <= plan.delta == pytest.approx(again)
     assert plan.delta - again >= walk_slack(budget.epsilon, 1 + len(plan.rounds)) * (1 - 1e-9)
 
@@ -43,7 +43,7 @@ def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
     """Whatever planned it: the check looks at what runs."""
     louder = (replace(plan.rounds[0], sigma=0.99 * plan.rounds[0].sigma), *plan.rounds[1:])
     with pytest.raises(InternalError, match="less noise"):
-        total_delta(plan.opening, louder, plan.evidence, budget, plan.pool)
+        total_delta(plan.first_round, louder, plan.score, budget, plan.pool)
 
 
 @pytest.mark.parametrize(("limit", "used"), [(None, (100, 100)), (1, (1, 60)), (300, (300, 300))])
@@ -130,7 +130,7 @@ LOST_RUNS = 150
 
 def charged_for_novel_items(plan):
     return plan.delta - gaussian_delta(
-        plan.budget.epsilon, float(np.hypot.reduce([1 / plan.opening.scale, *mus(plan)]))
+        plan.budget.epsilon, float(np.hypot.reduce([1 / plan.first_round.scale, *mus(plan)]))
     )
 
 
@@ -148,8 +148,8 @@ def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
 def test_lower_thresholds_are_caught(novel, limit):
     """A twin whose thresholds lie two standard deviations lower names the stranger too often (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=limit).plan(WIDE)
-    lower = tuple(threshold - 2.0 for threshold in plan.evidence.thresholds)
-    broken = passed_off(plan, evidence=replace(plan.evidence, thresholds=lower))
+    lower = tuple(threshold - 2.0 for threshold in plan.score.thresholds)
+    broken = passed_off(plan, score=replace(plan.score, thresholds=lower))
     assert novel_runs(broken, novel, LOST_RUNS) > binom.isf(FALSE_ALARM, LOST_RUNS, WIDE.delta)
 
 
@@ -166,9 +166,9 @@ def mus(plan):
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_runs_the_course(budget, rounds):
-    """Shares of the budget add up, floors rise, thresholds fall; the plan keeps its budget."""
-    schedule = COURSE.schedule(rounds, opening=0.7)
+    """Shares of the budget add up, drop thresholds rise, thresholds fall; the plan keeps its budget."""
+    schedule = COURSE.schedule(rounds, first_round=0.7)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in COURSE.shares))
-    assert list(schedule.floors) == sorted(schedule.floors)
+    assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)
     assert list(schedule.falls) == sorted(schedule.falls, reverse=True)
     assert plan_adaptive(vp.SetUnion(limit=20), budget, schedule).delta <= budget.delta

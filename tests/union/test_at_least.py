@@ -13,10 +13,10 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.cli import main
 from voxpop.errors import InputError, InternalError
-from voxpop.mechanisms.rounds.users_needed import AtLeast, check_promise
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise
 from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
-from voxpop.privacy.cumulative import EvidenceRounds, any_release, novel_release
+from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release
 
 FALSE_ALARM = 1e-9
 FEW, BETA, ITEMS = 6, 0.02, 3_000
@@ -31,7 +31,7 @@ UNIONS = {
 
 def planned(union, budget, users, beta):
     """Return a plan whose promise fails with another probability than the public constant."""
-    union, promise = replace(union, min_users=users), AtLeast(users, beta)
+    union, promise = replace(union, min_users=users), MinUsersBound(users, beta)
     if union.adaptive:
         return plan_adaptive(union, budget, promise=promise)
     if union.limit == 1:
@@ -111,13 +111,13 @@ def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta
 @pytest.mark.parametrize("min_users", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
-    """Budget and promise; floors stay below thresholds; one that asks for little changes little."""
+    """Budget and promise; drop thresholds stay below thresholds; one that asks for little changes little."""
     plan = vp.SetUnion(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.SetUnion().plan(vp.Budget(epsilon, delta))
     assert plan.delta <= delta
     assert plan.released_with_few() <= 1e-6
-    rules = plan.evidence
-    assert all(floor < threshold for floor, threshold in zip(rules.floors, rules.thresholds, strict=False))
+    rules = plan.score
+    assert all(floor < threshold for floor, threshold in zip(rules.drop_thresholds, rules.thresholds, strict=False))
     assert plan.users_needed(0.5) >= max(min_users, without.users_needed(0.5))
     assert plan.missing() < 1e-6
     if min_users == 1:
@@ -144,14 +144,14 @@ def test_optimal_selection_never_names_an_item_of_few():
 def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
     """So it may take its place."""
     count = len(mus)
-    rounds = EvidenceRounds(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
+    rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
     assert any_release(rounds, pool) >= novel_release(rounds, min(3, pool), pool) / 1.05
 
 
 def test_a_plan_that_breaks_its_promise_is_refused():
     """Whatever planned it: the check looks at what runs."""
     with pytest.raises(InternalError, match="promised"):
-        check_promise(AtLeast(50, 1e-6), 1.1e-6)
+        check_promise(MinUsersBound(50, 1e-6), 1.1e-6)
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])

@@ -29,16 +29,16 @@ def plan(union, budget):
 
 def test_all_data_sets_together_keep_the_budget(plan, budget):
     """Chances of novel items add up, squares of mu add up: computed again from the numbers that run."""
-    mu = np.hypot.reduce([1 / plan.opening.scale, *(1 / each.sigma for each in plan.rounds)])
+    mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
-    novel = 3 * novel_release(plan.evidence, 20, 60)
+    novel = 3 * novel_release(plan.score, 20, 60)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
 
 
 def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
     """The twin that forgets to share: its own numbers exceed the budget."""
     alone = union.plan(budget)
-    numbers = (alone.opening, alone.rounds, alone.evidence, budget, alone.pool)
+    numbers = (alone.first_round, alone.rounds, alone.score, budget, alone.pool)
     assert total_delta(*numbers, data_sets=1) <= budget.delta
     assert total_delta(*numbers, data_sets=2) > 3 * budget.delta
 
@@ -47,7 +47,7 @@ def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
     """And one data set by name is a data set."""
     alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
-    assert (one.sigma, one.evidence, one.delta) == (alone.sigma, alone.evidence, alone.delta)
+    assert (one.sigma, one.score, one.delta) == (alone.sigma, alone.score, alone.delta)
     assert plan.users_needed(0.5) > alone.users_needed(0.5)
 
 
@@ -137,7 +137,7 @@ def crowd_and_stranger(novel):
 def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
     """Something of theirs is named in either data set no more often than was charged for both (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
-    mu = np.hypot.reduce([1 / plan.opening.scale, *(1 / each.sigma for each in plan.rounds)])
+    mu = np.hypot.reduce([1 / plan.first_round.scale, *(1 / each.sigma for each in plan.rounds)])
     charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
     corpora = {"one": crowd_and_stranger(15), "two": crowd_and_stranger(1)}
     lost = 0

@@ -94,10 +94,10 @@ def release_model(
 
 
 def _print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
-    from voxpop.mechanisms.sequences.plan import spent_together
+    from voxpop.privacy.composition import compose
     from voxpop.release.release import Release
 
-    both = spent_together(alphabet, model) if isinstance(alphabet, Release) else None
+    both = compose([alphabet.guarantee, model.guarantee]) if isinstance(alphabet, Release) else None
     if as_json:
         print_json(
             {

@@ -21,7 +21,7 @@ Names. The name of a draw must be the same on every engine: an item or a token b
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -57,7 +57,7 @@ def order_of(pass_name: str) -> str:
 
 
 Outcome = tuple[Floats, Bools, Bools]
-"""New evidence, and which items are released and which dropped."""
+"""New score, and which items are released and which dropped."""
 
 
 class RestrictableDraws(Draws, Protocol):
@@ -74,7 +74,7 @@ class Shares(Protocol):
     def sequential(self) -> bool:
         """Whether a user's shares depend on the weights that earlier users left."""
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
         """Add bounded sets to the histogram, in order and in place.
 
         Args:
@@ -82,12 +82,12 @@ class Shares(Protocol):
             items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
                 numbers that the engine assigns.
             starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
-            reaches: int64 (users), the contribution bound of each user to the histogram, as `Price.reaches` gave it;
+            bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.bounds` gave it;
                 None: by 1.
         """
 
 
-class Price(Protocol):
+class Charge(Protocol):
     """The charge of a pass to each participating user: public and serializable.
 
     Every user begins with `whole` and is charged individually. The remaining budgets stay inside the engine, and only
@@ -105,7 +105,7 @@ class Price(Protocol):
     def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
         """Return the charges, given the budgets left, whether each bounded set is not empty, and its `runs`."""
 
-    def reaches(self, costs: Int64s) -> Int64s:
+    def bounds(self, costs: Int64s) -> Int64s:
         """Return the contribution bound of each user, given its charge."""
 
 
@@ -189,36 +189,36 @@ class RoundWalk(Protocol):
         """Return the excluded items, in order of bytes."""
 
 
-class EvidenceStep(Protocol):
-    """The step from weights to decisions: noise, added to the evidence so far, and the fate of each item."""
+class ScoreStep(Protocol):
+    """The step from weights to decisions: noise, added to the score so far, and the fate of each item."""
 
-    def __call__(self, weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
-        """Return the new evidence, which items are released, and which are dropped.
+    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> Outcome:
+        """Return the new score, which items are released, and which are dropped.
 
         Args:
             weights: int64 (items), 0 for undecided items that no user drew this time.
             names: uint64 (items, 2), the 128 bits of "words" by an item's bytes.
-            evidence: float64 (items), before the round.
+            score: float64 (items), before the round.
         """
 
-    def restricted(self) -> "EvidenceStep":
+    def restricted(self) -> "ScoreStep":
         """Return the same step, ready to be sent: it can draw for its own purpose only."""
 
 
 class PoolWalk(Protocol):
-    """Items in adaptive rounds: an `opening`, then each user's pool is `draw`n once, then rounds `advance`.
+    """Items in adaptive rounds: an `first_round`, then each user's pool is `draw`n once, then rounds `advance`.
 
-    Evidence and who is undecided stay inside the engine. Users weigh in the order of "order/adaptive rounds/length 1"
+    Scores and who is undecided stay inside the engine. Users weigh in the order of "order/adaptive rounds/length 1"
     in all rounds.
     """
 
-    def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
+    def first_round(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` distinct items of each user; release the items that pass, and exclude them."""
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
 
-    def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
+    def advance(self, shares: Shares, limit: int, step: ScoreStep, pass_name: str) -> None:
         """Let every user weigh at most `limit` undecided items of its pool, drawn afresh; then decide.
 
         The step is applied to every undecided item of every pool, drawn or not: the proof needs its noise.
@@ -231,7 +231,7 @@ class PoolWalk(Protocol):
 class LengthWalk(Protocol):
     """Grams by length: `weigh` the users' grams, `keep` the released ones, `extend` to the next candidates.
 
-    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. Where a weighing has a price,
+    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. Where a weighing has a charge,
     users pay for it, once and for all; at the beginning of a walk no user has been charged.
     """
 
@@ -245,31 +245,31 @@ class LengthWalk(Protocol):
         limit: int,
         secret: RestrictableDraws,
         pass_name: str,
-        price: Price | None = None,
+        charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Weights:
         """Let every user share its weight over at most `limit` of its distinct grams of this length; see `RoundWalk`.
 
         Where the weighting is sequential, users come in the order of "order/all lengths" at every length. From the
-        first `keep` on, a weighing may have a price; candidates may be weighed more than once, and only some of them.
+        first `keep` on, a weighing may have a charge; candidates may be weighed more than once, and only some of them.
         """
 
-    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+    def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
         """Keep only these grams: names, rising, of released grams, including grams that no user holds.
 
         At length 1 the result of the last weighing's `chosen` or `noisy_levels`.
 
         Args:
             names: of the released grams.
-            aside: names, rising, of other candidates of this length, which `weigh_aside` is about.
+            deferred: names, rising, of other candidates of this length, which `weigh_deferred` is about.
         """
 
-    def weigh_aside(
-        self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str, price: Price
+    def weigh_deferred(
+        self, shares: Shares, limit: int, secret: RestrictableDraws, pass_name: str, charge: Charge
     ) -> Weights:
-        """Let every user share its weight over at most `limit` of all candidates that were set aside.
+        """Let every user share its weight over at most `limit` of all candidates that were deferred.
 
-        Their names are their numbers, from 0, in the order in which they were set aside. The grams of a user come in
+        Their names are their numbers, from 0, in the order in which they were deferred. The grams of a user come in
         the order of lengths, and of one length in the order of their first occurrence in its documents.
         """
 
@@ -289,42 +289,21 @@ class LengthWalk(Protocol):
         """
 
 
-class ChildRows(Protocol):
-    """The released children of some nodes: public."""
-
-    @property
-    def rows(self) -> Int64s:
-        """Number of the parent, among the given nodes, by child."""
-
-    @property
-    def symbols(self) -> Int32s:
-        """Symbol by child."""
-
-    @property
-    def counts(self) -> Int64s:
-        """Noisy count by child."""
-
-
-Rows = TypeVar("Rows", bound=ChildRows)
-
-
-class TreeNoise(Protocol[Rows]):
+class TreeNoise(Protocol):
     """The noise of the counts of some nodes."""
 
-    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
-        """Return noisy counts: of keys `node * width + symbol` that occur, distinct, and their counts."""
+    @property
+    def shares(self) -> Int64s:
+        """The public numbers of the nodes."""
 
-    def nodes(self) -> dict[str, Int64s]:
-        """Return the public numbers of the nodes: "shares"."""
+    def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
+        """Return noisy counts (nodes, width): of keys `node * width + symbol` that occur, and their counts."""
 
-    def of_nodes(self, first: int, shares: Int64s) -> "TreeNoise[Rows]":
+    def of_nodes(self, first: int, shares: Int64s) -> "TreeNoise":
         """Return the noise of some of the nodes, from number `first` on, which are numbered from 0 then."""
 
-    def restricted(self) -> "TreeNoise[Rows]":
+    def restricted(self) -> "TreeNoise":
         """Return the same noise without its nodes, ready to be sent."""
-
-    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
-        """Return noisy counts of all nodes that come in any order."""
 
 
 class TreeWalk(Protocol):
@@ -335,7 +314,7 @@ class TreeWalk(Protocol):
     `released_following` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
-    def released_following(self, noise: TreeNoise[Rows]) -> Rows:
+    def released_following(self, noise: TreeNoise) -> Int64s:
         """Count the steps under each node of the last level by their symbol, and return the noisy counts.
 
         Keys are `node * width + symbol`; the end has the number `width - 1`.

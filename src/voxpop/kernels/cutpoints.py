@@ -15,19 +15,19 @@ from voxpop.kernels.arrays import Floats, Int64s
 
 
 @jit
-def _best(reached: Int64s, empty: float, chances: Floats, price: float) -> int:
+def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
     """Return the cutpoint that a band takes at a price."""
     best, most = chances.size, 0.0
     # From the strictest down, so that of equal ones the lowest stays.
     for cutpoint in range(chances.size - 1, -1, -1):
-        value = reached[cutpoint] - price * empty * chances[cutpoint]
+        value = reached[cutpoint] - charge * empty * chances[cutpoint]
         if value >= most:
             best, most = cutpoint, value
     return best
 
 
 @jit
-def _loosest(reached: Int64s, empty: float, chances: Floats, price: float) -> int:
+def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
     """Return the lowest level at which one more candidate would be selected; the number of cutpoints for none.
 
     At level l it adds one to the counts of cutpoints 0 to l, so it is selected if the best value up to l, plus one,
@@ -36,7 +36,7 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, price: float) -> in
     # The lowest cutpoint whose value, plus one, is at least all values behind it; met from behind.
     loosest, beyond = chances.size, 0.0
     for cutpoint in range(chances.size - 1, -1, -1):
-        value = reached[cutpoint] - price * empty * chances[cutpoint]
+        value = reached[cutpoint] - charge * empty * chances[cutpoint]
         if value + 1.0 >= beyond:
             loosest = cutpoint
         beyond = max(beyond, value)
@@ -44,13 +44,13 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, price: float) -> in
 
 
 @jit
-def _at_price(reached: Int64s, below: int, each: float, chances: Floats, price: float) -> Any:
+def _at_price(reached: Int64s, below: int, each: float, chances: Floats, charge: float) -> Any:
     """Return a band's cutpoint, its number of released grams, and the spurious grams that it may add."""
-    taken = _best(reached, each * (below + 1), chances, price)
-    loosest = _loosest(reached, each * below, chances, price)
+    taken = _best(reached, each * (below + 1), chances, charge)
+    loosest = _loosest(reached, each * below, chances, charge)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0
     if taken < chances.size:
-        # At least as if the cutpoint were given: a small count below r is little evidence.
+        # At least as if the cutpoint were given: a small count below r says little.
         released, spurious = float(reached[taken]), max(spurious, each * (below + 1) * chances[taken])
     return taken, released, spurious
 

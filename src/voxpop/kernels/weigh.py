@@ -204,9 +204,9 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, undecided: Byte
     return end, users
 
 
-REACH_BITS = 20
-"""A reach is a whole number of 2^-20: exact in integers and in doubles."""
-ONE_REACH = 2**REACH_BITS
+BOUND_BITS = 20
+"""A bound is a whole number of 2^-20: exact in integers and in doubles."""
+ONE_BOUND = 2**BOUND_BITS
 
 
 @jit
@@ -258,31 +258,31 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
 
 @jit
-def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s, reaches: Int64s) -> None:
-    """Add to every item of a user the part of `shares[n]` that the user's own reach is of 1, rounded down.
+def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s, bounds: Int64s) -> None:
+    """Add to every item of a user the part of `shares[n]` that the user's own bound is of 1, rounded down.
 
     Args:
         histogram: int64 (vocabulary), changed in place.
         items: int32, the items of all users.
         starts: int64 (users + 1).
-        shares: int64 (limit + 1), units that each item gets by the size of the set at reach 1, at most 2^40.
-        reaches: int64 (users), in 2^-20, below 2^23.
+        shares: int64 (limit + 1), units that each item gets by the size of the set at bound 1, at most 2^40.
+        bounds: int64 (users), in 2^-20, below 2^23.
     """
     for j in range(starts.size - 1):
-        # At most 2^40 times less than 2^23: below 2^63. The shift rounds down, so no user gives more than its reach.
-        share = (shares[starts[j + 1] - starts[j]] * reaches[j]) >> REACH_BITS
+        # At most 2^40 times less than 2^23: below 2^63. The shift rounds down, so no user gives more than its bound.
+        share = (shares[starts[j + 1] - starts[j]] * bounds[j]) >> BOUND_BITS
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
 
 
 @jit
-def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, reaches: Int64s) -> None:
-    """Move a user's items towards `cutoff` by an l2 distance of the user's reach (DPSU, Algorithm 7, for reach 1).
+def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, bounds: Int64s) -> None:
+    """Move a user's items towards `cutoff` by an l2 distance of the bound of the user (DPSU, Algorithm 7, for bound 1).
 
     Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
-    step is within 8 * 2^-53 * reach + sqrt(size) / unit of the exact one in l2, in units of weight. A reach is exact in
+    step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact one in l2, in units of weight. A bound is exact in
     a double, so the two roundings that dividing by it may add are those of one quotient; docs/privacy/set-union.md
-    counts them. A reach of 0 changes nothing.
+    counts them. A bound of 0 changes nothing.
 
     Args:
         histogram: int64 (vocabulary), changed in place.
@@ -290,10 +290,10 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         starts: int64 (users + 1).
         cutoff: in units.
         unit: units in a weight of 1.
-        reaches: int64, in 2^-20: one for each user, or a single one for all.
+        bounds: int64, in 2^-20: one for each user, or a single one for all.
     """
     for j in range(starts.size - 1):
-        steps = reaches[j] if reaches.size > 1 else reaches[0]
+        steps = bounds[j] if bounds.size > 1 else bounds[0]
         if steps <= 0:
             continue
         begin = starts[j]
@@ -307,8 +307,8 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             raised = total + term
             lost = (raised - total) - term
             total = raised
-        # The l2 norm of the gaps in units of the reach: a projection onto the ball of that radius.
-        length = np.sqrt(total) / (steps / ONE_REACH)
+        # The l2 norm of the gaps in units of the bound: a projection onto the ball of that radius.
+        length = np.sqrt(total) / (steps / ONE_BOUND)
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoff - histogram[item]

@@ -16,9 +16,8 @@ import numpy as np
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.ngrams.charges import NORM, ONE_SHORTER, LengthPlan, LengthRun, SpuriousAllowance, Voting
 from voxpop.mechanisms.ngrams.mechanism import check_eta, check_lengths, check_limit
-from voxpop.mechanisms.ngrams.passes import Keep, Outcome, Pass, Steps
 from voxpop.mechanisms.ngrams.plan import CROWDED, NGramsPlan, rest_after, without_slack
-from voxpop.mechanisms.ngrams.schedule import State
+from voxpop.mechanisms.ngrams.releasing import Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
 from voxpop.mechanisms.rounds.plan import RoundPlan, rounds_delta
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
@@ -121,8 +120,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
         # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
         delta = rounds_delta([first], exact.epsilon, later) + slack
-        steps = Steps(schedule, after, closed=self.pruning == "both")
-        plan = NGramsPlan(self, budget, first, later, _lengths(self, first, later), slack, delta, steps)
+        plan = NGramsPlan(self, budget, first, later, _lengths(self, first, later), slack, delta, schedule)
         return sealed(plan, delta)
 
     def to_dict(self) -> dict[str, Any]:
@@ -185,37 +183,23 @@ def schedule(state: State) -> Pass | None:
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
         raise InternalError("the plan of another mechanism runs as DPNE")
     if not state.grams:
-        return _vote(state, plan.first, None)
+        words = ThresholdVote.of(None, plan.first.rule(plan.budget), np.empty(0))
+        return Pass("words", 1, plan.first.shares, plan.first.scale, state.with_words, vote=words)
     single = plan.mechanism.pruning == "single"
     valid = state.valid(single=single)
     if valid is None:
         return None
     square = squares(plan.mechanism, plan.later)[state.length - 2]
-    return _vote(state, settled(plan.mechanism, state.length, square, state.before, valid.count), valid)
+    vote = settled(plan.mechanism, state.length, square, state.before, valid.count)
+    threshold = ThresholdVote.of(valid, vote.rule(plan.budget), np.empty(0))
 
+    def after(outcome: Outcome) -> State:
+        # Everything that reached the threshold is released.
+        weight = float(threshold.thresholds[0])
+        spurious = float(threshold.rules[0].probability(np.zeros(1, np.int64))[0][0]) * valid.count
+        bands = ((valid.count, weight, outcome.names.size),)
+        ran = LengthRun(state.length, vote.scale, None, valid.count, weight, spurious, bands)
+        grams = (*state.grams, state.grams[-1].longer(outcome.names, single=single))
+        return replace(state, grams=grams, ran=(*state.ran, ran), keep=Keep(outcome.names, None))
 
-def _vote(state: State, vote: RoundPlan, candidates: Any) -> Pass:
-    kind: Literal["words", "vote"] = "words" if candidates is None else "vote"
-    threshold = ThresholdVote.of(candidates, state.rule(vote), np.empty(0))
-    step = Pass(kind, max(state.length, 1), vote.shares, vote.scale, vote=threshold, keep=state.keep)
-    return replace(step, candidates=candidates, extend=candidates)
-
-
-def after(state: State, step: Pass, outcome: Outcome) -> State:
-    """Return the state after a vote: everything that reached the threshold is released."""
-    if step.kind == "words":
-        return state.with_words(outcome)
-    if step.candidates is None or step.vote is None:
-        raise InternalError("a vote ran without candidates or a threshold")
-    (rule,), count = step.vote.rules, step.candidates.count
-    threshold = float(step.vote.thresholds[0])
-    spurious = float(rule.probability(np.zeros(1, np.int64))[0][0]) * count
-    bands = ((count, threshold, outcome.names.size),)
-    ran = LengthRun(state.length, step.sigma, None, count, threshold, spurious, bands)
-    single = state.plan.mechanism.pruning == "single"  # type: ignore[attr-defined]
-    return replace(
-        state,
-        grams=(*state.grams, state.grams[-1].longer(outcome.names, single=single)),
-        ran=(*state.ran, ran),
-        keep=Keep(outcome.names, None),
-    )
+    return Pass("vote", state.length, vote.shares, vote.scale, after, vote=threshold, keep=state.keep, extend=valid)

@@ -6,7 +6,7 @@ protects one record; here each user has one record, drawn from the user's sequen
 proof and the errata. Numbers of the paper's tables are recomputed by `benchmarks.papers.sequences_msnbc`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log
@@ -17,9 +17,8 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.sequences import count_children, enter_children
-from voxpop.mechanisms.sequences.alphabet import public_alphabet
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
-from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM
+from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_alphabet
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.plan import check_epsilon
 from voxpop.papers.gram_tree import Rows, Tree, gram_symbols, grow, plant, synthetic_sequences
@@ -258,9 +257,6 @@ class Candidates:
     first: int
 
 
-ReleaseRule = Callable[[PathBudget, Candidates, Int64s, Int64s, "Source"], Rows]
-
-
 def least(paths: PathBudget, share: int) -> int:
     """Return the smallest whole number above the threshold of a share."""
     return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
@@ -307,14 +303,13 @@ def _bins(width: int, at_root: bool) -> int:
     return width - 1 if at_root else width
 
 
-def explore(limits: Limits, sequences: Int32s, secret: "Source", release: ReleaseRule = released_children) -> Tree:
+def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
     """Count, add noise, release and continue with grams one symbol longer, level by level (Algorithm 1).
 
     Args:
         limits: public numbers.
         sequences: from `one_sequence_each`: private.
         secret: source of the noise.
-        release: turns counts into released children; only searches for privacy losses pass another rule.
 
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
@@ -329,7 +324,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source", release: Releas
     for depth in range(limits.max_gram):
         keys, counts = count_children(sequences, places, depth, width)
         # The privacy boundary: counts go in, released children are returned.
-        level = release(paths, candidates, keys, counts, secret)
+        level = released_children(paths, candidates, keys, counts, secret)
         if tree is None:
             tree, nodes = plant(width, level), np.zeros(1, np.int32)
         else:

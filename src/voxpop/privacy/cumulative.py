@@ -30,12 +30,12 @@ LOST = 1e-12
 """More than one step loses beyond REACH (2.3e-19, and 1.2e-19 of the sum) and by transforms of 2^20 doubles (1e-15)."""
 
 
-def passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
+def passing(parts: tuple[float, ...], drop_thresholds: tuple[float, ...], margin: float) -> tuple[float, ...]:
     """Bound from below the probability that only noise passes each drop threshold, given that it passed those before.
 
     Args:
         parts: By round, its factor c_r, more than 0.
-        floors: By round but the last, in standard deviations of the sum.
+        drop_thresholds: By round but the last, in standard deviations of the sum.
         margin: The most by which the compared score may differ from the exact one, in standard deviations.
 
     Returns:
@@ -46,18 +46,18 @@ def passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) 
         >>> 0.499 < one <= 0.5, 0.840 < two <= 0.8414
         (True, True)
     """
-    most = _above(parts, floors, -margin, upper=True)
-    least = _above(parts, floors, margin, upper=False)
+    most = _above(parts, drop_thresholds, -margin, upper=True)
+    least = _above(parts, drop_thresholds, margin, upper=False)
     return tuple(min(1.0, max(0.0, low) / before) for low, before in zip(least, [1.0, *most], strict=False))
 
 
-def _above(parts: tuple[float, ...], floors: tuple[float, ...], shift: float, *, upper: bool) -> list[float]:
+def _above(parts: tuple[float, ...], drop_thresholds: tuple[float, ...], shift: float, *, upper: bool) -> list[float]:
     """Bound the probability that only noise passes the drop thresholds up to each, which are moved by `shift`."""
     step = max(parts) / LAW_FINENESS
     # (rounds,), standard deviation of c_1 N + ... + c_r N.
     spreads = np.sqrt(np.cumsum(np.square(parts)))
     law, first, chances = np.ones(1), 0, []
-    for number, floor in enumerate(floors):
+    for number, floor in enumerate(drop_thresholds):
         reach = ceil(REACH * parts[number] / step)
         # Chances of moves between k and k + 1 grid points: Phi((k + 1) h / c) - Phi(k h / c).
         edges = step * np.arange(-reach, reach + 2) / parts[number]
@@ -119,21 +119,21 @@ ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceRounds:
-    """The public numbers of rounds that add up evidence.
+class CumulativeScore:
+    """The public numbers of rounds that add up score.
 
     Args:
         mus: By round, the shift of the noisy weight by a weight of 1, in standard deviations of the round's noise.
         parts: By round, its factor c_r, more than 0.
-        thresholds: By round, the evidence at which an item is released, in standard deviations of the sum.
-        floors: By round but the last, the drop threshold: an item with a lower cumulative score is dropped.
+        thresholds: By round, the score at which an item is released, in standard deviations of the sum.
+        drop_thresholds: By round but the last, the drop threshold: an item with a lower cumulative score is dropped.
         margin: The most by which the compared score may differ from the exact one, in standard deviations.
     """
 
     mus: tuple[float, ...]
     parts: tuple[float, ...]
     thresholds: tuple[float, ...]
-    floors: tuple[float, ...]
+    drop_thresholds: tuple[float, ...]
     margin: float = 0.0
 
     @property
@@ -143,7 +143,7 @@ class EvidenceRounds:
 
 
 @lru_cache(maxsize=64)
-def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, fineness: float = FINENESS) -> float:
+def novel_release(rounds: CumulativeScore, limit: int, pool: int | None = None, fineness: float = FINENESS) -> float:
     """Bound the probability that any item of only one user is released.
 
     Args:
@@ -156,7 +156,7 @@ def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, f
         The bound, over every number of novel items up to the pool, and over the numbers of them drawn in each round.
 
     Example:
-        >>> one = EvidenceRounds(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), floors=())
+        >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), drop_thresholds=())
         >>> exact = max(t * float(ndtr(0.5 / t**0.5 - 5)) for t in range(1, 101))
         >>> bool(1 <= novel_release(one, 100) / exact < 1.01)
         True
@@ -164,12 +164,12 @@ def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, f
     pool = max(limit, pool or limit)
     places = _places(pool)
     grid, drawing = _Grid(rounds, fineness), _Drawing(places, limit, pool)
-    chances = _passing(rounds.parts, rounds.floors, rounds.margin)
-    # V_(r+1) by number of items M and evidence S: float64 (places, points). Nothing follows the last round.
+    chances = _passing(rounds.parts, rounds.drop_thresholds, rounds.margin)
+    # V_(r+1) by number of items M and score S: float64 (places, points). Nothing follows the last round.
     later = np.zeros((len(places), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
-        if number < len(rounds.floors):
-            # Expectation over who survives the floors: M_(r+1) - 1 ~ Bin(M_r - 1, P(survival)).
+        if number < len(rounds.drop_thresholds):
+            # Expectation over who passes the drop thresholds: M_(r+1) - 1 ~ Bin(M_r - 1, P(survival)).
             later = _survivors(pool, chances[number]) @ later
         later = drawing.worst(grid.shown(number, later), *grid.moves(number, drawing.drawn))
     # t V_1(0, t), where a place stands for all t up to the next: the largest t with the smallest V's M.
@@ -177,8 +177,8 @@ def novel_release(rounds: EvidenceRounds, limit: int, pool: int | None = None, f
     return min(1.0, float(np.max(most * later[:, grid.origin])) * ROUNDING)
 
 
-def any_release(rounds: EvidenceRounds, pool: int) -> float:
-    """Bound the same without regard to floors and draws: each item of the pool, with a weight of 1, in every round.
+def any_release(rounds: CumulativeScore, pool: int) -> float:
+    """Bound the same without drop thresholds and draws: each item of the pool, with a weight of 1, in every round.
 
     It is far above the other bound, but enough where thresholds are high for other reasons, and takes no time.
 
@@ -190,7 +190,7 @@ def any_release(rounds: EvidenceRounds, pool: int) -> float:
         The bound.
 
     Example:
-        >>> one = EvidenceRounds(mus=(0.5,), parts=(1.0,), thresholds=(12.0,), floors=())
+        >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(12.0,), drop_thresholds=())
         >>> novel_release(one, 100) < any_release(one, 100) < 1e-27
         True
     """
@@ -200,20 +200,25 @@ def any_release(rounds: EvidenceRounds, pool: int) -> float:
 
 
 @lru_cache(maxsize=16)
-def _passing(parts: tuple[float, ...], floors: tuple[float, ...], margin: float) -> tuple[float, ...]:
-    return passing(parts, floors, margin)
+def _passing(parts: tuple[float, ...], drop_thresholds: tuple[float, ...], margin: float) -> tuple[float, ...]:
+    return passing(parts, drop_thresholds, margin)
 
 
 class _Grid:
-    """Evidence at even distances, 0 among them, from the lowest floor to above every threshold."""
+    """Scores at even distances, 0 among them, from the lowest floor to above every threshold."""
 
-    def __init__(self, rounds: EvidenceRounds, fineness: float) -> None:
+    def __init__(self, rounds: CumulativeScore, fineness: float) -> None:
         self._rounds = rounds
         self._step = fineness * max(rounds.parts)
         spreads = rounds.spreads
-        lowest = float(np.min(spreads[: len(rounds.floors)] * (np.array(rounds.floors) - rounds.margin), initial=0.0))
+        lowest = float(
+            np.min(
+                spreads[: len(rounds.drop_thresholds)] * (np.array(rounds.drop_thresholds) - rounds.margin), initial=0.0
+            )
+        )
         levels = np.append(
-            spreads * np.array(rounds.thresholds), spreads[: len(rounds.floors)] * np.array(rounds.floors)
+            spreads * np.array(rounds.thresholds),
+            spreads[: len(rounds.drop_thresholds)] * np.array(rounds.drop_thresholds),
         )
         highest = float(np.max(levels, initial=0.0))
         self.origin = ceil(-lowest / self._step) + 1
@@ -243,7 +248,11 @@ class _Grid:
         rounds, spread = self._rounds, self._rounds.spreads[number]
         threshold = spread * (rounds.thresholds[number] - rounds.margin)
         released = self._reaches(number, threshold)
-        floor = spread * (rounds.floors[number] - rounds.margin) if number < len(rounds.floors) else threshold
+        floor = (
+            spread * (rounds.drop_thresholds[number] - rounds.margin)
+            if number < len(rounds.drop_thresholds)
+            else threshold
+        )
         if floor >= threshold:
             return np.broadcast_to(released, later.shape)
         values = np.minimum(
@@ -267,7 +276,7 @@ class _Grid:
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
     def _reaches(self, number: int, level: float) -> Floats:
-        """Return, by point, P(evidence + noise of a round >= level)."""
+        """Return, by point, P(score + noise of a round >= level)."""
         return np.asarray(ndtr((self.points - level) / self._rounds.parts[number]))
 
     def _risen(self, number: int, first: int, last: int) -> Floats:
@@ -291,7 +300,7 @@ class _Drawing:
         self._most = np.append(self.drawn[1:] - 1, limit)
 
     def worst(self, shown: Floats, points: Int64s, parts: Floats, bulge: float) -> Floats:
-        """Return V at every point, by number of items: evidence moved by an even share of those drawn."""
+        """Return V at every point, by number of items: score moved by an even share of those drawn."""
         padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
 
         def moved(rows: slice, by: int, part: float) -> Floats:
@@ -340,16 +349,16 @@ Outcome = tuple[Floats, Bools, Bools]
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceStep:
-    """One round's noise, and the levels at which evidence decides.
+class ScoreStep:
+    """One round's noise, and the levels at which score decides.
 
     Attributes:
         sigma: standard deviation of the noise, in weight.
         unit: units of the grid in a weight of 1.
         cell: units in a cell; noisy weights are whole cells.
-        part: factor of the noisy weight, in standard deviations of its noise, in the evidence.
-        threshold: evidence at which an item is released.
-        floor: evidence below which an item is dropped; minus infinity in the last round.
+        part: factor of the noisy weight, in standard deviations of its noise, in the score.
+        threshold: score at which an item is released.
+        floor: score below which an item is dropped; minus infinity in the last round.
         secret: source of the bits.
         purpose: of the draws.
     """
@@ -363,22 +372,22 @@ class EvidenceStep:
     secret: Source
     purpose: str
 
-    def __call__(self, weights: Int64s, names: Uint64s, evidence: Floats) -> Outcome:
-        """Return the new evidence, which items are released, and which are dropped.
+    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> Outcome:
+        """Return the new score, which items are released, and which are dropped.
 
         Args:
             weights: int64 (items), in units; 0 for undecided items that no user drew this time.
             names: uint64 (items, 2), by which draws name an item, the same on every engine.
-            evidence: float64 (items), before this round.
+            score: float64 (items), before this round.
         """
         draws = self.secret.draws(self.purpose, names[:, 0], names[:, 1])
         # (items,), z_r sigma_r in whole cells: noise on everything undecided, also where the weight is 0
         # (docs/privacy/adaptive.md, "Shared items").
         cells = noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
         # S_r = S_(r-1) + c_r z_r, with z_r in units of sigma_r.
-        evidence = evidence + self.part * (cells * (self.cell / (self.unit * self.sigma)))
-        return evidence, evidence >= self.threshold, evidence < self.floor
+        score = score + self.part * (cells * (self.cell / (self.unit * self.sigma)))
+        return score, score >= self.threshold, score < self.floor
 
-    def restricted(self) -> "EvidenceStep":
+    def restricted(self) -> "ScoreStep":
         """Return a step that can be sent to workers and is restricted to this purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))

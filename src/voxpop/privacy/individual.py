@@ -1,12 +1,12 @@
 """An individual filter: every user pays for itself, and only for the passes in which it takes part.
 
-A pass has a price, the mu^2 that a user of reach 1 pays. A user who pays c of it moves the weights by at most
-sqrt(c / price), and by nothing if it holds no candidate. The payment of a user is a function of its own data, its own
+A pass has a charge, the mu^2 that a user with bound 1 pays. A user who pays c of it moves the weights by at most
+sqrt(c / charge), and by nothing if it holds no candidate. The payment of a user is a function of its own data, its own
 past and public results, and adds up to at most the cap on every path, in whole numbers; so everything together is as
 private as one Gaussian whose mu^2 is the cap. Theorem and proof: docs/privacy/individual.md (after Feldman and Zrnic,
 "Individual Privacy Accounting via a Renyi Filter", 2021).
 
-The payments of users are secret: prices, noise and thresholds never depend on them.
+The payments of users are secret: charges, noise and thresholds never depend on them.
 """
 
 import math
@@ -84,24 +84,24 @@ def noise_for(square: float | Fraction, sensitivity: float) -> float:
 
 WHOLE = 2**40
 """The number of parts of the cap that a user has at the beginning. Costs are whole numbers of parts."""
-PACE_BITS = 20
-"""Paces are whole numbers of 2^-PACE_BITS."""
-REACH_STEPS = 2**20
-"""Reaches are whole numbers of 1 / REACH_STEPS, rounded down."""
-MOST_REACH = 4
-"""The largest ratio of a user's effect on the weights to the effect at the price; rounding is charged for it."""
+RATE_BITS = 20
+"""Rates are whole numbers of 2^-RATE_BITS."""
+BOUND_STEPS = 2**20
+"""Bounds are whole numbers of 1 / REACH_STEPS, rounded down."""
+MOST_BOUND = 4
+"""The largest ratio of a user's effect on the weights to the effect at the charge; rounding is charged for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class Charge:
     """The charge for a pass with the noise for it, in one object, so that the two cannot disagree.
 
     Args:
-        cost: The charge for a user of reach 1, in parts of the cap.
+        cost: The charge for a user with bound 1, in parts of the cap.
         square: The exact mu^2 of the cost.
-        sensitivity: The effect of a user of reach 1 on the weights, rounding of all users included.
+        sensitivity: The effect of a user with bound 1 on the weights, rounding of all users included.
         sigma: Standard deviation of the noise, at least sensitivity / sqrt(square).
-        paces: By length of a run of candidates, the fraction of the remaining budget that the user pays, in 2^-20. The
+        rates: By length of a run of candidates, the fraction of the remaining budget that the user pays, in 2^-20. The
             last one is for all longer runs; a single one is for all users. None: every user pays the cost, or the
             remaining budget if that is less.
     """
@@ -110,7 +110,7 @@ class Price:
     square: Fraction
     sensitivity: float
     sigma: float
-    paces: tuple[int, ...] | None = None
+    rates: tuple[int, ...] | None = None
 
     @property
     def whole(self) -> int:
@@ -120,7 +120,7 @@ class Price:
     @property
     def by_runs(self) -> bool:
         """Whether the charge depends on the length of a user's runs of candidates."""
-        return self.paces is not None and len(self.paces) > 1
+        return self.rates is not None and len(self.rates) > 1
 
     def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
         """Return the charge for each user: at most its remaining budget, and 0 if it holds no candidate.
@@ -128,7 +128,7 @@ class Price:
         Args:
             left: By user.
             holds: By user, whether it holds a candidate.
-            runs: By user, the length of its run of candidates; needed with several paces.
+            runs: By user, the length of its run of candidates; needed with several rates.
 
         Returns:
             Whole numbers of parts of the cap, by user.
@@ -139,18 +139,18 @@ class Price:
         # A user's charge is a function of its own past and of public numbers only: the induction of
         # docs/privacy/individual.md ("What a user pays does not depend on others").
         wish = np.int64(self.cost)
-        if self.paces is not None:
+        if self.rates is not None:
             if runs is None and self.by_runs:
-                raise InternalError("a pass with paces was paid without runs")
-            paces = np.array(self.paces, np.int64)
-            part = paces[0] if runs is None else paces[np.minimum(runs, paces.size - 1)]
-            # left < 2^41 and part <= 2^20, so products stay below 2^61. The cap of 16 prices keeps reaches at most
-            # MOST_REACH.
-            wish = np.minimum((left * part) >> PACE_BITS, MOST_REACH**2 * self.cost)
+                raise InternalError("a pass with rates was paid without runs")
+            rates = np.array(self.rates, np.int64)
+            part = rates[0] if runs is None else rates[np.minimum(runs, rates.size - 1)]
+            # left < 2^41 and part <= 2^20, so products stay below 2^61. The cap of 16 charges keeps bounds at most
+            # MOST_BOUND.
+            wish = np.minimum((left * part) >> RATE_BITS, MOST_BOUND**2 * self.cost)
         # (users,), parts of the cap: never more than is left, so mu^2 adds up to at most the cap on every path.
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)
 
-    def reaches(self, costs: Int64s) -> Int64s:
+    def bounds(self, costs: Int64s) -> Int64s:
         """Return the largest effect of each user on the weights for its charge, rounded down.
 
         With S the sensitivity, S - 1 of which is for the rounding of all users, that is S sqrt(paid / cost) - (S - 1):
@@ -161,22 +161,22 @@ class Price:
             costs: The charge for each user.
 
         Returns:
-            In steps of 1 / `REACH_STEPS`, at most `MOST_REACH`.
+            In steps of 1 / `BOUND_STEPS`, at most `MOST_BOUND`.
         """
         # kappa = S - 1, the most that the rounding of all users adds to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
-        # r = S sqrt(c / price) - kappa, (users,), in weight; then r + kappa <= S sqrt(c / price).
+        # r = S sqrt(c / charge) - kappa, (users,), in weight; then r + kappa <= S sqrt(c / charge).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
         # Rounded down: a smaller effect than the paid one is covered.
-        steps = np.floor(np.clip(radius, 0.0, MOST_REACH) * REACH_STEPS)
+        steps = np.floor(np.clip(radius, 0.0, MOST_BOUND) * BOUND_STEPS)
         return np.asarray(steps, np.int64)
 
 
 class IndividualFilter:
-    """Prices of passes under a cap that holds for every user separately.
+    """Charges of passes under a cap that holds for every user separately.
 
     Example:
-        >>> one = IndividualFilter(0.5).price(2**39, sensitivity=1.0)
+        >>> one = IndividualFilter(0.5).charge(2**39, sensitivity=1.0)
         >>> one.sigma, one.costs(np.array([2**40, 2**38, 2**40]), np.array([True, True, False])) * 2.0**-40
         (2.0, array([0.5 , 0.25, 0.  ]))
     """
@@ -213,22 +213,22 @@ class IndividualFilter:
         """
         return self._part * cost
 
-    def price(self, cost: int, sensitivity: float, paces: tuple[int, ...] | None = None) -> Price:
-        """Return the price of a pass; public, so it must not depend on the remaining budgets of users.
+    def charge(self, cost: int, sensitivity: float, rates: tuple[int, ...] | None = None) -> Charge:
+        """Return the charge of a pass; public, so it must not depend on the remaining budgets of users.
 
         Args:
-            cost: The charge for a user of reach 1, in parts of the cap.
+            cost: The charge for a user with bound 1, in parts of the cap.
             sensitivity: The effect of such a user on the weights, rounding of all users included.
-            paces: See `Price`.
+            rates: See `Charge`.
 
         Returns:
-            The price, with the noise that it buys.
+            The charge, with the noise that it buys.
 
         Raises:
-            InternalError: No part of the cap, more than all of it, or paces beyond all that is left.
+            InternalError: No part of the cap, more than all of it, or rates beyond all that is left.
         """
-        if not 0 < cost <= WHOLE or (paces is not None and not all(0 <= pace <= REACH_STEPS for pace in paces)):
-            raise InternalError("a pass was priced at nothing, or at more than users have")
+        if not 0 < cost <= WHOLE or (rates is not None and not all(0 <= rate <= BOUND_STEPS for rate in rates)):
+            raise InternalError("a pass was charged at nothing, or at more than users have")
         square = self.square(cost)
-        # Price and noise in one object: a pass cannot be charged by one and run with the other.
-        return Price(cost, square, sensitivity, noise_for(square, sensitivity), paces)
+        # Charge and noise in one object: a pass cannot be charged by one and run with the other.
+        return Charge(cost, square, sensitivity, noise_for(square, sensitivity), rates)

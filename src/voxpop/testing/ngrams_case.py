@@ -25,7 +25,7 @@ from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.individual import REACH_STEPS, WHOLE
+from voxpop.privacy.individual import BOUND_STEPS, WHOLE
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 from voxpop.testing.sensitivity import Engine, corpus_of, in_memory, released_numbers
 
@@ -83,16 +83,16 @@ def ngrams(budget: Budget = BUDGET, engine: Engine = in_memory) -> Case:
     if needed is None:
         raise InternalError("no number of users makes a word sure")
     phrases, shown = Phrases(needed), []
-    foreseen, reach = _last(plan.release(Corpus(phrases.corpus(MOST_HOLDERS - 1)), seed=0)), reach_of(plan)
+    foreseen, bound = _last(plan.release(Corpus(phrases.corpus(MOST_HOLDERS - 1)), seed=0)), reach_of(plan)
     for others in range(1, MOST_HOLDERS):
-        one, other = (chance(foreseen, held, reach) for held in (others + 1, others))
+        one, other = (chance(foreseen, held, bound) for held in (others + 1, others))
         counts = Counts(round(TELLING * one), round(TELLING * other), TELLING)
         shown.append((epsilon_shown(counts, plan.budget.delta), others))
     others = max(shown)[1]
     joined, without = (
         partial(_run, plan, phrases, engine(phrases.corpus(holders)), foreseen) for holders in (others + 1, others)
     )
-    exact = chance(foreseen, others + 1, reach), chance(foreseen, others, reach)
+    exact = chance(foreseen, others + 1, bound), chance(foreseen, others, bound)
     return Case("n-grams, default", f"near: {others} others", budget, phrases.copies, joined, without, exact)
 
 
@@ -101,16 +101,16 @@ def reach_of(plan: NGramsPlan) -> float:
     charges, left, holds = Charges(plan.later, (1.0, 1.0), dense=True), np.array([WHOLE]), np.ones(1, np.bool_)
     measured, charges = charges.measurement(2)
     square, rates, charges = charges.vote(2, None)
-    voted = charges.price(square, 1.0, rates)
+    voted = charges.charge(square, 1.0, rates)
     left = left - measured.costs(left, holds)
-    return float(voted.reaches(voted.costs(left, holds, np.ones(1, np.int64)))[0] / REACH_STEPS)
+    return float(voted.bounds(voted.costs(left, holds, np.ones(1, np.int64)))[0] / BOUND_STEPS)
 
 
-def chance(ran: LengthRun, holders: int, reach: float) -> float:
+def chance(ran: LengthRun, holders: int, bound: float) -> float:
     """Return the release probability of a phrase whose users hold nothing else of its length."""
     from scipy.special import ndtr
 
-    return float(ndtr((holders * reach - ran.threshold) / ran.sigma))
+    return float(ndtr((holders * bound - ran.threshold) / ran.sigma))
 
 
 def _last(release: Any) -> LengthRun:

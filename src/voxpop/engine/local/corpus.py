@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -260,9 +260,6 @@ def _damaged(path: Path) -> SourceError:
     return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")
 
 
-Rows = TypeVar("Rows")
-
-
 class MemoryTreeWalk:
     """Count the symbols after the contexts, release the noisy counts, and `lengthen` the contexts.
 
@@ -287,7 +284,7 @@ class MemoryTreeWalk:
         """Return the keys of the symbols that follow contexts, and their counts."""
         return count_following(self.symbols, self.places, self._width)
 
-    def released_following(self, noise: Callable[[Int64s, Int64s], Rows]) -> Rows:
+    def released_following(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
         """Count the symbols after the contexts, and return the noisy counts."""
         return noise(*self.count_following())
 

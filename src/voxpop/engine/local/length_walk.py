@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.engine.contract import ALL_LENGTHS, Draws, Price, Shares, no_order
+from voxpop.engine.contract import ALL_LENGTHS, Charge, Draws, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
-from voxpop.engine.local.near_misses import NearMisses, UserBudgets
+from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import InternalError
@@ -83,38 +83,38 @@ class MemoryLengthWalk:
         self._names: Int64s | None = None
         self._ranges = _ranges(user_start)
         self._budgets = UserBudgets()
-        self._aside = NearMisses(limit)
+        self._deferred = DeferredCandidates(limit)
 
     @classmethod
-    def of_state(cls, state: State, length: int, size: int, aside_size: int) -> "MemoryLengthWalk":
+    def of_state(cls, state: State, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
         """Return a walk that goes on where another one was after `keep`.
 
         Args:
             state: of the other walk; overwritten.
             length: of the grams that were kept.
             size: number of kept grams.
-            aside_size: number of candidates that were set aside.
+            deferred_size: number of candidates that were set deferred.
         """
         walk = cls(state["ids"], state["user_start"], state["user_key"], size)
         walk._ids, walk._first, walk._length, walk._in_order = state["ids"], state.get("first"), length, True
         if "left" in state:
             walk._budgets = UserBudgets(state["left"])
-            walk._aside = NearMisses.of(state["aside"], state["aside_start"], aside_size)
+            walk._deferred = DeferredCandidates.of(state["deferred"], state["deferred_start"], deferred_size)
         return walk
 
     def state(self, *, single: bool) -> State:
         """Return the arrays from which `of_state` goes on, without positions that no longer gram can reach.
 
         Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
-        gram, and no candidate set aside, are left out.
+        gram, and no candidate set deferred, are left out.
         """
         ids = self._kept()
         first = ids if self._first is None else self._first
-        aside, aside_start = self._aside.joined(self._user_key.size)
+        deferred, deferred_start = self._deferred.joined(self._user_key.size)
         # (users + 1,), positions with a gram before each user begins.
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        # (users,), who holds a gram of this length, or a candidate set aside.
-        counts = np.diff(aside_start)
+        # (users,), who holds a gram of this length, or a deferred candidate.
+        counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
         # A gram can grow at its position and at the position of its partner, one place on.
         live = (first if single else ids) >= 0
@@ -129,8 +129,8 @@ class MemoryLengthWalk:
             state["first"] = first[needed]
         left = self._budgets.left(holding.size)
         if left is not None:
-            state |= {"left": left[holding], "aside": aside[np.repeat(holding, counts)]}
-            state["aside_start"] = np.concatenate([[0], np.cumsum(counts[holding])])
+            state |= {"left": left[holding], "deferred": deferred[np.repeat(holding, counts)]}
+            state["deferred_start"] = np.concatenate([[0], np.cumsum(counts[holding])])
         return state
 
     @property
@@ -144,7 +144,7 @@ class MemoryLengthWalk:
         limit: int,
         secret: Draws,
         pass_name: str,
-        price: Price | None = None,
+        charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Histogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length.
@@ -155,18 +155,18 @@ class MemoryLengthWalk:
             if self._ids is not None:
                 raise InternalError("a walk that began without an order of users cannot have one at a later length")
             self.put_in_order(secret)
-        holdings, wanted, reaches = self._holdings(), self._wanted(among), None
-        if price is not None:
+        holdings, wanted, bounds = self._holdings(), self._wanted(among), None
+        if charge is not None:
             self._kept()  # before, users are not separated
-            reaches = self._budgets.pay(price, holdings, wanted)
-        histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, reaches)
+            bounds = self._budgets.pay(charge, holdings, wanted)
+        histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, bounds)
         forget_pages(self._tokens)
         return histogram
 
-    def weigh_aside(self, shares: Shares, limit: int, secret: Draws, pass_name: str, price: Price) -> Histogram:
-        """Let every user share its weight over at most `limit` of all candidates that were set aside."""
-        holdings = self._aside.holdings(self._user_key)
-        return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(price, holdings, None))
+    def weigh_deferred(self, shares: Shares, limit: int, secret: Draws, pass_name: str, charge: Charge) -> Histogram:
+        """Let every user share its weight over at most `limit` of all candidates that were deferred."""
+        holdings = self._deferred.holdings(self._user_key)
+        return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(charge, holdings, None))
 
     def _holdings(self) -> Holdings:
         ids = self._tokens if self._ids is None else self._ids
@@ -174,9 +174,9 @@ class MemoryLengthWalk:
         users = self._user_start, self._user_key
         return Holdings(ids, *users, self._size, self._names, self._limit, words)
 
-    def pay(self, price: Price, among: Subset | None = None) -> None:
+    def pay(self, charge: Charge, among: Subset | None = None) -> None:
         """Let users pay for a pass that was weighed elsewhere."""
-        self._budgets.pay(price, self._holdings(), self._wanted(among))
+        self._budgets.pay(charge, self._holdings(), self._wanted(among))
 
     def _wanted(self, among: Subset | None) -> Bytes | None:
         if among is None:
@@ -208,21 +208,21 @@ class MemoryLengthWalk:
             raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
         return self._ids
 
-    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+    def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
         """Keep only these grams.
 
         Args:
             names: int64, rising: the names of the released grams, also of those that nobody holds. At length 1 names
                 below 0 denote words that no user holds here.
-            aside: int64, rising: names of other candidates, which are weighed once more in the end.
+            deferred: int64, rising: names of other candidates, which are weighed once more in the end.
         """
         check_width(names.size, PHRASES)
-        if aside is not None and aside.size:
+        if deferred is not None and deferred.size:
             if self._names is None:
-                raise InternalError("candidates were set aside where there are none")
-            check_width(self._aside.size + aside.size, PHRASES)
+                raise InternalError("candidates were deferred where there are none")
+            check_width(self._deferred.size + deferred.size, PHRASES)
             # Before ids are overwritten: afterwards their holders are unknown.
-            self._aside.add(self._holdings(), self._ranks(aside), aside.size)
+            self._deferred.add(self._holdings(), self._ranks(deferred), deferred.size)
         # By id: its rank among all kept names, held here or not; so ranks are public and the same on every engine.
         ranks = self._ranks(names)
         self._names = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import Decision, Draws, EvidenceStep, Outcome, Shares
+from voxpop.engine.contract import Decision, Draws, Outcome, ScoreStep, Shares
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
     TOKENS_AT_ONCE,
@@ -177,7 +177,7 @@ class PoolUsers:
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
         """Return the weight of every item, each user sharing over at most `limit` undecided ones, drawn afresh."""
-        # int64 (items), from nothing in each round: evidence remembers, weights do not.
+        # int64 (items), from nothing in each round: score remembers, weights do not.
         histogram = np.zeros(self.undecided.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, BoundedSets]:
@@ -223,13 +223,13 @@ class PoolUsers:
 ITEMS_AT_ONCE = 1 << 15
 """Items whose noise is drawn together, each such part by a thread."""
 BYTES_OF_ITEM = BYTES_OF_ID + 32
-"""Bytes of a distinct item: its weight, name in draws, evidence, and fate."""
+"""Bytes of a distinct item: its weight, name in draws, score, and fate."""
 
 
 class Pools:
     """Every user's undecided items, and the state of each item.
 
-    An `opening` over a bounded number of items of each user comes first; then `draw` gives every user a pool; then
+    An `first_round` over a bounded number of items of each user comes first; then `draw` gives every user a pool; then
     `advance` runs a round over a bounded number of items of each pool.
     """
 
@@ -238,14 +238,14 @@ class Pools:
         self._vocabulary = corpus.vocabulary
         size = len(self._vocabulary)
         if corpus.limit is not None:
-            corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the evidence of all distinct tokens")
+            corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the score of all distinct tokens")
         # uint64 (items, 2): 128 bits that follow from an item's bytes, so noise is the same wherever an item is held.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
-        self._evidence = np.zeros(size)
+        self._score = np.zeros(size)
         self._users = PoolUsers.of(corpus, self._names[:, 0], secret)
 
-    def opening(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
+    def first_round(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         histogram = self._users.weigh(shares, limit, pass_name)
         # Only items with weight: items that no user holds are never tested.
@@ -257,21 +257,21 @@ class Pools:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         self._users.draw(size, pass_name)
 
-    def advance(self, shares: Shares, limit: int, step: EvidenceStep, pass_name: str) -> None:
-        """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
+    def advance(self, shares: Shares, limit: int, step: ScoreStep, pass_name: str) -> None:
+        """Run a round: weigh at most `limit` items of each pool, add to the score of every item in any pool."""
         histogram = self._users.weigh(shares, limit, pass_name)
         # Every undecided item of every pool, drawn this time or not: noise on all of them is essential
         # (docs/privacy/adaptive.md, "Shared items").
         ids = np.flatnonzero(self._users.undecided)
 
         def work(part: Int64s) -> Outcome:
-            return step(histogram[part], self._names[part], self._evidence[part])
+            return step(histogram[part], self._names[part], self._score[part])
 
         # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
-        for part, (evidence, released, dropped) in zip(parts, in_order(work, parts), strict=True):
+        for part, (score, released, dropped) in zip(parts, in_order(work, parts), strict=True):
             # S_r of every item of the part; decided ones are not looked at again.
-            self._evidence[part] = evidence
+            self._score[part] = score
             self._decide(part[released], released=True)
             self._decide(part[dropped], released=False)
 

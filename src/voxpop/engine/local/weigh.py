@@ -299,7 +299,7 @@ def weigh(
     candidates: Bytes | None,
     secret: Draws,
     pass_name: str,
-    reaches: Int64s | None = None,
+    bounds: Int64s | None = None,
 ) -> Histogram:
     """Return the histogram of the bounded sets: one pass over the positions.
 
@@ -311,7 +311,7 @@ def weigh(
             means every item.
         secret: source of the sample and of the order of users.
         pass_name: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
-        reaches: int64 by user, in the order in which they lie: the contribution bound of each, as charged; None if the
+        bounds: int64 by user, in the order in which they lie: the contribution bound of each, as charged; None if the
             bound is 1 for every user.
 
     Returns:
@@ -322,13 +322,13 @@ def weigh(
     # int64 (ids), units of the weighting's grid: sums are exact, so their order matters only to sequential weightings.
     histogram, weighed = np.zeros(holdings.size, np.int64), 0
     for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name):
-        if reaches is None:
+        if bounds is None:
             shares.add(histogram, items, starts)
         else:
-            shares.add(histogram, items, starts, reaches[weighed : weighed + starts.size - 1])
+            shares.add(histogram, items, starts, bounds[weighed : weighed + starts.size - 1])
         weighed += starts.size - 1
-    if reaches is not None and weighed != reaches.size:
-        raise InternalError("users weighed with the reach of others")
+    if bounds is not None and weighed != bounds.size:
+        raise InternalError("users weighed with the bounds of others")
     # The support of the bounded sets, and nothing else, may be queried.
     if holdings.names is not None:
         return Histogram(*_supported(holdings.names, histogram))

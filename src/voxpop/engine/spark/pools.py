@@ -2,7 +2,7 @@
 
 A user's place is the partition that holds it, an item's a reducer, found by its name of 128 bits. Both are laid out
 once, when pools are drawn. In a round every place of users sends each reducer the weights of its undecided items, and
-the reducer, which keeps their evidence, returns the decisions: two shuffles, of 8 bytes and of a bit for each item of
+the reducer, which keeps their score, returns the decisions: two shuffles, of 8 bytes and of a bit for each item of
 each place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
 """
 
@@ -47,11 +47,11 @@ from voxpop.reading.arrow import int64_array
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Decision, Draws, EvidenceStep, RestrictableDraws, Shares
+    from voxpop.engine.contract import Decision, Draws, RestrictableDraws, ScoreStep, Shares
     from voxpop.privacy.secret import Source
 
 
-OF_ITEMS = ("evidence", "fates")
+OF_ITEMS = ("score", "fates")
 """Messages of reducers to themselves."""
 STATE_OF_ITEMS = -1
 """Who passes it on: no place of users."""
@@ -60,7 +60,7 @@ UNDECIDED, RELEASED, DROPPED = 0, 1, 2
 
 
 @on_state
-def weigh_opening(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
+def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
     """Weigh the items of a partition, users in the order of all rounds."""
     corpus = corpus_of(arrays)
     users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
@@ -176,30 +176,30 @@ def _weights(
             yield place, mine, {"weights": histogram[part][undecided]}
 
 
-def advance_items(items: pa.Table, news: pa.Table, *, step: "EvidenceStep", places: int) -> pa.Table:
-    """Return the evidence and the fates of a reducer's items after a round, and send the decisions to the holders."""
+def advance_items(items: pa.Table, news: pa.Table, *, step: "ScoreStep", places: int) -> pa.Table:
+    """Return the score and the fates of a reducer's items after a round, and send the decisions to the holders."""
     with safely("advance_items"):
         ((mine, arrays),) = received(items).items()
         sent = received(news)
-        fates, evidence = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
+        fates, score = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
         weights = _summed(arrays, fates, sent)
         names = arrays["names"].reshape(-1, 2)
         ids = np.flatnonzero(fates == UNDECIDED)
         for begin in range(0, ids.size, ITEMS_AT_ONCE):
             some = ids[begin : begin + ITEMS_AT_ONCE]
-            evidence[some], released, dropped = step(weights[some], names[some], evidence[some])
+            score[some], released, dropped = step(weights[some], names[some], score[some])
             fates[some[dropped]] = DROPPED
             fates[some[released]] = RELEASED
-        return as_table(_outcomes(mine, arrays, fates, evidence, places))
+        return as_table(_outcomes(mine, arrays, fates, score, places))
 
 
 def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats]:
-    """Return fates and evidence of items; before the first round none of either."""
-    evidence = np.zeros(size)
+    """Return fates and score of items; before the first round none of either."""
+    score = np.zeros(size)
     if not sent:
-        return np.full(size, UNDECIDED, np.uint8), evidence
-    evidence[sent["fates"] == UNDECIDED] = sent["evidence"]
-    return sent["fates"], evidence
+        return np.full(size, UNDECIDED, np.uint8), score
+    score[sent["fates"] == UNDECIDED] = sent["score"]
+    return sent["fates"], score
 
 
 def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
@@ -219,9 +219,9 @@ def _summed(arrays: Arrays, fates: Bytes, sent: dict[int, Arrays]) -> Int64s:
     return weights
 
 
-def _outcomes(mine: int, arrays: Arrays, fates: Bytes, evidence: Floats, places: int) -> Iterator[Message]:
+def _outcomes(mine: int, arrays: Arrays, fates: Bytes, score: Floats, places: int) -> Iterator[Message]:
     numbers, starts = spread(places), arrays["held_starts"]
-    yield int(numbers[mine]), mine, {"evidence": evidence[fates == UNDECIDED], "fates": fates}
+    yield int(numbers[mine]), mine, {"score": score[fates == UNDECIDED], "fates": fates}
     for number, sender in enumerate(arrays["senders"].tolist()):
         decided = fates[arrays["held"][starts[number] : starts[number + 1]]] != UNDECIDED
         yield int(numbers[sender]), mine, {"decided": np.packbits(decided)}
@@ -244,7 +244,7 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
 
 
 class SparkPools:
-    """What `Pools` answers: an `opening`, then `draw`, then `advance` for each round, then `released`."""
+    """What `Pools` answers: an `first_round`, then `draw`, then `advance` for each round, then `released`."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "RestrictableDraws") -> None:
         """Take the encoded partitions.
@@ -264,10 +264,10 @@ class SparkPools:
         self._outcome: DataFrame | None = None
         self._holder = Holder(most=None)
 
-    def opening(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
+    def first_round(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         weighing = Weighing(shares, limit, self._restricted(pass_name), pass_name)
-        histogram = weigh_by(self._state, closure(weigh_opening, weighing=weighing), {}, words=True)
+        histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), {}, words=True)
         self._opened = histogram.texts(histogram.chosen(decision))
 
     def draw(self, size: int, pass_name: str) -> None:
@@ -286,8 +286,8 @@ class SparkPools:
         )
         self._items = self._placed(items, self._reducers)
 
-    def advance(self, shares: "Shares", limit: int, step: "EvidenceStep", pass_name: str) -> None:
-        """Run a round: weigh at most `limit` items of each pool, add to the evidence of every item in any pool."""
+    def advance(self, shares: "Shares", limit: int, step: "ScoreStep", pass_name: str) -> None:
+        """Run a round: weigh at most `limit` items of each pool, add to the score of every item in any pool."""
         from pyspark.sql import functions as sql
 
         if self._users is None or self._items is None:

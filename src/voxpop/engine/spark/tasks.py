@@ -20,7 +20,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int64s
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Draws, Price, Shares
+    from voxpop.engine.contract import Charge, Draws, Shares
     from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
@@ -62,12 +62,12 @@ class Paying:
     charge of a user is a function of the user's items.
 
     Attributes:
-        price: of the pass.
+        charge: of the pass.
         kept: whether it weighed kept grams, rather than candidates.
         subset: which of the subsets that are sent it was about; None for all.
     """
 
-    price: "Price"
+    charge: "Charge"
     kept: bool
     subset: int | None = None
 
@@ -178,14 +178,14 @@ class Since:
         length: of the grams that are kept in the state.
         size: number of these grams.
         single: whether partners of candidates are tokens.
-        aside_size: number of deferred candidates of shorter lengths.
+        deferred_size: number of deferred candidates of shorter lengths.
         paid: passes since the state was made, in order: first those over kept grams.
     """
 
     length: int
     size: int
     single: bool = False
-    aside_size: int = 0
+    deferred_size: int = 0
     paid: tuple[Paying, ...] = ()
 
 
@@ -202,15 +202,15 @@ def _walk(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
     """Return the walk at the kept grams, or at the candidates that were sent, after charging for earlier passes."""
     from voxpop.engine.local.length_walk import MemoryLengthWalk
 
-    levels = MemoryLengthWalk.of_state(arrays, since.length, since.size, since.aside_size)
+    levels = MemoryLengthWalk.of_state(arrays, since.length, since.size, since.deferred_size)
     for paying in since.paid:
         if paying.kept:
-            levels.pay(paying.price)
+            levels.pay(paying.charge)
     if "need" in public:
         levels.extend(_Candidates(public["need"], public["estimates"], since.single))
         for paying in since.paid:
             if not paying.kept:
-                levels.pay(paying.price, _subset(public, paying))
+                levels.pay(paying.charge, _subset(public, paying))
     return levels
 
 
@@ -218,21 +218,21 @@ def _walk(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
 def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> Answer:
     """Go on to the released grams one longer."""
     levels = _walk(arrays, sent, since)
-    levels.keep(sent["names"], sent.get("aside"))
+    levels.keep(sent["names"], sent.get("deferred"))
     yield from _kept_rows(levels, single=since.single)
 
 
 @on_state
 def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> Answer:
     """Weigh candidates if some were sent, else kept grams by their ranks."""
-    price = None if weighing.paying is None else weighing.paying.price
+    charge = None if weighing.paying is None else weighing.paying.charge
     among = _subset(sent, weighing.paying)
-    histogram = _walk(arrays, sent, since).weigh(*weighing.given, price, among)
+    histogram = _walk(arrays, sent, since).weigh(*weighing.given, charge, among)
     yield from weight_rows(histogram.ids, histogram.weights)
 
 
 @on_state
-def weigh_aside(arrays: Arrays, sent: Arrays, *, weighing: Weighing, price: "Price", since: Since) -> Answer:
-    """Weigh the candidates that were set aside, by their numbers."""
-    histogram = _walk(arrays, sent, since).weigh_aside(*weighing.given, price)
+def weigh_deferred(arrays: Arrays, sent: Arrays, *, weighing: Weighing, charge: "Charge", since: Since) -> Answer:
+    """Weigh the candidates that were deferred, by their numbers."""
+    histogram = _walk(arrays, sent, since).weigh_deferred(*weighing.given, charge)
     yield from weight_rows(histogram.ids, histogram.weights)

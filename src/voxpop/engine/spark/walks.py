@@ -32,7 +32,7 @@ from voxpop.engine.spark.tasks import (
     corpus_of,
     keep_next,
     keep_words,
-    weigh_aside,
+    weigh_deferred,
     weigh_grams,
     weigh_remaining,
     weigh_words,
@@ -45,7 +45,7 @@ from voxpop.privacy.secret import TEXT
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine.contract import Draws, Price, RestrictableDraws, Rows, Shares, TreeNoise
+    from voxpop.engine.contract import Charge, Draws, RestrictableDraws, Shares, TreeNoise
     from voxpop.engine.data import Candidates, Subset
     from voxpop.engine.local.corpus import MemoryTreeWalk
 
@@ -129,7 +129,7 @@ class SparkLengthWalk:
         self._holder = Holder()
         self._paid: list[Paying] = []
         self._subsets: list[Subset] = []
-        self._aside_size = 0
+        self._deferred_size = 0
 
     @property
     def length(self) -> int:
@@ -142,13 +142,13 @@ class SparkLengthWalk:
         limit: int,
         secret: "RestrictableDraws",
         pass_name: str,
-        price: "Price | None" = None,
+        charge: "Charge | None" = None,
         among: "Subset | None" = None,
     ) -> SparkHistogram:
         """Let every user share its weight over at most `limit` of its distinct grams of this length."""
         given = shares, limit, secret, pass_name
         if self._size is None:
-            if price is not None or among is not None:
+            if charge is not None or among is not None:
                 raise InternalError("users were to pay for a pass before words were kept")
             if shares.sequential:
                 self._in_order(secret)
@@ -157,7 +157,7 @@ class SparkLengthWalk:
             return self._words
         if shares.sequential and self._order is None:
             raise InternalError("a walk that began without an order of users cannot have one at a later length")
-        since, paying = self._since(self._size), self._paying(price, among)
+        since, paying = self._since(self._size), self._paying(charge, among)
         weighing = restricted_weighing(*given, order=ALL_LENGTHS, paying=paying)
         work = closure(weigh_grams, weighing=weighing, since=since)
         return weigh_by(self._state, work, self._public(), words=False)
@@ -167,37 +167,37 @@ class SparkLengthWalk:
         self._state = self._in_groups()
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 
-    def weigh_aside(
-        self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, price: "Price"
+    def weigh_deferred(
+        self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str, charge: "Charge"
     ) -> SparkHistogram:
-        """Let every user share its weight over at most `limit` of all candidates that were set aside."""
+        """Let every user share its weight over at most `limit` of all candidates that were deferred."""
         if self._size is None or self._candidates is not None:
-            raise InternalError("candidates set aside were weighed in the middle of a length")
+            raise InternalError("deferred candidates were weighed in the middle of a length")
         since = self._since(self._size)
-        self._paying(price, None)
+        self._paying(charge, None)
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
-        work = closure(weigh_aside, weighing=weighing, price=price, since=since)
+        work = closure(weigh_deferred, weighing=weighing, charge=charge, since=since)
         return weigh_by(self._state, work, {}, words=False)
 
     def _since(self, size: int) -> Since:
         """Return the settings that a task needs in addition to the state."""
         between = self._candidates is not None
         single = self._candidates is not None and self._candidates.single
-        return Since(self._length - between, size, single, self._aside_size, tuple(self._paid))
+        return Since(self._length - between, size, single, self._deferred_size, tuple(self._paid))
 
-    def _paying(self, price: "Price | None", among: "Subset | None") -> Paying | None:
+    def _paying(self, charge: "Charge | None", among: "Subset | None") -> Paying | None:
         """Remember that users pay for a pass."""
-        if price is None:
+        if charge is None:
             if among is not None:
-                raise InternalError("some candidates were weighed without a price")
+                raise InternalError("some candidates were weighed without a charge")
             return None
         number = None if among is None else len(self._subsets)
         self._subsets += [] if among is None else [among]
-        paying = Paying(price, self._candidates is None, number)
+        paying = Paying(charge, self._candidates is None, number)
         self._paid.append(paying)
         return paying
 
-    def keep(self, names: Int64s, aside: Int64s | None = None) -> None:
+    def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
         """Keep only these grams."""
         if self._size is None or self._candidates is None:
             if self._words is None:
@@ -205,10 +205,10 @@ class SparkLengthWalk:
             self.keep_words(self._words.texts(names))
             return
         public = {**self._public(), "names": names}
-        if aside is not None and aside.size:
-            public["aside"] = aside
+        if deferred is not None and deferred.size:
+            public["deferred"] = deferred
         self._go_on(closure(keep_next, since=self._since(self._size)), public, names.size)
-        self._aside_size += 0 if aside is None else aside.size
+        self._deferred_size += 0 if deferred is None else deferred.size
 
     def keep_words(self, words: pa.LargeStringArray, order: "RestrictableDraws | None" = None) -> None:
         """Keep only these tokens: distinct, in order of bytes, including tokens that no user holds."""
@@ -266,7 +266,7 @@ def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int
         yield from _rows_of(counting)
 
 
-def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]", width: int) -> pa.Table:
+def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise", width: int) -> pa.Table:
     """Return the noisy counts of one block of nodes: noise is added to the sums of all partitions."""
     with safely("noisy_counts"):
         nodes = nodes.sort_by("row")
@@ -275,8 +275,9 @@ def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise[Rows]",
         keys, places = np.unique(np.asarray(counts["name"]).astype(np.int64), return_inverse=True)
         sums = np.zeros(keys.size, np.int64)
         np.add.at(sums, places, np.asarray(counts["weight"]).astype(np.int64))
-        rows = mine(keys - first * width, sums)
-        columns = {"row": rows.rows + first, "symbol": rows.symbols.astype(np.int32), "count": rows.counts}
+        noisy = mine(keys - first * width, sums)
+        rows, symbols = (each.ravel() for each in np.indices(noisy.shape))
+        columns = {"row": rows + first, "symbol": symbols.astype(np.int32), "count": noisy.ravel()}
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
@@ -315,7 +316,7 @@ class SparkTreeWalk:
         work = closure(cut_sequences_of, max_length=max_length, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
-    def released_following(self, noise: "TreeNoise[Rows]") -> "Rows":
+    def released_following(self, noise: "TreeNoise") -> Int64s:
         """Count the symbols after the contexts, add noise on the executors, and return the noisy counts.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
@@ -324,21 +325,18 @@ class SparkTreeWalk:
         counts_of = closure(count_steps_of, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
         counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint")
         bare, tasks = noise.restricted(), at_least_two(cores(self._state.sparkSession))
-        nodes = self._state.sparkSession.createDataFrame(_nodes(noise))
+        rows = np.arange(noise.shares.size)
+        public = {"block": rows // NODES_AT_ONCE, "row": rows, "shares": noise.shares}
+        nodes = self._state.sparkSession.createDataFrame(pa.table({name: pa.array(public[name]) for name in public}))
         both = (each.repartition(tasks, "block").groupBy("block") for each in (counts, nodes))
         add = closure(noisy_counts, noise=bare, width=width)
         found = answer(next(both).cogroup(next(both)).applyInArrow(add, "row bigint, symbol int, count bigint"))
-        return noise.joined(*(np.asarray(found.column(name)) for name in ("row", "symbol", "count")))
+        counts = np.zeros((noise.shares.size, width), np.int64)
+        counts[np.asarray(found["row"]), np.asarray(found["symbol"])] = np.asarray(found["count"])
+        return counts
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""
         work = closure(lengthen_steps_of, depth=depth, alphabet=self._alphabet)
         sent: Arrays = {"keys": keys, "longer": longer, "others": others}
         self._state = self._holder.hold(run_with_public(self._state, work, sent))
-
-
-def _nodes(noise: "TreeNoise[Rows]") -> pa.Table:
-    """Return the public numbers of the nodes, one row each, with the block of each."""
-    columns = {name: pa.array(column, pa.int64()) for name, column in noise.nodes().items()}
-    size = len(next(iter(columns.values())))
-    return pa.table({"block": pa.array(np.arange(size) // NODES_AT_ONCE), "row": pa.array(np.arange(size)), **columns})

@@ -125,12 +125,12 @@ class HolderShares:
     counted: Bools | None = None
     sequential = False
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
         """Add the shares of bounded sets in place."""
         from voxpop.kernels.weigh import add_even
 
-        if reaches is not None:
-            raise InternalError("counts have no proof for users of unequal reach")
+        if bounds is not None:
+            raise InternalError("counts have no proof for users with unequal bounds")
         if self.counted is not None:
             chosen = self.counted[items]
             # Parts of longer grams that are not on the list neither count nor use up anything.

@@ -12,7 +12,6 @@ A candidate has a number from 0 to count - 1 and a name, `left * 2^32 + partner`
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -69,28 +68,6 @@ class Grams:
 
     def __len__(self) -> int:
         return len(self.tokens)
-
-
-class Numbered(Protocol):
-    """A public set of candidates: each has one number and one name."""
-
-    @property
-    def count(self) -> int:
-        """The exact number of candidates."""
-
-    def names(self, numbers: Int64s) -> Int64s:
-        """Return the names of candidates by number, from 0 to count - 1."""
-
-
-class Grouped(Protocol):
-    """A public partition of candidates."""
-
-    @property
-    def sizes(self) -> Int64s:
-        """Return the number of candidates in each part."""
-
-    def of_names(self, names: Int64s) -> Int64s:
-        """Return the part of each candidate, by its name."""
 
 
 @dataclass(frozen=True)
@@ -352,3 +329,9 @@ class DeferredList:
                 none = np.zeros(len(tokens), np.int32)
                 grams[number + 1] = Grams(tokens, none, none)
         return tuple(grams), tuple(added)
+
+
+Numbered = Candidates | Joined | DeferredList
+"""A public set of candidates: each has one number and one name."""
+Grouped = Bands | DeferredList
+"""A public partition of candidates."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil, fsum
 from operator import mul
 from statistics import fmean
-from typing import Any, NamedTuple, Protocol, Self, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 from scipy.special import ndtri
@@ -40,7 +40,7 @@ from voxpop.mechanisms.ngrams.constants import (
 )
 from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged, with_cutoff
 from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
-from voxpop.privacy.individual import REACH_STEPS, IndividualFilter, Price, noise_for
+from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter, noise_for
 
 LEAST_LEFT = 2.0**-30
 """Charge of the last length if rounding has used up all shares; users pay no more than they have."""
@@ -90,12 +90,12 @@ class Charges:
         """Return the charges once the number of released words is known."""
         return replace(self, dense=words <= FEW_TOKENS)
 
-    def measurement(self, length: int) -> tuple[Price, Self]:
-        """Return the price of the measurement before the vote on a length, and the charges that follow."""
+    def measurement(self, length: int) -> tuple[Charge, Self]:
+        """Return the charge of the measurement before the vote on a length, and the charges that follow."""
         share = self._share(length, None) * MEASUREMENT
         charges = IndividualFilter(self.cap)
         # Even shares are rounded down one by one: the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
-        return charges.price(charges.cost(share), 1.0), replace(self, left=self.left - share)
+        return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
 
     def usual(self, length: int) -> float:
         """Return the mu^2 that the vote on a length costs if nothing is known of its outcome."""
@@ -115,12 +115,12 @@ class Charges:
 
     def second_chance(self) -> tuple[float, Rates]:
         """Return the mu^2 that sets the noise of the second-chance pass; users pay all that they have left."""
-        return SECOND_CHARGE * self.cap, (REACH_STEPS,)
+        return SECOND_CHARGE * self.cap, (BOUND_STEPS,)
 
-    def price(self, square: float | Fraction, sensitivity: float, rates: Rates | None) -> Price:
-        """Return the price of a vote, with the noise that it buys."""
+    def charge(self, square: float | Fraction, sensitivity: float, rates: Rates | None) -> Charge:
+        """Return the charge of a vote, with the noise that it buys."""
         charges = IndividualFilter(self.cap)
-        return charges.price(charges.cost(float(square) / self.cap), sensitivity, rates)
+        return charges.charge(charges.cost(float(square) / self.cap), sensitivity, rates)
 
     def _share(self, length: int, outlook: Outlook | None) -> float:
         if not self.dense:
@@ -142,7 +142,7 @@ class Charges:
         # A run of r candidates takes part in at most r more lengths, this one included: its user pays c_1 / (c_1 + ...
         # + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
-        return (0, *(int(part * REACH_STEPS) for part in np.minimum(parts, 1.0)))
+        return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
 
 def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
@@ -332,14 +332,26 @@ class Voting:
         limit: most grams of one user.
         eta: expected share of spurious grams.
         alpha: weight stops rising at threshold + alpha * sigma.
-        reach: the sensitivity of one user.
+        bound: the sensitivity of one user.
     """
 
     rule: WeightingRule
     limit: int
     eta: float
     alpha: float
-    reach: int = 1
+    bound: int = 1
+
+    @property
+    def second_chance(self) -> "Voting":
+        """Return the votes of the second-chance pass: as at any length, but weight stops rising earlier."""
+        return replace(self, alpha=SECOND_ALPHA)
+
+    def grid_and_charge(
+        self, charges: Charges, square: float, rates: Rates | None, released: int, candidates: int
+    ) -> tuple[RuleSetting, Charge]:
+        """Return the grid of a vote with its charge and noise; see `setting` and `Charges.charge`."""
+        setting = self.setting(square, released, candidates)
+        return setting, charges.charge(square, self.rule.sensitivity(setting), rates)
 
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
         """Return the finest grid that fits its own noise.
@@ -355,7 +367,7 @@ class Voting:
         Raises:
             BudgetError: no grid fits, or no weight could reach the threshold.
         """
-        setting, sigma = RuleSetting(self.limit, NORM, self.rule.bits(1.0), reach=self.reach), square**-0.5
+        setting, sigma = RuleSetting(self.limit, NORM, self.rule.bits(1.0), bound=self.bound), square**-0.5
         while sigma <= MOST_WEIGHT:
             # The sensitivity grows as the grid becomes coarser, sigma with it, and the cutoff with sigma.
             sigma = noise_for(square, self.rule.sensitivity(setting))
@@ -365,7 +377,7 @@ class Voting:
             bits = self.rule.bits(top + 1.0)
             if bits >= setting.bits:
                 return setting
-            setting = RuleSetting(self.limit, NORM, bits, reach=self.reach)
+            setting = RuleSetting(self.limit, NORM, bits, bound=self.bound)
         raise BudgetError(
             f"a length would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase could be "
             "released. Use a smaller max_length, a lower limit, or more epsilon."
@@ -402,47 +414,8 @@ def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> f
     return float(-sigma * ndtri(eta * min(1.0, released / candidates)))
 
 
-class Extraction(Protocol):
-    """A configuration whose plan is an `NGramsPlan`: `NGrams`, or `papers.DPNE`."""
-
-    @property
-    def max_length(self) -> int:
-        """Most tokens in a gram."""
-
-    def voting(self, length: int) -> Voting:
-        """Return how users vote on a length."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the public configuration."""
-
-
-class Settings(Extraction, Protocol):
-    """The fields of `NGrams` that the plan and the schedule read."""
-
-    @property
-    def bound(self) -> int:
-        """Most grams of one user at one length."""
-
-    @property
-    def eta(self) -> float:
-        """Expected share of spurious grams."""
-
-    @property
-    def passes(self) -> int:
-        """Most passes."""
-
-    @property
-    def worths(self) -> tuple[float, ...]:
-        """The worth of the budget of each length."""
-
-
-def second_chance_voting(ngrams: Extraction) -> Voting:
-    """Return how users vote in the second-chance pass: as at any length, but weight stops rising earlier."""
-    return replace(ngrams.voting(2), alpha=SECOND_ALPHA)
-
-
 def allowance(eta: float, length: int) -> SpuriousAllowance:
     """Return the number of spurious grams that a length from 2 on may add."""
-    return (
-        SpuriousAllowance(EARLY_ETA * eta, ALL_SO_FAR) if length < OWN_ETA_FROM else SpuriousAllowance(eta, ONE_SHORTER)
-    )
+    if length < OWN_ETA_FROM:
+        return SpuriousAllowance(EARLY_ETA * eta, ALL_SO_FAR)
+    return SpuriousAllowance(eta, ONE_SHORTER)

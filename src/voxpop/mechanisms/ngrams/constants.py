@@ -59,7 +59,7 @@ SPARE = (0.4, 0.2, 0.1, 0.04)
 goes to the second-chance pass, which finds short phrases: half of it released 166,269 phrases, of them 1,493 of length
 6, these 169,204 and 1,238, twice of it 171,578 and 980 (0015)."""
 SPARE_OF_DENSE = 0.5
-"""The same where tokens are few: so much of these prices, at every length."""
+"""The same where tokens are few: so much of these charges, at every length."""
 SECOND_CHARGE = 0.75
 """Charge by which the noise of the second-chance pass is set; users pay all that they have left."""
 SCREENING_CHARGES = (0.05, 0.025, 0.0125, 0.00625)
@@ -113,7 +113,7 @@ HITS = 8
 """Candidates that reach the lowest cutpoint only by noise, for each gram released before. These are simulated."""
 LIKELIEST = 0.3
 """No cutpoint is so low that a candidate without votes reaches it more often."""
-MOST_REACH = 0.93
+MOST_CHANCE = 0.93
 """Share of the candidates without users that can reach the cutpoint from which their number is estimated. Only the
 second-chance pass has lower ones. With 0.98, 0.93, 0.84 and 0.6 it released 66,884, 67,091, 65,862 and 63,006 phrases
 of the posts, 3,436, 3,637, 3,532 and 3,359 of ubuntu_irc, 2,715, 3,141, 3,138 and 3,024 of MSNBC: below a higher one
@@ -140,7 +140,7 @@ LEAST_MEAN = 1 / 16
 
 # ---- The second-chance pass (votes.py, schedule.py) ----
 PIECES = 6
-"""Most pieces into which the near misses of one band are parted, by their level."""
+"""Most pieces into which the deferred candidates of one band are parted, by their level."""
 FEWEST_IN_PIECE = 100
 """No piece is smaller, unless it is a whole band."""
 LEAST_REAL = 0.1

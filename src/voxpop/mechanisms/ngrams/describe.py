@@ -143,7 +143,7 @@ def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each pass's part of the budget: of 1 / sigma^2, which adds up; or its price, where users pay each."""
+    """Return each pass's part of the budget: of 1 / sigma^2, which adds up; or its charge, where users pay each."""
     # In adaptive rounds all of length 1 together, else its one vote.
     first = sum(each["scale"] ** -2 for each in plan.get("round_plans", [])) or plan["ran"][0]["sigma"] ** -2
     later = float(plan["mu_squared_later"])

@@ -86,19 +86,19 @@ class Forecast:
     unit: float
 
     @staticmethod
-    def of(valid: Candidates, left: Estimates, partners: Estimates, overlap: Int64s, overlap_cell: float) -> "Forecast":
+    def of(valid: Candidates, estimates: Estimates, overlap: Int64s, overlap_cell: float) -> "Forecast":
         """Put estimates together.
 
         Args:
             valid: the candidates that the pruning rule allows.
-            left: of the left grams.
-            partners: of the partners.
+            estimates: of the left grams, which are the partners, too.
             overlap: int64 (left grams), capped, in cells of `overlap_cell`.
             overlap_cell: weight of such a cell.
         """
         # est(a) est(b) / est(overlap), in weight, over cells of each; a power of two, so without rounding.
-        unit = left.cell * partners.cell / overlap_cell / FINE
-        return Forecast(valid, replace(valid.pairs, estimates=partners.capped), left.capped, overlap, unit)
+        unit = estimates.cell**2 / overlap_cell / FINE
+        pairs = replace(valid.pairs, estimates=estimates.capped)
+        return Forecast(valid, pairs, estimates.capped, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
         """Return the valid candidates whose forecast reaches a level."""
@@ -113,18 +113,17 @@ class Forecast:
         return min(MOST_LEVEL, int(-(-weight // self.unit)))
 
 
-def bands_of(candidates: Candidates, forecast: Forecast | None, least: float, joined: Joined | None = None) -> Bands:
+def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: Joined | None = None) -> Bands:
     """Partition candidates by their forecasts.
 
     Args:
         candidates: all of them.
-        forecast: of these candidates; None puts all of them in one band.
+        forecast: of these candidates.
         least: forecast of weight where the second band begins; each band ends at twice its beginning.
         joined: the candidates with those that passed a screening vote.
     """
-    sets = [candidates]
-    level = 0 if forecast is None else forecast.level_of(least)
-    while forecast is not None and len(sets) < MOST_BANDS and 0 < level < MOST_LEVEL:
+    sets, level = [candidates], forecast.level_of(least)
+    while len(sets) < MOST_BANDS and 0 < level < MOST_LEVEL:
         likelier = forecast.candidates(level)
         if likelier.count < FEWEST_IN_BAND:
             break

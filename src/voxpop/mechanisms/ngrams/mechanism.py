@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 LONGEST = 32
 LARGEST_LIMIT = 10**7
 MOST_VALUE = 1e6
-SIDE_VOTES = 5
-"""Passes in addition to one for each length: at most four screening votes, and the second-chance pass."""
 
 
 @final
@@ -75,25 +73,13 @@ class NGrams(Mechanism["Corpus", "Release"]):
         """The most phrases of one user at each length."""
         return LIMIT if self.limit is None else self.limit
 
-    @property
-    def passes(self) -> int:
-        """The most votes that there may be."""
-        return self.max_length + SIDE_VOTES
-
-    @property
-    def worths(self) -> tuple[float, ...]:
-        """The worth of the budget of each length."""
-        from voxpop.mechanisms.ngrams.charges import worths_of
-
-        return worths_of(self.values or (1.0,) * self.max_length)
-
     def voting(self, length: int) -> "Voting":
         """Return how users vote on a length; the same at all of them."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.mechanisms.weightings.builtin import PolicyGaussian
-        from voxpop.privacy.individual import MOST_REACH
+        from voxpop.privacy.individual import MOST_BOUND
 
-        return Voting(PolicyGaussian(), self.bound, self.eta, ALPHA, MOST_REACH)
+        return Voting(PolicyGaussian(), self.bound, self.eta, ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
         """Compute noise and thresholds for a budget; no data is needed.
@@ -107,11 +93,12 @@ class NGrams(Mechanism["Corpus", "Release"]):
         Raises:
             BudgetError: no threshold can meet the budget.
         """
+        from voxpop.mechanisms.ngrams.charges import worths_of
         from voxpop.mechanisms.ngrams.plan import plan_ngrams
-        from voxpop.mechanisms.ngrams.schedule import STEPS
+        from voxpop.mechanisms.ngrams.schedule import schedule
 
         check_budget(budget)
-        return plan_ngrams(self, budget, STEPS)
+        return plan_ngrams(self, budget, worths_of(self.values or (1.0,) * self.max_length), schedule)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

@@ -1,20 +1,19 @@
 """From a budget to the numbers of an extraction: noise, thresholds and guarantee. No data is read here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.ngrams.charges import (
     Charges,
-    Extraction,
     LengthPlan,
     LengthRun,
     SecondChanceRun,
-    Settings,
+    Voting,
     allowance,
     first_share,
-    second_chance_voting,
 )
 from voxpop.mechanisms.ngrams.constants import WORDS_NOVELTY, WORDS_PART
 from voxpop.mechanisms.rounds.adaptive import (
@@ -34,7 +33,7 @@ from voxpop.privacy.planned import DiscoveryPlan, sealed
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
-    from voxpop.mechanisms.ngrams.passes import Steps
+    from voxpop.mechanisms.ngrams.releasing import Pass, State
     from voxpop.release.release import Release
 
 CROWDED = 10**6
@@ -42,6 +41,26 @@ CROWDED = 10**6
 USUAL_CANDIDATES = 10
 """Candidates for each gram released before, at which a plan shows the users needed."""
 PROBABILITIES = (0.5, 0.9)
+SIDE_VOTES = 5
+"""Passes in addition to one for each length: at most four screening votes, and the second-chance pass."""
+
+
+class Extraction(Protocol):
+    """A configuration whose plan is an `NGramsPlan`: `NGrams`, or `papers.DPNE`."""
+
+    @property
+    def max_length(self) -> int:
+        """Most tokens in a gram."""
+
+    @property
+    def eta(self) -> float:
+        """Expected share of spurious grams."""
+
+    def voting(self, length: int) -> Voting:
+        """Return how users vote on a length."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
 
 
 @final
@@ -58,7 +77,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         lengths: one `LengthPlan` for each length.
         slack: the part of delta that finite arithmetic costs.
         delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
-        steps: the pure functions that choose the passes.
+        schedule: the pure function that returns the next pass of a release; None at the end.
+        worths: the worth of the budget of each length; empty if the schedule does not use it.
         ran: in the plan of a release, the numbers with which each length ran.
         second_chance: the same of the second-chance pass; None if there was none.
 
@@ -77,7 +97,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     lengths: tuple[LengthPlan, ...]
     slack: float
     delta: float
-    steps: "Steps" = field(compare=False)
+    schedule: "Callable[[State], Pass | None]" = field(compare=False)
+    worths: tuple[float, ...] = ()
     ran: tuple[LengthRun, ...] = ()
     second_chance: SecondChanceRun | None = None
 
@@ -167,42 +188,41 @@ def rest_after(square: float, share: float) -> float:
     return nextafter(square * (1 - 2.0**-40) * (1 / share - 1), 0.0)
 
 
-def plan_ngrams(ngrams: Settings, budget: Budget, steps: "Steps") -> NGramsPlan:
+def plan_ngrams(
+    ngrams: Extraction, budget: Budget, worths: tuple[float, ...], schedule: "Callable[[State], Pass | None]"
+) -> NGramsPlan:
     """Compute the numbers of an extraction; see `NGrams.plan`."""
-    limit, more, worths = ngrams.bound, ngrams.max_length > 1, ngrams.worths
-    schedule, pool = schedule_for(limit), pool_for(limit)
-    slack = walk_slack(budget.epsilon, ngrams.passes)
-    slack += rounds_slack(budget.epsilon, len(schedule.shares), limit, pool)
+    limit, more = ngrams.voting(1).limit, ngrams.max_length > 1
+    shape, pool = schedule_for(limit), pool_for(limit)
+    slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
+    slack += rounds_slack(budget.epsilon, len(shape.shares), limit, pool)
     exact, share = without_slack(budget, slack), first_share(worths)
     if more:
-        share, schedule = share * WORDS_PART, replace(schedule, novelty=WORDS_NOVELTY)
-    first = plan_rounds(exact.epsilon, exact.delta, limit, pool, schedule, share=share)
+        share, shape = share * WORDS_PART, replace(shape, novelty=WORDS_NOVELTY)
+    first = plan_rounds(exact.epsilon, exact.delta, limit, pool, shape, share=share)
     # It is fixed before any data is read.
     later = rest_after(first.square, share) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
-    spent = total_delta(first.opening, first.rounds, first.evidence, exact, first.pool, rest=later)
-    lengths = _lengths(ngrams, first, later)
-    plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, steps)
+    spent = total_delta(first.first_round, first.rounds, first.score, exact, first.pool, rest=later)
+    lengths = _lengths(ngrams, first, Charges(later, worths))
+    plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, schedule, worths)
     return sealed(plan, plan.delta)
 
 
-def _lengths(ngrams: Settings, first: AdaptiveRounds, later: float) -> tuple[LengthPlan, ...]:
+def _lengths(ngrams: Extraction, first: AdaptiveRounds, charges: Charges) -> tuple[LengthPlan, ...]:
     """Run the charges without data: every length takes its usual share, and every pass must fit a grid."""
     lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
-    charges = Charges(later, ngrams.worths)
     for length in range(2, ngrams.max_length + 1):
         voting = ngrams.voting(length)
         measurement, charges = charges.measurement(length)
         square, rates, charges = charges.vote(length, None)
-        setting = voting.setting(square, 1, CROWDED)
-        price = charges.price(square, voting.rule.sensitivity(setting), rates)
-        low, high = (voting.threshold(price.sigma, 1, many) for many in (1, CROWDED))
-        voting.charged(setting, price.sigma, high, price.square)
-        sigmas = price.sigma, measurement.sigma
-        lengths.append(LengthPlan(length, *sigmas, low, high, allowance(ngrams.eta, length)))
+        setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
+        low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
+        voting.charged(setting, charge.sigma, high, charge.square)
+        lengths.append(LengthPlan(length, charge.sigma, measurement.sigma, low, high, allowance(ngrams.eta, length)))
         screening = charges.screening(length)
         if screening is not None:
             voting.setting(screening, 1, CROWDED)
     if ngrams.max_length > 1:
-        second_chance_voting(ngrams).setting(charges.second_chance()[0], 1, CROWDED)
+        ngrams.voting(2).second_chance.setting(charges.second_chance()[0], 1, CROWDED)
     return tuple(lengths)

@@ -1,29 +1,236 @@
-"""The privacy boundary of n-grams: the loop that runs passes, and the table of the released grams.
+"""The privacy boundary of n-grams: passes over the users, the runner that executes them, and the loop.
 
-Private weights stay in the engine and its `Runner`. The loop receives noisy numbers only, and everything after that is
-a function of these numbers.
+`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh: candidates, charge, noise
+and cutpoints. The `Runner` holds the private side, adds private weights and noise, and returns a function of the noisy
+weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns the
+next state from the outcome. Both are pure functions that receive no private number:
+
+    while (step := plan.schedule(state)) is not None:
+        state = step.after(runner.execute(step))
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from voxpop.engine.contract import check_engine, check_ordered
-from voxpop.engine.data import Corpus
-from voxpop.kernels.arrays import Int32s
-from voxpop.mechanisms.ngrams.passes import Runner
-from voxpop.mechanisms.ngrams.schedule import State
+from voxpop.engine.data import Corpus, Subset
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, Grams, Joined
+from voxpop.mechanisms.ngrams.charges import Charges, LengthRun, SecondChanceRun
+from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, cell_below
+from voxpop.mechanisms.ngrams.votes import ThresholdVote
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
+from voxpop.mechanisms.rounds.plan import RoundPlan
+from voxpop.mechanisms.weightings.rule import CalibratedRule
+from voxpop.privacy.decisions import CellNoise
+from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
-from voxpop.reading.arrow import array_of
 from voxpop.reading.progress import track
 from voxpop.release.cutting import table_of_tokens
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
+    from voxpop.engine.contract import Engine
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
+    from voxpop.privacy.budget import Budget
+
+Kind = Literal["words", "measurement", "screening", "vote", "second chance"]
+LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote", "vote": "length"}
+"""The words by which draws are named; part of every seeded release."""
+
+
+class Keep(NamedTuple):
+    """The grams that remain after a vote: users drop all others.
+
+    Attributes:
+        names: int64, rising, names of the released grams, including grams without users.
+        deferred: int64, rising, names of the candidates that the second-chance pass weighs; None for no such pass.
+    """
+
+    names: Int64s
+    deferred: Int64s | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """The vote on the next length, fixed before it and before its screening vote.
+
+    Attributes:
+        forecast: of the candidates that the pruning rule allows.
+        likely: those worth a vote, by forecast.
+        measurement_sigma: noise scale behind the forecast.
+        round: grid, noise and usual threshold.
+        charge: the charge of each user.
+        screened: whether a screening vote comes before it.
+    """
+
+    forecast: Forecast
+    likely: Candidates
+    measurement_sigma: float
+    round: RoundPlan
+    charge: Charge
+    screened: bool
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything public about an extraction so far.
+
+    Attributes:
+        plan: the plan that runs.
+        words: the released words, in order of bytes.
+        grams: the released grams of each length.
+        ran: the numbers with which each length ran.
+        keep: which grams of the last vote users keep.
+        levels: int64, cutpoints that each gram released last reached, by rank.
+        estimates: of the released grams of each measured length.
+        charges: the charges of the passes that follow length 1.
+        ballot: the next vote; None until its measurement.
+        joined: the candidates of the next vote with those that passed its screening vote; None without one.
+        deferred: candidates for the second-chance pass, by length.
+        least: forecast, in sigma, below which the last vote released too little.
+        spurious: expected spurious grams so far, at most.
+        second_chance: the numbers of the second-chance pass; None before it.
+    """
+
+    plan: "NGramsPlan"
+    words: pa.LargeStringArray = field(default_factory=lambda: pa.nulls(0, pa.large_string()))
+    grams: tuple[Grams, ...] = ()
+    ran: tuple[LengthRun, ...] = ()
+    keep: Keep | None = None
+    levels: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+    estimates: tuple[Estimates, ...] = ()
+    charges: Charges = field(default_factory=lambda: Charges(0.0, ()))
+    ballot: Ballot | None = None
+    joined: Joined | None = None
+    deferred: tuple[Deferred, ...] = ()
+    least: float = 0.0
+    spurious: float = 0.0
+    second_chance: SecondChanceRun | None = None
+
+    @property
+    def length(self) -> int:
+        """The next length."""
+        return len(self.grams) + 1
+
+    @property
+    def before(self) -> int:
+        """The number of released grams of the length before."""
+        return len(self.grams[-1])
+
+    def valid(self, *, single: bool = False) -> Candidates | None:
+        """Return the valid candidates of the next length; None if there are none or the last length is reached."""
+        if self.length > self.plan.mechanism.max_length:
+            return None
+        found = Candidates.all_valid(self.grams[-1], len(self.words), single=single)
+        return found if found.count else None
+
+    def with_words(self, outcome: "Outcome") -> "State":
+        """Return the state after length 1."""
+        if outcome.words is None:
+            raise InternalError("length 1 released no list of words")
+        plan = self.plan
+        ran = LengthRun(1, plan.first.scale, None, None, plan.first.threshold)
+        charges = Charges(plan.later, plan.worths).after_words(len(outcome.words))
+        grams = Grams.of_tokens(len(outcome.words))
+        return replace(self, words=outcome.words, grams=(grams,), ran=(ran,), levels=outcome.levels, charges=charges)
+
+
+class Outcome(NamedTuple):
+    """The outcome of a pass for the schedule: a function of noisy weights.
+
+    Attributes:
+        names: int64, rising, the candidates that reach the lowest cutpoint; of words their ranks.
+        levels: int64, number of cutpoints that each of them reaches; in a measurement the noisy weights by rank, in
+            cells.
+        words: at length 1 the released words, in order of bytes.
+    """
+
+    names: Int64s
+    levels: Int64s
+    words: pa.LargeStringArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over the users; all of it is public.
+
+    Attributes:
+        kind: the purpose of the pass.
+        length: tokens in the grams that are weighed; for the second-chance pass the longest.
+        shares: the weighting, on the grid that was charged for; None for words in adaptive rounds.
+        sigma: noise scale.
+        after: returns the state after this pass from its outcome.
+        charge: the charge of each user; None at length 1, and if all users are charged for every pass.
+        vote: the candidates and cutpoints of a vote; None in a measurement and for words in adaptive rounds.
+        size: in a measurement, the number of measured grams.
+        rounds: the adaptive rounds of length 1; None in all other passes.
+        keep: which grams users keep before the pass; None if the pass before was no vote.
+        extend: the candidates by which users go on to this length before the pass; None if they are there already.
+        among: which candidates take part; None for all.
+    """
+
+    kind: Kind
+    length: int
+    shares: CalibratedRule | None
+    sigma: float
+    after: Callable[[Outcome], State]
+    charge: Charge | None = None
+    vote: ThresholdVote | None = None
+    size: int = 0
+    rounds: AdaptiveRounds | None = None
+    keep: Keep | None = None
+    extend: Candidates | None = None
+    among: Subset | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the pass in draws."""
+        return "sweep" if self.kind == "second chance" else f"{LABELS[self.kind]} {self.length}"
+
+
+class Runner:
+    """Executes passes on an engine; holds the private side."""
+
+    def __init__(self, engine: "Engine", budget: "Budget", secret: Secret) -> None:
+        self._engine, self._budget, self._secret = engine, budget, secret
+        self._walk = engine.length_walk()
+
+    def execute(self, step: Pass) -> Outcome:
+        """Weigh, add noise, and return the outcome."""
+        secret, name, shares = self._secret, step.name, step.shares
+        if step.rounds is not None:
+            words = released_in_rounds(step.rounds, self._budget, self._engine, secret)
+            self._walk.keep_words(words, secret)
+            return Outcome(np.arange(len(words)), np.zeros(len(words), np.int64), words)
+        if shares is None:
+            raise InternalError("a pass has neither a weighting nor rounds")
+        if step.keep is not None:
+            self._walk.keep(*step.keep)
+        if step.extend is not None:
+            self._walk.extend(step.extend)
+        if step.kind == "second chance" and step.charge is not None:
+            weights = self._walk.weigh_deferred(shares, shares.setting.limit, secret, name, step.charge)
+        else:
+            weights = self._walk.weigh(shares, shares.setting.limit, secret, name, step.charge, step.among)
+        if step.vote is None:
+            unit = shares.setting.unit
+            noise = CellNoise(step.sigma, unit, max(1, round(cell_below(step.sigma) * unit)), secret, f"noise/{name}")
+            # (grams,), in cells: noise on every released gram, held or not, or its absence would show
+            # (docs/privacy/ngrams.md, "Domain").
+            return Outcome(np.arange(step.size), weights.measured(noise, step.size))
+        names, levels = step.vote.levels(weights, secret, name)
+        if step.kind != "words":
+            return Outcome(names, levels)
+        # Only words that users hold can be released, and all that reach the threshold are.
+        self._walk.keep(names)
+        return Outcome(np.arange(names.size), levels, weights.texts(names))
 
 
 def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Release:
@@ -34,9 +241,8 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
     guarantee = plan.guaranteed(private=secret.private)
     state = run_passes(State(plan), Runner(corpus, plan.budget, secret))
     done = with_record(plan, ran=state.ran, second_chance=state.second_chance)
-    tokens = [grams.tokens for grams in state.grams]
-    table = table_of_tokens(state.words, tokens if plan.steps.closed else downward_closed(tokens))
-    return Release(table, done, guarantee, corpus.reading)
+    tokens = downward_closed([grams.tokens for grams in state.grams])
+    return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.reading)
 
 
 def run_passes(state: State, runner: Runner) -> State:
@@ -44,9 +250,8 @@ def run_passes(state: State, runner: Runner) -> State:
 
     def lengths() -> Iterator[int]:
         nonlocal state
-        schedule, after, _ = state.plan.steps
-        while (step := schedule(state)) is not None:
-            state = after(state, step, runner.execute(step))
+        while (step := state.plan.schedule(state)) is not None:
+            state = step.after(runner.execute(step))
             if step.kind in ("words", "vote"):
                 yield step.length
 
@@ -72,11 +277,3 @@ def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
             every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
             closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
     return closed
-
-
-def table_of_rows(vocabulary: pa.LargeStringArray, rows: Sequence[Int32s]) -> pa.Table:
-    """Return the table of distinct grams given by tokens of a vocabulary, in any order, one length each."""
-    # Only tokens that occur get a rank, in the order of the vocabulary.
-    used = np.unique(np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in rows)]))
-    ranked = [np.unique(np.searchsorted(used, each).astype(np.int32), axis=0) for each in rows]
-    return table_of_tokens(vocabulary.take(array_of(used)), ranked)

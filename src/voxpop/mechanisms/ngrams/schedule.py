@@ -1,32 +1,27 @@
 """Which pass comes next: pure functions of the public state.
 
-`schedule` returns the next pass, `after` the state that follows from its outcome. The order of passes: words; then for
-each length a measurement of the grams released last, a screening vote about unlikely candidates (lengths 2 to 5), and
-the vote; at the end a second-chance pass about the deferred candidates of all lengths. No function here receives a
-corpus, so candidates, charges, noise and thresholds depend only on released grams and noisy weights.
+`schedule` returns the next pass. The order of passes: words; then for each length a measurement of the grams released
+last, a screening vote about unlikely candidates (lengths 2 to 5), and the vote; at the end a second-chance pass about
+the deferred candidates of all lengths. Below, each function that makes a pass is followed by the function that returns
+the state after it. No function here receives a corpus, so candidates, charges, noise and thresholds depend only on
+released grams and noisy weights.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import pyarrow as pa
 
 from voxpop.engine.data import Subset
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Int64s
-from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, DeferredList, Grams, Joined, Numbered
+from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Joined, Numbered
 from voxpop.mechanisms.ngrams.charges import (
     ALL_SO_FAR,
     NORM,
-    Charges,
-    Extraction,
     LengthRun,
     Outlook,
     SecondChanceRun,
-    Settings,
     allowance,
-    second_chance_voting,
     threshold_for,
 )
 from voxpop.mechanisms.ngrams.constants import (
@@ -49,144 +44,18 @@ from voxpop.mechanisms.ngrams.forecast import (
     pruned,
     worthless,
 )
-from voxpop.mechanisms.ngrams.passes import Keep, Outcome, Pass, Steps
+from voxpop.mechanisms.ngrams.releasing import Ballot, Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, cutpoints_above, cutpoints_below, deferred_by
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged
+from voxpop.mechanisms.rounds.plan import check_charged
 from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
-from voxpop.privacy.decisions import ThresholdRule
-
-if TYPE_CHECKING:
-    from voxpop.kernels.arrays import Floats
-    from voxpop.privacy.budget import Budget
-    from voxpop.privacy.individual import Price
-
-
-class Running(Protocol):
-    """The numbers of the plan that runs."""
-
-    @property
-    def budget(self) -> "Budget":
-        """The budget of the plan."""
-
-    @property
-    def mechanism(self) -> Extraction:
-        """The configuration."""
-
-    @property
-    def first(self) -> RoundPlan | AdaptiveRounds:
-        """Noise and threshold of length 1, or its adaptive rounds."""
-
-    @property
-    def later(self) -> float:
-        """Total mu^2 of everything after length 1."""
-
-    @property
-    def steps(self) -> Steps:
-        """The pure functions that choose the passes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ballot:
-    """The vote on the next length, settled before it and before its screening vote.
-
-    Attributes:
-        valid: the candidates that the pruning rule allows.
-        likely: those worth a vote, by forecast.
-        forecast: of the valid candidates.
-        measurement_sigma: noise scale behind the forecast.
-        round: grid, noise and usual threshold.
-        price: the charge of each user.
-        screened: whether a screening vote comes before it.
-    """
-
-    valid: Candidates
-    likely: Candidates
-    forecast: Forecast
-    measurement_sigma: float
-    round: RoundPlan
-    price: "Price"
-    screened: bool
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Everything public about an extraction so far.
-
-    Attributes:
-        plan: the plan that runs.
-        words: the released words, in order of bytes.
-        grams: the released grams of each length.
-        ran: the numbers with which each length ran.
-        keep: which grams of the last vote users keep.
-        levels: int64, cutpoints that each gram released last reached, by rank.
-        estimates: of the released grams of each measured length.
-        charges: the charges of the passes that follow.
-        ballot: the next vote; None until its measurement.
-        joined: the candidates of the next vote with those that passed its screening vote; None without one.
-        deferred: candidates for the second-chance pass, by length.
-        least: forecast, in sigma, below which the last vote released too little.
-        spurious: expected spurious grams so far, at most.
-        second_chance: the numbers of the second-chance pass; None before it.
-    """
-
-    plan: Running
-    words: pa.LargeStringArray = field(default_factory=lambda: pa.nulls(0, pa.large_string()))
-    grams: tuple[Grams, ...] = ()
-    ran: tuple[LengthRun, ...] = ()
-    keep: Keep | None = None
-    levels: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
-    estimates: tuple[Estimates, ...] = ()
-    charges: Charges | None = None
-    ballot: Ballot | None = None
-    joined: Joined | None = None
-    deferred: tuple[Deferred, ...] = ()
-    least: float = 0.0
-    spurious: float = 0.0
-    second_chance: SecondChanceRun | None = None
-
-    @property
-    def length(self) -> int:
-        """The next length."""
-        return len(self.grams) + 1
-
-    @property
-    def before(self) -> int:
-        """The number of released grams of the length before."""
-        return len(self.grams[-1])
-
-    def valid(self, *, single: bool = False) -> Candidates | None:
-        """Return the valid candidates of the next length; None if there are none or the last length is reached."""
-        if self.length > self.plan.mechanism.max_length:
-            return None
-        found = Candidates.all_valid(self.grams[-1], len(self.words), single=single)
-        return found if found.count else None
-
-    def rule(self, vote: RoundPlan) -> ThresholdRule:
-        """Return the rule by which a noisy weight reaches the usual threshold."""
-        found = vote.rule(self.plan.budget)
-        if not isinstance(found, ThresholdRule):
-            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")
-        return found
-
-    def with_words(self, outcome: Outcome) -> "State":
-        """Return the state after length 1."""
-        if outcome.words is None:
-            raise InternalError("length 1 released no list of words")
-        first = self.plan.first
-        ran = LengthRun(1, first.scale, None, None, first.threshold)
-        grams = Grams.of_tokens(len(outcome.words))
-        return replace(self, words=outcome.words, grams=(grams,), ran=(ran,), levels=outcome.levels)
 
 
 def schedule(state: State) -> Pass | None:
     """Return the next pass; None at the end."""
-    plan = state.plan
     if not state.grams:
-        if not isinstance(plan.first, AdaptiveRounds):
-            raise InternalError("words come in adaptive rounds, and the plan has none")
-        return Pass("words", 1, None, plan.first.scale, rounds=plan.first)
+        return _words(state)
     if state.ballot is not None:
         screened = state.ballot.screened and state.joined is None
         return _screening(state, state.ballot) if screened else _vote(state, state.ballot)
@@ -197,174 +66,119 @@ def schedule(state: State) -> Pass | None:
     return _second_chance(state) if any(each.names.size for each in state.deferred) else None
 
 
-def after(state: State, step: Pass, outcome: Outcome) -> State:
-    """Return the state after a pass."""
-    if step.kind == "words":
-        found = state.with_words(outcome)
-        charges = Charges(state.plan.later, _ngrams(state).worths).after_words(len(found.words))
-        return replace(found, charges=charges)
-    if step.kind == "measurement":
-        return _with_ballot(state, step, outcome)
-    if step.kind == "screening":
-        return _with_joined(state, step, outcome)
-    return _with_grams(state, step, outcome) if step.kind == "vote" else _with_second_chance(state, step, outcome)
-
-
-STEPS = Steps(schedule, after)
-
-
-def _ngrams(state: State) -> Settings:
-    return state.plan.mechanism  # type: ignore[return-value]
-
-
-def _charges(state: State) -> Charges:
-    if state.charges is None:
-        raise InternalError("a pass was charged before length 1")
-    return state.charges
+def _words(state: State) -> Pass:
+    first = state.plan.first
+    if not isinstance(first, AdaptiveRounds):
+        raise InternalError("words come in adaptive rounds, and the plan has none")
+    return Pass("words", 1, None, first.scale, state.with_words, rounds=first)
 
 
 def _measurement(state: State) -> Pass:
     """Weigh the grams released last again, with noise on each of them, including grams without users."""
-    price, _ = _charges(state).measurement(state.length)
-    shares = CalibratedRule(Weighted(), RuleSetting(_ngrams(state).bound, NORM))
+    charge, charges = state.charges.measurement(state.length)
+    shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
     # By exact fractions, from the shares that run.
-    check_charged(shares, price.sigma, price.square)
-    length = state.length - 1
-    return Pass("measurement", length, shares, price.sigma, price, size=state.before, keep=state.keep)
+    check_charged(shares, charge.sigma, charge.square)
+    after = partial(_after_measurement, replace(state, charges=charges, keep=None), charge.sigma)
+    return Pass(
+        "measurement", state.length - 1, shares, charge.sigma, after, charge, size=state.before, keep=state.keep
+    )
 
 
-def _with_ballot(state: State, step: Pass, outcome: Outcome) -> State:
-    """Forecast the next length, and settle noise, threshold, candidates and price of its vote."""
-    cell = cell_below(step.sigma)
-    estimates = *state.estimates, Estimates(calibrated(outcome.levels, state.levels, step.sigma / cell), cell)
-    _, charges = _charges(state).measurement(state.length)
-    state = replace(state, estimates=estimates, keep=None)
-    valid = state.valid()
+def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
+    """Forecast the next length, and fix noise, threshold, candidates and charge of its vote."""
+    cell = cell_below(sigma)
+    estimates = *state.estimates, Estimates(calibrated(outcome.levels, state.levels, sigma / cell), cell)
+    state = replace(state, estimates=estimates)
+    valid, mechanism = state.valid(), state.plan.mechanism
     if valid is None:
         raise InternalError("grams were measured that cannot be extended")
     forecast, before, length = _forecast(valid, state), state.before, state.length
-    expected = _expected(state, forecast, charges.usual(length))
-    square, rates, charges = charges.vote(length, Outlook(before, valid.count, expected))
-    voting = state.plan.mechanism.voting(length)
-    setting = voting.setting(square, before, valid.count)
-    price = charges.price(square, voting.rule.sensitivity(setting), rates)
+    # The forecast number of candidates that will be released; sigma = 1 / mu for a sensitivity of about 1.
+    most = min(valid.count, breadth_after(length - 1) * before)
+    threshold = threshold_for(mechanism.eta, state.charges.usual(length) ** -0.5, before, most)
+    expected = forecast.candidates(forecast.level_of(threshold)).count
+    square, rates, charges = state.charges.vote(length, Outlook(before, valid.count, expected))
+    voting = mechanism.voting(length)
+    setting, charge = voting.grid_and_charge(charges, square, rates, before, valid.count)
 
     def threshold_of(count: int) -> float:
-        return voting.threshold(price.sigma, before, max(count, 1))
+        return voting.threshold(charge.sigma, before, max(count, 1))
 
     # `least` is in sigma, the forecast in weight.
-    likely = pruned(forecast, before, length - 1, state.least * price.sigma, threshold_of)
-    vote = voting.charged(setting, price.sigma, threshold_of(likely.count), price.square)
+    likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
+    vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
     screened = charges.screening(length) is not None and valid.count > likely.count
-    ballot = Ballot(valid, likely, forecast, step.sigma, vote, price, screened)
-    return replace(state, charges=charges, ballot=ballot)
+    return replace(state, charges=charges, ballot=Ballot(forecast, likely, sigma, vote, charge, screened))
 
 
 def _forecast(valid: Candidates, state: State) -> Forecast:
     grams, estimates = state.grams[-1], state.estimates[-1]
     if grams.length == 1:
         # Length 2: est(a) est(b) / est(everything); the empty overlap is the sum of noisy estimates, already public.
-        return Forecast.of(valid, estimates, estimates, np.full(len(grams), estimates.total), estimates.cell)
+        return Forecast.of(valid, estimates, np.full(len(grams), estimates.total), estimates.cell)
     # est(a) est(b) / est(overlap): the overlap was measured at the length before.
     overlaps = state.estimates[-2]
-    return Forecast.of(valid, estimates, estimates, overlaps.capped[grams.suffix], overlaps.cell)
-
-
-def _expected(state: State, forecast: Forecast, square: float) -> float:
-    """Return the forecast number of candidates that will be released."""
-    likely = min(forecast.valid.count, breadth_after(len(state.grams)) * state.before)
-    # sigma = 1 / mu for a sensitivity of about 1.
-    threshold = threshold_for(_ngrams(state).eta, square**-0.5, state.before, likely)
-    return forecast.candidates(forecast.level_of(threshold)).count
+    return Forecast.of(valid, estimates, overlaps.capped[grams.suffix], overlaps.cell)
 
 
 def _screening(state: State, ballot: Ballot) -> Pass:
     """Screen the pruned valid candidates at a small charge; candidates that pass join the vote."""
-    charges, length = _charges(state), state.length
-    square, voting = charges.screening(length), state.plan.mechanism.voting(length)
+    length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
+    square, voting = state.charges.screening(length), state.plan.mechanism.voting(length)
     if square is None:
         raise InternalError("a screening vote has no charge")
     # The expected number of pruned candidates without users that pass, for each gram released before.
     hits = FIRST_STANDING_OUT if length == 2 else STANDING_OUT
-    chance = min(0.5, hits * state.before / (ballot.valid.count - ballot.likely.count))
-    setting = voting.setting(square, state.before, ballot.valid.count)
-    price = charges.price(square, voting.rule.sensitivity(setting), None)
-    vote = voting.charged(setting, price.sigma, threshold_for(chance, price.sigma, 1, 1), price.square)
-    cutpoints = vote.threshold / price.sigma + np.array(SCREENING_STEPS)
-    return _asked(
-        state, "screening", vote, price, ballot.valid, cutpoints, extend=ballot.valid, among=Subset(ballot.likely, None)
-    )
+    chance = min(0.5, hits * state.before / (valid.count - likely.count))
+    setting, charge = voting.grid_and_charge(state.charges, square, None, state.before, valid.count)
+    vote = voting.charged(setting, charge.sigma, threshold_for(chance, charge.sigma, 1, 1), charge.square)
+    cutpoints = vote.threshold / charge.sigma + np.array(SCREENING_STEPS)
+    among = Subset(likely, None)
+    after = partial(_after_screening, state, likely, among, charge.sigma)
+    levels = ThresholdVote.of(valid, vote.rule(state.plan.budget), cutpoints)
+    return Pass("screening", length, vote.shares, charge.sigma, after, charge, levels, extend=valid, among=among)
 
 
-def _asked(
-    state: State,
-    kind: Literal["screening", "vote", "second chance"],
-    vote: RoundPlan,
-    price: "Price",
-    candidates: Numbered,
-    cutpoints: "Floats",
-    **fields: Any,
-) -> Pass:
-    among = ThresholdVote.of(candidates, state.rule(vote), cutpoints)
-    return Pass(kind, state.length, vote.shares, vote.scale, price, candidates, among, **fields)
-
-
-def _with_joined(state: State, step: Pass, outcome: Outcome) -> State:
-    if state.ballot is None or step.among is None:
-        raise InternalError("a screening vote ran without a ballot")
+def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
     # Noise lifts likely candidates too; these are in the vote already.
-    further = step.among.holds(outcome.names)
-    joined = Joined(state.ballot.likely, outcome.names[further], outcome.levels[further] - 1, step.sigma)
-    return replace(state, joined=joined)
+    further = among.holds(outcome.names)
+    return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
 
 def _vote(state: State, ballot: Ballot) -> Pass:
     """Vote on the likely candidates, and on those that passed the screening vote."""
-    vote, joined = ballot.round, state.joined
-    candidates: Numbered = ballot.likely if joined is None else joined
-    bands = bands_of(ballot.likely, ballot.forecast, FIRST_EDGE * vote.scale, joined)
+    vote, joined, likely = ballot.round, state.joined, ballot.likely
+    candidates: Numbered = likely if joined is None else joined
+    bands = bands_of(likely, ballot.forecast, FIRST_EDGE * vote.scale, joined)
     usual = vote.threshold / vote.scale
-    above = cutpoints_above(usual, usual + ALPHA)
-    cutpoints = np.append(cutpoints_below(usual, state.before, candidates.count), above)
-    place: dict[str, Any] = {"extend": ballot.likely} if joined is None else {"among": joined.subset}
-    return _asked(state, "vote", vote, ballot.price, candidates, cutpoints, bands=bands, **place)
+    cutpoints = np.append(cutpoints_below(usual, state.before, candidates.count), cutpoints_above(usual, usual + ALPHA))
+    levels = ThresholdVote.of(candidates, vote.rule(state.plan.budget), cutpoints)
+    after = partial(_after_vote, state, ballot, levels, bands)
+    step = Pass("vote", state.length, vote.shares, vote.scale, after, ballot.charge, levels)
+    # A screening vote has extended the users' grams to this length already.
+    return replace(step, extend=likely) if joined is None else replace(step, among=joined.subset)
 
 
-def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
-    """Return the spurious grams allowed for each gram that the next length releases, and beyond.
-
-    Args:
-        eta: expected share of spurious grams, at most.
-        sizes: number of grams that each length before released.
-        spent: charge for spurious grams among them.
-    """
-    rule, before = allowance(eta, len(sizes) + 1), sum(sizes)
-    if rule.of == ALL_SO_FAR:
-        return rule.share, max(0.0, rule.share * before - spent)
-    # As many as published for this length, within eta of the grams released before it.
-    return 0.0, max(0.0, min(rule.share * sizes[-1], eta * before - spent))
-
-
-def _with_grams(state: State, step: Pass, outcome: Outcome) -> State:
+def _after_vote(state: State, ballot: Ballot, vote: ThresholdVote, bands: Bands, outcome: Outcome) -> State:
     """Choose the cutpoint of each band, and release the candidates that reach it."""
-    vote, bands, ballot, (names, levels, _) = step.vote, step.bands, state.ballot, outcome
-    if vote is None or bands is None or ballot is None or step.candidates is None:
-        raise InternalError("a vote ran without bands or cutpoints")
+    names, levels, _ = outcome
     held = bands.of_names(names)
-    result = vote.select(bands, held, levels, *allowed(_ngrams(state).eta, list(map(len, state.grams)), state.spurious))
+    sizes = [len(grams) for grams in state.grams]
+    result = vote.select(bands, held, levels, *allowed(state.plan.mechanism.eta, sizes, state.spurious))
     main = len(bands.sets)
     poor = worthless(bands.sizes[:main], result.released[:main]) if main > 1 else 0
-    places, piece = deferred_by(vote, held, levels, vote.votes(bands, held, levels), result)
+    places, piece = deferred_by(held, levels, vote.votes(bands, held, levels), result)
     tokens = state.grams[-1].longer(names[places], single=False).tokens
     ran = LengthRun(
         state.length,
-        step.sigma,
+        ballot.round.scale,
         ballot.measurement_sigma,
-        step.candidates.count,
+        int(bands.sizes.sum()),
         result.threshold(ballot.round.threshold),
         result.spurious,
         result.bands,
-        None if bands.joined is None else bands.joined.sigma,
+        None if state.joined is None else state.joined.sigma,
     )
     return replace(
         state,
@@ -382,27 +196,42 @@ def _with_grams(state: State, step: Pass, outcome: Outcome) -> State:
     )
 
 
+def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
+    """Return the spurious grams allowed for each gram that the next length releases, and beyond.
+
+    Args:
+        eta: expected share of spurious grams, at most.
+        sizes: number of grams that each length before released.
+        spent: charge for spurious grams among them.
+    """
+    rule, before = allowance(eta, len(sizes) + 1), sum(sizes)
+    if rule.of == ALL_SO_FAR:
+        return rule.share, max(0.0, rule.share * before - spent)
+    # As many as published for this length, within eta of the grams released before it.
+    return 0.0, max(0.0, min(rule.share * sizes[-1], eta * before - spent))
+
+
 def _second_chance(state: State) -> Pass:
     """Vote once more, with the remaining budget of each user, on the deferred candidates of all lengths."""
     listed, released = DeferredList(state.deferred), sum(map(len, state.grams))
-    charges, voting = _charges(state), second_chance_voting(_ngrams(state))
-    square, rates = charges.second_chance()
-    setting = voting.setting(square, released, listed.count)
-    price = charges.price(square, voting.rule.sensitivity(setting), rates)
-    vote = voting.charged(setting, price.sigma, voting.threshold(price.sigma, released, listed.count), price.square)
-    usual = vote.threshold / price.sigma
+    voting = state.plan.mechanism.voting(2).second_chance
+    square, rates = state.charges.second_chance()
+    setting, charge = voting.grid_and_charge(state.charges, square, rates, released, listed.count)
+    vote = voting.charged(setting, charge.sigma, voting.threshold(charge.sigma, released, listed.count), charge.square)
+    usual = vote.threshold / charge.sigma
     below = np.linspace(min(LOWEST_SECOND, usual), usual, SECOND_CUTPOINTS, endpoint=False)
     cutpoints = np.append(below, cutpoints_above(usual, usual + SECOND_ALPHA))
-    return _asked(state, "second chance", vote, price, listed, cutpoints, keep=state.keep)
+    levels = ThresholdVote.of(listed, vote.rule(state.plan.budget), cutpoints)
+    after = partial(_after_second_chance, state, listed, levels, charge.sigma)
+    return Pass("second chance", state.length, vote.shares, charge.sigma, after, charge, levels, keep=state.keep)
 
 
-def _with_second_chance(state: State, step: Pass, outcome: Outcome) -> State:
-    listed, vote, eta = step.candidates, step.vote, _ngrams(state).eta
-    if not isinstance(listed, DeferredList) or vote is None:
-        raise InternalError("a second-chance pass ran without deferred candidates")
-    pieces = listed.of_names(outcome.names)
+def _after_second_chance(
+    state: State, listed: DeferredList, vote: ThresholdVote, sigma: float, outcome: Outcome
+) -> State:
+    eta = state.plan.mechanism.eta
     spare = eta * sum(map(len, state.grams)) - state.spurious
-    result = vote.select(listed, pieces, outcome.levels, eta, spare)
+    result = vote.select(listed, listed.of_names(outcome.names), outcome.levels, eta, spare)
     grams, added = listed.joined(state.grams, outcome.names[result.selected])
-    run = SecondChanceRun(step.sigma, listed.count, added, listed.lengths_of(result.spurious_by_band))
+    run = SecondChanceRun(sigma, listed.count, added, listed.lengths_of(result.spurious_by_band))
     return replace(state, grams=grams, spurious=state.spurious + result.spurious, second_chance=run)

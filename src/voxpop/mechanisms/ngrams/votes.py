@@ -29,12 +29,12 @@ from voxpop.mechanisms.ngrams.constants import (
     HITS,
     LEAST_REAL,
     LIKELIEST,
-    MOST_REACH,
+    MOST_CHANCE,
     PIECES,
 )
 from voxpop.mechanisms.rounds.plan import MOST_UNITS
 from voxpop.privacy import precise
-from voxpop.privacy.decisions import FixedRule, NoisyLevels, ThresholdRule
+from voxpop.privacy.decisions import FixedRule, NoisyLevels, Rule, ThresholdRule
 from voxpop.privacy.sampling import BAND, Tail, further_bits, invert
 from voxpop.privacy.secret import Secret
 
@@ -92,7 +92,7 @@ class Votes:
     @property
     def reference(self) -> int:
         """The cutpoint r; the candidates below it estimate the number of candidates without users (Storey 2002)."""
-        return int(np.argmax(self.chances <= MOST_REACH))
+        return int(np.argmax(self.chances <= MOST_CHANCE))
 
     @property
     def empty(self) -> Floats:
@@ -138,8 +138,10 @@ class ThresholdVote:
     rules: tuple[ThresholdRule, ...]
 
     @staticmethod
-    def of(candidates: "Numbered | None", rule: ThresholdRule, cutpoints: Floats) -> "ThresholdVote":
+    def of(candidates: "Numbered | None", rule: Rule, cutpoints: Floats) -> "ThresholdVote":
         """Put cutpoints, in sigma, on the grid of a rule, in addition to its cutpoint; equal ones are merged."""
+        if not isinstance(rule, ThresholdRule):
+            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")
         # In units of the grid: thresholds are compared as whole numbers.
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})
@@ -241,13 +243,10 @@ class Selection:
         return sum(each * released for each, released in used) / sum(released for _, released in used)
 
 
-def deferred_by(
-    vote: ThresholdVote, held: Int64s, levels: Int64s, votes: Votes, result: Selection
-) -> tuple[Int64s, Int64s]:
+def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -> tuple[Int64s, Int64s]:
     """Group unselected candidates by band and level, and leave out groups that are almost always spurious.
 
     Args:
-        vote: the vote.
         held: int64, the band of each candidate that reached the lowest cutpoint.
         levels: int64, number of cutpoints that each reached.
         votes: outcome of the votes, by band.

@@ -1,7 +1,7 @@
 """Adaptive rounds: from a share of a budget to the numbers that run. Nothing here reads data.
 
 `released_in_rounds` is the privacy boundary: weigh on an engine, then release or drop items by one draw for each.
-Everything after an `EvidenceStep` is a function of noisy weights: of a Gaussian mechanism on the items that other users
+Everything after an `ScoreStep` is a function of noisy weights: of a Gaussian mechanism on the items that other users
 hold, and of noise and a user's own weights on the items that only this user holds.
 """
 
@@ -16,11 +16,11 @@ import pyarrow as pa
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
-from voxpop.mechanisms.rounds.users_needed import AtLeast, raised
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.cumulative import EvidenceRounds, EvidenceStep, any_release, novel_release
+from voxpop.privacy.cumulative import CumulativeScore, ScoreStep, any_release, novel_release
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import lowest_threshold
@@ -71,7 +71,7 @@ class Rounds(Protocol):
         """Most items of one user in all rounds after the first."""
 
     @property
-    def opening(self) -> RoundPlan:
+    def first_round(self) -> RoundPlan:
         """The first round, which only releases."""
 
     @property
@@ -79,7 +79,7 @@ class Rounds(Protocol):
         """The later rounds."""
 
     @property
-    def evidence(self) -> EvidenceRounds:
+    def score(self) -> CumulativeScore:
         """How later rounds are added up, and when items are released or dropped."""
 
     def __hash__(self) -> int:
@@ -114,58 +114,61 @@ class AdaptiveRounds(LastRound):
 
     limit: int
     pool: int
-    opening: RoundPlan
+    first_round: RoundPlan
     rounds: tuple[AdaptiveRound, ...]
-    evidence: EvidenceRounds
+    score: CumulativeScore
 
     @property
     def square(self) -> float:
         """All of mu^2, including the first round."""
-        return fsum(mu * mu for mu in mus_of(self.opening, self.rounds))
+        return fsum(mu * mu for mu in mus_of(self.first_round, self.rounds))
 
 
-def mus_of(opening: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:
+def mus_of(first_round: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:
     """Return mu of every round in order: the sensitivity of the setting that runs, over its sigma."""
-    return [opening.shares.sensitivity / opening.scale, *(each.shares.sensitivity / each.sigma for each in later)]
+    return [
+        first_round.shares.sensitivity / first_round.scale,
+        *(each.shares.sensitivity / each.sigma for each in later),
+    ]
 
 
 def usual_threshold(rounds: Rounds) -> float:
     """Return the weight in every later round at which an item that is not dropped is released with probability 1/2."""
-    evidence = rounds.evidence
+    score = rounds.score
     # Weight w adds c_r w / sigma_r to the cumulative score in round r.
-    per_weight = sum(part / each.sigma for part, each in zip(evidence.parts, rounds.rounds, strict=True))
+    per_weight = sum(part / each.sigma for part, each in zip(score.parts, rounds.rounds, strict=True))
     # The weight at which the mean of the cumulative score lies at the last threshold.
-    return float(evidence.thresholds[-1] * evidence.spreads[-1]) / per_weight
+    return float(score.thresholds[-1] * score.spreads[-1]) / per_weight
 
 
 def round_rows(rounds: Rounds) -> list[dict[str, Any]]:
     """Return the numbers of each round, ready for JSON."""
-    return [rounds.opening.to_dict(), *(_round_row(rounds, number) for number in range(len(rounds.rounds)))]
+    return [rounds.first_round.to_dict(), *(_round_row(rounds, number) for number in range(len(rounds.rounds)))]
 
 
 def _round_row(rounds: Rounds, number: int) -> dict[str, Any]:
-    each, evidence = rounds.rounds[number], rounds.evidence
+    each, score = rounds.rounds[number], rounds.score
     return {
         "noise": "gaussian",
         "scale": each.sigma,
         "threshold": None,
         "cutoff": each.cutoff,
         "grid_bits": each.shares.setting.bits,
-        "part": evidence.parts[number],
-        "evidence_threshold": evidence.thresholds[number],
-        "evidence_floor": evidence.floors[number] if number < len(evidence.floors) else None,
+        "part": score.parts[number],
+        "score_threshold": score.thresholds[number],
+        "drop_threshold": score.drop_thresholds[number] if number < len(score.drop_thresholds) else None,
     }
 
 
 def round_table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
     """Return the same as the cells of a table, a head above them."""
-    opening, *later = rows
-    first = ["1", f"{opening['scale']:.6g}", f"{opening['threshold'] / opening['scale']:.4g}", "-", "-"]
-    cells = [["round", "sigma", "threshold", "floor", "part"], first]
+    first_round, *later = rows
+    first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
+    cells = [["round", "sigma", "threshold", "drop below", "part"], first]
     for number, each in enumerate(later, start=2):
-        floor = "-" if each["evidence_floor"] is None else f"{each['evidence_floor']:.4g}"
+        drop = "-" if each["drop_threshold"] is None else f"{each['drop_threshold']:.4g}"
         part = f"{each['part'] / later[-1]['part']:.4g}"
-        cells.append([str(number), f"{each['scale']:.6g}", f"{each['evidence_threshold']:.4g}", floor, part])
+        cells.append([str(number), f"{each['scale']:.6g}", f"{each['score_threshold']:.4g}", drop, part])
     return cells
 
 
@@ -183,7 +186,7 @@ def plan_rounds(
     pool: int,
     schedule: Schedule,
     *,
-    promise: AtLeast | None = None,
+    promise: MinUsersBound | None = None,
     data_sets: int = 1,
     share: float = 1.0,
 ) -> AdaptiveRounds:
@@ -206,7 +209,7 @@ def plan_rounds(
     def sigmas(sensitivity: float) -> list[float]:
         whole = gaussian_sigma(epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
         whole *= sqrt(data_sets / share)
-        parts = (schedule.opening, *schedule.shares)
+        parts = (schedule.first_round, *schedule.shares)
         # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
         return [whole * hypot(*parts) / part for part in parts]
 
@@ -215,16 +218,16 @@ def plan_rounds(
     setting = RuleSetting(limit, 2, weighting_rule.bits(cutoff))
     first, *others = sigmas(weighting_rule.sensitivity(setting))
     shares = CalibratedRule(weighting_rule, setting)
-    opening = _opening(shares, first, schedule, target / data_sets, promise)
+    first_round = _first_round(shares, first, schedule, target / data_sets, promise)
     later = tuple(_round(shares, sigma, schedule, promise) for sigma in others)
-    evidence = _evidence(later, schedule, pool, target / data_sets, promise)
-    return AdaptiveRounds(limit, pool, opening, later, evidence)
+    score = _score(later, schedule, pool, target / data_sets, promise)
+    return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
 def total_delta(
-    opening: RoundPlan,
+    first_round: RoundPlan,
     later: Sequence[AdaptiveRound],
-    evidence: EvidenceRounds,
+    score: CumulativeScore,
     budget: Budget,
     pool: int,
     data_sets: int = 1,
@@ -235,15 +238,15 @@ def total_delta(
     Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
 
     Args:
-        opening: the first round.
+        first_round: the first round.
         later: the rounds after it.
-        evidence: how the cumulative score adds them up.
+        score: how the cumulative score adds them up.
         budget: its epsilon is that of delta.
         pool: most items of one user in the later rounds.
         data_sets: number of data sets with such rounds.
         rest: mu^2 of Gaussian releases afterwards, about released items (docs/privacy/adaptive.md, "What follows").
     """
-    novel, mu = _paired(opening, later, evidence, pool, NEGLIGIBLE * budget.delta / data_sets)
+    novel, mu = _paired(first_round, later, score, pool, NEGLIGIBLE * budget.delta / data_sets)
     # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
     known = gaussian_delta(budget.epsilon, hypot(mu * sqrt(data_sets), sqrt(rest)))
     # d + delta_G(epsilon; mu), from the numbers that run.
@@ -258,23 +261,23 @@ def rounds_spend(rounds: Rounds, slack: float, rest: float = 0.0) -> Spend:
         slack: delta that finite arithmetic costs.
         rest: mu^2 of Gaussian releases afterwards.
     """
-    novel, mu = _paired(rounds.opening, rounds.rounds, rounds.evidence, rounds.pool, 0.0)
+    novel, mu = _paired(rounds.first_round, rounds.rounds, rounds.score, rounds.pool, 0.0)
     return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
 
 
 def _paired(
-    opening: RoundPlan, later: Sequence[AdaptiveRound], evidence: EvidenceRounds, pool: int, negligible: float
+    first_round: RoundPlan, later: Sequence[AdaptiveRound], score: CumulativeScore, pool: int, negligible: float
 ) -> tuple[float, float]:
     """Return the probability that a novel item is released, and mu of all rounds together.
 
     Up to a negligible probability, a crude bound that uses only the pool replaces the exact recursion.
     """
-    first, _ = opening.pair()
-    mus = mus_of(opening, later)
-    if any(charged < runs for charged, runs in zip(evidence.mus, mus[1:], strict=True)):
+    first, _ = first_round.pair()
+    mus = mus_of(first_round, later)
+    if any(charged < runs for charged, runs in zip(score.mus, mus[1:], strict=True)):
         raise InternalError("a round would run with less noise than was charged for")
-    crude = any_release(evidence, pool)
-    novel = crude if crude < negligible else novel_release(evidence, opening.shares.setting.limit, pool)
+    crude = any_release(score, pool)
+    novel = crude if crude < negligible else novel_release(score, first_round.shares.setting.limit, pool)
     return first + novel, hypot(*mus)
 
 
@@ -288,7 +291,7 @@ def rounds_slack(epsilon: float, rounds: int, limit: int, pool: int) -> float:
     return walk_slack(epsilon, 1 + rounds) + (draw_slack(pool, rounds) if pool > limit else 0.0)
 
 
-def _rough_cutoff(widest: float, target: float, schedule: Schedule, promise: AtLeast | None) -> float:
+def _rough_cutoff(widest: float, target: float, schedule: Schedule, promise: MinUsersBound | None) -> float:
     """Return more than the highest cutoff of any round, for noise of at most half of `2 * widest`."""
     wide = 2 * widest
     cutoff = (12.0 + schedule.alpha) * wide + 1.0 + sqrt(-log(target))
@@ -297,12 +300,12 @@ def _rough_cutoff(widest: float, target: float, schedule: Schedule, promise: AtL
     return cutoff + promise.deviations("gaussian", 1 + len(schedule.shares)) * wide + 1.01 * promise.few
 
 
-def _opening(
-    shares: CalibratedRule, sigma: float, schedule: Schedule, target: float, promise: AtLeast | None
+def _first_round(
+    shares: CalibratedRule, sigma: float, schedule: Schedule, target: float, promise: MinUsersBound | None
 ) -> RoundPlan:
     """Return the first round, an ordinary one."""
     # The first round's part of the probability for novel items.
-    novel = target * schedule.novelty * schedule.opening_novelty
+    novel = target * schedule.novelty * schedule.first_novelty
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
         lowest = max(lowest, promise.threshold(shares, "gaussian", sigma, 1 + len(schedule.shares)))
@@ -312,7 +315,7 @@ def _opening(
     return RoundPlan(with_cutoff(shares.weighting_rule, shares.setting, cutoff), "gaussian", sigma, threshold)
 
 
-def _round(shares: CalibratedRule, sigma: float, schedule: Schedule, promise: AtLeast | None) -> AdaptiveRound:
+def _round(shares: CalibratedRule, sigma: float, schedule: Schedule, promise: MinUsersBound | None) -> AdaptiveRound:
     """Return a later round, its cutoff above the usual threshold or that of a promise."""
     threshold = USUAL_THRESHOLD * sigma
     if promise is not None:
@@ -323,20 +326,20 @@ def _round(shares: CalibratedRule, sigma: float, schedule: Schedule, promise: At
     return AdaptiveRound(bound, sigma, max(cell, 1.0 / shares.setting.unit))
 
 
-def _evidence(
-    later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, target: float, promise: AtLeast | None
-) -> EvidenceRounds:
+def _score(
+    later: tuple[AdaptiveRound, ...], schedule: Schedule, pool: int, target: float, promise: MinUsersBound | None
+) -> CumulativeScore:
     """Return the cumulative score, with the lowest thresholds that keep novel items within their probability."""
     # The remainder for the later rounds.
-    goal = target * schedule.novelty * (1 - schedule.opening_novelty)
+    goal = target * schedule.novelty * (1 - schedule.first_novelty)
     mus = tuple(each.shares.sensitivity / each.sigma for each in later)
     parts, falls = schedule.parts, schedule.falls
     half_cells = hypot(*(each.cell / each.sigma for each in later)) / 2
 
-    def at(last: float) -> EvidenceRounds:
+    def at(last: float) -> CumulativeScore:
         thresholds = tuple(last + fall for fall in falls)
         # Half a cell a round, and the rounding error of sums of doubles.
-        rounds = EvidenceRounds(mus, parts, thresholds, schedule.floors, half_cells * 1.001 + 1e-9)
+        rounds = CumulativeScore(mus, parts, thresholds, schedule.drop_thresholds, half_cells * 1.001 + 1e-9)
         return rounds if promise is None else raised(promise, later, rounds)
 
     if promise is not None and any_release(at(0.0), pool) < NEGLIGIBLE * goal:
@@ -372,7 +375,7 @@ def chosen(rule: "Rule", histogram: "Weights", secret: Secret, pass_name: str) -
     return histogram.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}"))
 
 
-OPENING = "round 0/length 1"
+FIRST_ROUND = "round 0/length 1"
 POOL = "pool/length 1"
 
 
@@ -385,30 +388,30 @@ def released_in_rounds(rounds: Rounds, budget: "Budget", corpus: "Engine", secre
         corpus: the private side.
         secret: of all draws and noise.
     """
-    pools, opening = corpus.pools(secret), rounds.opening
-    decisions = ReleaseDecisions(opening.rule(budget), secret, f"noise/{OPENING}")
-    pools.opening(opening.shares, rounds.limit, decisions, OPENING)
+    pools, first_round = corpus.pools(secret), rounds.first_round
+    decisions = ReleaseDecisions(first_round.rule(budget), secret, f"noise/{FIRST_ROUND}")
+    pools.first_round(first_round.shares, rounds.limit, decisions, FIRST_ROUND)
     # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
     pools.draw(rounds.pool, POOL)
     for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
         pass_name = f"round {number + 1}/length 1"
-        pools.advance(each.shares, rounds.limit, evidence_step(rounds, number, secret, pass_name), pass_name)
+        pools.advance(each.shares, rounds.limit, score_step(rounds, number, secret, pass_name), pass_name)
     return pools.released()
 
 
-def evidence_step(rounds: Rounds, number: int, secret: "Secret", pass_name: str) -> EvidenceStep:
+def score_step(rounds: Rounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
     """Return the outcome of a round from weights."""
-    each, rules = rounds.rounds[number], rounds.evidence
+    each, rules = rounds.rounds[number], rounds.score
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
     unit, spread = each.shares.setting.unit, float(rules.spreads[number])
-    return EvidenceStep(
+    return ScoreStep(
         sigma=each.sigma,
         unit=unit,
         cell=round(each.cell * unit),
         part=rules.parts[number],
         threshold=rules.thresholds[number] * spread,
         # The last round has no drop threshold, because no round follows.
-        floor=rules.floors[number] * spread if number < len(rules.floors) else -np.inf,
+        floor=rules.drop_thresholds[number] * spread if number < len(rules.drop_thresholds) else -np.inf,
         secret=secret,
         purpose=f"noise/{pass_name}",
     )

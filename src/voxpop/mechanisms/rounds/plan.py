@@ -118,7 +118,7 @@ def rounds_delta(rounds: Sequence["RoundPlan"], epsilon: float, later: float = 0
     Raises:
         InternalError: where rounds are on different grids, for which one bound does not hold.
     """
-    # Sensitivity and least share follow from limit, norm, grid and reach; the cutoff has no part in them.
+    # Sensitivity and least share follow from limit, norm, grid and bound; the cutoff has no part in them.
     settings = {replace(each.shares.setting, cutoff=0) for each in rounds}
     noises = {each.noise for each in rounds}
     if len(settings) != 1 or not noises <= {"gaussian", "laplace"} or len(noises) != 1:
@@ -160,24 +160,24 @@ class Schedule:
     """The shape of the rounds, before a budget determines its noise.
 
     Attributes:
-        opening: share of the first round, which only releases, in mu.
+        first_round: share of the first round, which only releases, in mu.
         shares: shares of the later rounds, which add up the cumulative score, in mu.
         parts: by later round, its factor in the cumulative score; only ratios matter.
         falls: by later round, distance of its threshold above the last one, in standard deviations.
-        floors: cumulative score below which items are dropped, after each later round but the last.
+        drop_thresholds: cumulative score below which items are dropped, after each later round but the last.
         alpha: distance above the threshold at which weight stops rising, in standard deviations.
         novelty: share of delta for items that only one user holds.
-        opening_novelty: share of that for the first round.
+        first_novelty: share of that for the first round.
     """
 
-    opening: float
+    first_round: float
     shares: tuple[float, ...]
     parts: tuple[float, ...]
     falls: tuple[float, ...]
-    floors: tuple[float, ...]
+    drop_thresholds: tuple[float, ...]
     alpha: float
     novelty: float
-    opening_novelty: float
+    first_novelty: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,20 +188,20 @@ class Course:
         shares: of the steps, in mu.
         power: a round's part in the cumulative score is its mu, times the share of its step to this power.
         fall: decrease of the threshold over one step.
-        floors: cumulative score below which items are dropped at the end of each step but the last.
+        drop_thresholds: cumulative score below which items are dropped at the end of each step but the last.
     """
 
     shares: tuple[float, ...]
     power: float
     fall: float
-    floors: tuple[float, ...]
+    drop_thresholds: tuple[float, ...]
 
-    def schedule(self, rounds: int, opening: float, relief: float = 0.0) -> Schedule:
+    def schedule(self, rounds: int, first_round: float, relief: float = 0.0) -> Schedule:
         """Return the schedule of this number of rounds, spaced evenly over the steps.
 
         Args:
             rounds: number of rounds after the first.
-            opening: share of the first round, in mu.
+            first_round: share of the first round, in mu.
             relief: reduction of the first drop threshold; later ones are reduced less.
         """
         steps = len(self.shares)
@@ -212,18 +212,18 @@ class Course:
         shares = np.sqrt(np.diff(budget))
         # The course's share at the middle of each round.
         local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, self.shares)
-        floors = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, self.floors)
+        drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, self.drop_thresholds)
         # In full at the first drop threshold, not at all at the last.
-        floors -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
+        drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
         return Schedule(
-            opening=opening,
+            first_round=first_round,
             shares=_numbers(shares),
             parts=_numbers(shares * local**self.power),
             falls=_numbers(self.fall * (steps - ends[1:])),
-            floors=_numbers(floors),
+            drop_thresholds=_numbers(drop_thresholds),
             alpha=ALPHA,
             novelty=NOVELTY,
-            opening_novelty=OPENING_NOVELTY,
+            first_novelty=FIRST_NOVELTY,
         )
 
 
@@ -232,7 +232,7 @@ def _numbers(values: Floats) -> tuple[float, ...]:
 
 
 COURSE: Final = Course(
-    shares=(1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2), power=0.8, fall=0.18, floors=(-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
+    shares=(1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2), power=0.8, fall=0.18, drop_thresholds=(-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
 )
 """Shares and drop thresholds were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is
 within one percent of the best for the other. A further search over nine of the numbers found 0.1 percent, which is
@@ -240,7 +240,7 @@ noise. Of 19,179 and 1,626 words at (1, 1e-5) and 14 rounds: thresholds that fal
 by the share itself instead of its power 0.8 19,179 and 1,629 (docs/design/0010-adaptive.md, as all that follows)."""
 ROUNDS: Final = 20
 """14 release half a percent fewer, 28 as many; each costs time. The figures below are of 14."""
-OPENING: Final = 0.7
+FIRST_ROUND: Final = 0.7
 """Share of the first round in mu, where the steps have 1.7 to 3.2: 0.5 released 19,139 and 1,615 words, 0.7 19,179 and
 1,626, and 1.2 half a percent fewer. At 20 rounds 0.9 is half a percent more of the chat and nothing on posts."""
 RELIEF: Final = 0.5
@@ -254,7 +254,7 @@ ALPHA: Final = 4.0
 NOVELTY: Final = 0.4
 """Share of delta for items that only one user holds: 0.3 released 19,180 and 1,628 words, 0.4 19,179 and 1,626, 0.5
 19,135 and 1,620."""
-OPENING_NOVELTY: Final = 0.03
+FIRST_NOVELTY: Final = 0.03
 """Share of that for the first round: 0.1 released 22 words of posts fewer at (1, 1e-5), 45 fewer at (3, e^-10)."""
 USUAL_THRESHOLD: Final = 5.5
 """Approximate score at which items are released, in standard deviations; the value affects only the result."""
@@ -265,4 +265,4 @@ LEAST_POOL: Final = 60
 
 def schedule_for(limit: int) -> Schedule:
     """Return the schedule for a limit."""
-    return COURSE.schedule(ROUNDS, OPENING, RELIEF if limit <= LOW_LIMIT else 0.0)
+    return COURSE.schedule(ROUNDS, FIRST_ROUND, RELIEF if limit <= LOW_LIMIT else 0.0)

@@ -20,7 +20,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD
 from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.cumulative import EvidenceRounds
+from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
 from voxpop.privacy.numerics import least_whole
 
@@ -123,12 +123,12 @@ def released(plan: "Rounds", users: int, items: int) -> float:
 @lru_cache(maxsize=1024)  # the searches for several probabilities use many of the same numbers
 def _miss_probability(plan: "Rounds", users: int, items: int) -> float:
     """Return the probability that an item of this number of users is released in no round."""
-    setting, opening = plan.opening.shares.setting, plan.opening
-    share = opening.shares.weighting_rule.share(min(items, setting.limit), setting)
+    setting, first_round = plan.first_round.shares.setting, plan.first_round
+    share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
     # The mean weight, where about limit / items of the holders choose it.
     weight = users * min(1.0, setting.limit / items) * share
     # P(weight + noise < threshold), the weight cut where it stops rising.
-    not_first = float(ndtr((opening.threshold - min(weight, opening.cutoff or weight)) / opening.scale))
+    not_first = float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
     means = np.array([min(weight, each.cutoff or weight) / each.sigma for each in plan.rounds])
     return not_first * _never(plan, means)
 
@@ -138,7 +138,7 @@ def _never(plan: "Rounds", means: Floats) -> float:
 
     The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.
     """
-    rules = plan.evidence
+    rules = plan.score
     step, points, kernels = _grid(rules.parts)
     # (rounds,), the mean of the cumulative score after each.
     weights = np.cumsum(np.array(rules.parts) * means)
@@ -150,7 +150,11 @@ def _never(plan: "Rounds", means: Floats) -> float:
         law = np.convolve(law, kernel, "same")
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
-        floor = rules.floors[number] * spread - weights[number] if number < len(rules.floors) else threshold
+        floor = (
+            rules.drop_thresholds[number] * spread - weights[number]
+            if number < len(rules.drop_thresholds)
+            else threshold
+        )
         # Part of each grid cell that lies below the drop threshold.
         below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
         # Dropped for good.
@@ -181,7 +185,7 @@ UP: Final = 1 + 1e-9
 
 @final
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class MinUsersBound:
     """A bound: an item of fewer users than this number is released with probability at most beta.
 
     Attributes:
@@ -225,23 +229,23 @@ class AtLeast:
         return float(-np.expm1(log_below("laplace" if noise == "laplace" else "gaussian", distance))[0]) * UP
 
 
-def released_with_few(at_least: AtLeast, rounds: Sequence["RoundPlan"]) -> float:
+def released_with_few(users_bound: MinUsersBound, rounds: Sequence["RoundPlan"]) -> float:
     """Bound the probability that an item of too few users is released in any of some rounds."""
     # A union bound over the rounds.
-    return sum(at_least.reached(each.shares, each.noise, each.scale, each.threshold) for each in rounds)
+    return sum(users_bound.reached(each.shares, each.noise, each.scale, each.threshold) for each in rounds)
 
 
-def check_promise(at_least: AtLeast, chance: float) -> None:
+def check_promise(users_bound: MinUsersBound, chance: float) -> None:
     """Refuse a plan under which too few users reach a threshold more often than was promised.
 
     Args:
-        at_least: the promise.
+        users_bound: the promise.
         chance: probability that they do, by the numbers that will run.
 
     Raises:
         InternalError: if it is above beta.
     """
-    if not chance <= at_least.beta:
+    if not chance <= users_bound.beta:
         raise InternalError("items of few users would be released more often than was promised")
 
 
@@ -249,35 +253,35 @@ NEAREST: Final = 1.0
 """Least distance of a drop threshold below the threshold of its round, in standard deviations."""
 
 
-def heights(at_least: AtLeast, later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds) -> Floats:
+def heights(users_bound: MinUsersBound, later: "tuple[AdaptiveRound, ...]", score: CumulativeScore) -> Floats:
     """Return by round the largest score from the weight of too few users, in standard deviations."""
     # c_r (n - 1) w_max / sigma_r: the mean score of one round, at most; (rounds,).
-    shown = [part * at_least.weight(each.shares) / each.sigma for part, each in zip(evidence.parts, later, strict=True)]
-    return np.asarray(np.cumsum(shown) / evidence.spreads * UP)
+    shown = [part * users_bound.weight(each.shares) / each.sigma for part, each in zip(score.parts, later, strict=True)]
+    return np.asarray(np.cumsum(shown) / score.spreads * UP)
 
 
-def raised(at_least: AtLeast, later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds) -> EvidenceRounds:
+def raised(users_bound: MinUsersBound, later: "tuple[AdaptiveRound, ...]", score: CumulativeScore) -> CumulativeScore:
     """Return rounds in which too few users reach a threshold with an even part of beta each, including the first round.
 
     Floors rise with thresholds, so that an item which needs more users is given up as early as before: by the part of
-    the rise that an item at the threshold has seen of its evidence by then.
+    the rise that an item at the threshold has seen of its score by then.
     """
-    deviations = at_least.deviations("gaussian", 1 + len(later)) + evidence.margin
+    deviations = users_bound.deviations("gaussian", 1 + len(later)) + score.margin
     # Mean plus deviations, as for a single round; never below the threshold for novel items.
-    thresholds = np.maximum(evidence.thresholds, heights(at_least, later, evidence) + deviations)
-    rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, evidence.thresholds[-1]))
-    seen = np.cumsum(np.multiply(evidence.parts, evidence.mus)) / evidence.spreads
-    floors = np.minimum(evidence.floors + rise * (seen / seen[-1])[:-1], thresholds[:-1] - NEAREST)
-    return replace(evidence, thresholds=_numbers(thresholds), floors=_numbers(floors))
+    thresholds = np.maximum(score.thresholds, heights(users_bound, later, score) + deviations)
+    rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, score.thresholds[-1]))
+    seen = np.cumsum(np.multiply(score.parts, score.mus)) / score.spreads
+    drop_thresholds = np.minimum(score.drop_thresholds + rise * (seen / seen[-1])[:-1], thresholds[:-1] - NEAREST)
+    return replace(score, thresholds=_numbers(thresholds), drop_thresholds=_numbers(drop_thresholds))
 
 
 def ever_released_with_few(
-    at_least: AtLeast, opening: "RoundPlan", later: "tuple[AdaptiveRound, ...]", evidence: EvidenceRounds
+    users_bound: MinUsersBound, first_round: "RoundPlan", later: "tuple[AdaptiveRound, ...]", score: CumulativeScore
 ) -> float:
     """Bound the probability that an item of too few users is released in any round."""
-    first = at_least.reached(opening.shares, "gaussian", opening.scale, opening.threshold)
+    first = users_bound.reached(first_round.shares, "gaussian", first_round.scale, first_round.threshold)
     # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
-    missing = np.array(evidence.thresholds) - evidence.margin - heights(at_least, later, evidence)
+    missing = np.array(score.thresholds) - score.margin - heights(users_bound, later, score)
     return first + float(np.sum(ndtr(-missing))) * UP
 
 

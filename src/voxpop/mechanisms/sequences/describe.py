@@ -1,6 +1,6 @@
 """Text, charts and report of a model of sequences, from one structure: the numbers of its plan and its own answers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -144,48 +144,41 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
         Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
         level of the intervals, and the number of symbols of the longest context. Empty for a model of very many counts.
     """
+    import polars as pl
+
     if model.tree.counts.size > MOST_COUNTS:
         return {}
-    starts = model.starting(LEVEL)
+    last, length = model.max_length, min(PATH_LENGTH, model.max_length)
+    held = pl.col("share") > 0
+    paths: list[dict[str, Any]] = []
+    if (len(model.alphabet) + 1) ** length <= 2**40:
+        runs = model.paths(length, MOST_BARS, LEVEL).filter(held)
+        paths = _bars(runs, "path", lambda path: _named(path, " → "))
     return {
         "level": LEVEL,
         "memory": max(int((model.tree.contexts >= 0).sum(axis=1).max(initial=0)), 1),
-        "starts": _bars(starts.head(MOST_BARS), (_named([each]) for each in starts["symbol"])),
-        "lengths": _lengths(model),
-        "paths": _paths(model),
+        "starts": _bars(model.starting(LEVEL).head(MOST_BARS).filter(held), "symbol", lambda symbol: _named([symbol])),
+        "lengths": _bars(
+            model.lengths(LEVEL).head(MOST_LENGTHS), "length", lambda size: f"{size}+" if size == last else str(size)
+        ),
+        "paths": paths,
         "transitions": _transitions(model, end),
     }
 
 
-def _bars(table: "pl.DataFrame", names: Iterable[str]) -> list[dict[str, Any]]:
+def _bars(table: "pl.DataFrame", column: str, name_of: Callable[[Any], str]) -> list[dict[str, Any]]:
     """Return rows to draw: a name, a share, and its interval."""
-    numbers = table.select("share", "low", "high").rows()
-    found = zip(names, numbers, strict=False)
-    return [{"name": name, **_share(*row)} for name, row in found if row[0] > 0]
-
-
-def _lengths(model: "SequenceModel") -> list[dict[str, Any]]:
-    table = model.lengths(LEVEL).head(MOST_LENGTHS)
-    last = model.max_length
-    names = (f"{length}+" if length == last else str(length) for length in table["length"])
     return [
-        {"name": name, **_share(*row)}
-        for name, row in zip(names, table.select("share", "low", "high").rows(), strict=True)
+        {"name": name_of(row[column]), **{name: round(row[name], 5) for name in ("share", "low", "high")}}
+        for row in table.iter_rows(named=True)
     ]
-
-
-def _paths(model: "SequenceModel") -> list[dict[str, Any]]:
-    length = min(PATH_LENGTH, model.max_length)
-    if (len(model.alphabet) + 1) ** length > 2**40:
-        return []
-    table = model.paths(length, MOST_BARS, LEVEL)
-    return _bars(table, (_named(path, " → ") for path in table["path"]))
 
 
 def _transitions(model: "SequenceModel", end: str) -> dict[str, Any]:
     """Return the table of the followers of the most frequent symbols; symbols without rows are one column."""
     queries = model._queries
-    rows = queries.commonest(MOST_ROWS)
+    counts = np.bincount(queries.sessions.symbols, minlength=len(model.alphabet))
+    rows = np.argsort(-counts, kind="stable")[:MOST_ROWS].tolist()
     names = [_named([model.alphabet[symbol]]) for symbol in rows]
     others = len(rows) < len(model.alphabet)
     share, low, high = queries.transitions_among(rows, LEVEL)
@@ -206,10 +199,6 @@ def _cell(share: float, low: float, high: float) -> dict[str, Any]:
         "may": f"{100 * low:.1f} to {100 * high:.1f} %",
         "shade": round(STEPS * float(np.sqrt(share))),
     }
-
-
-def _share(share: float, low: float, high: float) -> dict[str, float]:
-    return {"share": round(share, 5), "low": round(low, 5), "high": round(high, 5)}
 
 
 def _named(symbols: Iterable[str], between: str = " ") -> str:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from voxpop.mechanisms.sequences.alphabet import public_alphabet
+from voxpop.errors import InputError
 from voxpop.mechanisms.sequences.constants import FIND
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000
 LONGEST_GRAM = 16
+MOST_SYMBOLS = 10**7
 
 
 @final
@@ -37,9 +39,9 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             looking at the data.
         max_gram: The length of the longest gram that is counted: a context and the symbol after it.
         alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;
-            other tokens are removed from every sequence. If it was released from the same data, see
-            `voxpop.mechanisms.sequences.plan.spent_together`. "find" finds the alphabet with a quarter of epsilon and
-            all of delta.
+            other tokens are removed from every sequence. If it was released from the same data, both releases spend
+            budget; `voxpop.privacy.composition.compose` returns their total. "find" finds the alphabet with a quarter
+            of epsilon and all of delta.
 
     Raises:
         InputError: if a field is out of range.
@@ -95,3 +97,38 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             "max_gram": self.max_gram,
             "alphabet_size": len(tuple(self.alphabet or ())) if given else None,
         }
+
+
+def public_alphabet(given: Any) -> tuple[str, ...]:
+    """Return the symbols in order of their bytes, so that their numbers do not depend on the order in which they came.
+
+    Args:
+        given: distinct strings, or a release of single items.
+
+    Raises:
+        InputError: if it is not a collection of distinct strings.
+    """
+    from voxpop.release.release import Release
+
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InputError(
+            f"`alphabet` must be a list of strings or a release, got a value of type {type(given).__name__}."
+        )
+    symbols = list(given)
+    if isinstance(given, Release):
+        grams = list(given.each_gram())
+        if any(len(gram) != 1 for gram in grams):
+            raise InputError("a release used as alphabet must contain single items; this one contains longer grams.")
+        symbols = [gram[0] for gram in grams]
+    for symbol in symbols:
+        if not isinstance(symbol, str):
+            raise InputError(
+                f"`alphabet` must contain strings, got a value of type {type(symbol).__name__}. voxpop.read turns "
+                'whole numbers into their decimal strings, so write "17" for 17.'
+            )
+    if not 1 <= len(symbols) <= MOST_SYMBOLS:
+        raise InputError(f"`alphabet` must have from 1 to {MOST_SYMBOLS:,} symbols, got {len(symbols):,}.")
+    ordered = tuple(sorted(symbols))
+    if any(one == other for one, other in pairwise(ordered)):
+        raise InputError("`alphabet` contains a symbol twice; every symbol must be distinct. Use dict.fromkeys first.")
+    return ordered

@@ -4,16 +4,17 @@ import os
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
 import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError
+from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
-from voxpop.mechanisms.sequences.queries import ContextSampler, Queries, check_released, sample_frame
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
@@ -24,13 +25,13 @@ from voxpop.release.saving import (
     ABOUT,
     DAMAGED,
     MODEL_RECORD,
-    about_entry,
     already_there,
     checksum,
     holds,
     may_write,
     parsed_record,
     record_bytes,
+    stated,
     target_folder,
     write_whole,
 )
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 
 ROWS_SHOWN = 10
+MOST_ROWS = 1_100_000
+"""Maximum number of rows of a table of transitions."""
 
 
 @final
@@ -100,7 +103,7 @@ class SequenceModel(Result):
         Raises:
             InputError: if n is out of range, or nothing was released.
         """
-        return sample_frame(self.alphabet, self._sampler, n, seed)
+        return queries.sample_frame(self.alphabet, self._sampler, n, seed)
 
     def probability(self, sequence: SequenceOf[str | int]) -> float:
         """Return the probability that `sample` draws exactly this sequence.
@@ -138,28 +141,44 @@ class SequenceModel(Result):
         """
         import polars as pl
 
-        check_released(self.tree)
+        queries.check_released(self.tree)
         numbers = self._symbols(prefix, known=True)
         if level is not None:
-            return self._queries.next(numbers, level).rename({"share": "probability"})
+            return self._following(numbers, level).rename({"share": "probability"})
         frame = pl.DataFrame({"symbol": [*self.alphabet, None], "probability": self._sampler.chances(numbers)})
         return frame.sort("probability", descending=True, maintain_order=True)
 
+    def _following(self, prefix: list[int], level: float) -> "pl.DataFrame":
+        found = self._queries.answer(lambda sampler, _: sampler.chances(prefix), level, symbol=[*self.alphabet, None])
+        return found.sort("share", descending=True, maintain_order=True)
+
     def starting(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the first symbols of sequences: columns symbol, share, error, low and high."""
-        return self._queries.starting(level)
+        return self._following([], level).drop_nulls("symbol")
 
     def ending(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the last symbols of sequences, also of those cut at `max_length`; columns as of `starting`."""
-        return self._queries.ending(level)
+        found = self._queries.answer(queries.last_symbols, level, symbol=self.alphabet)
+        return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the lengths of sequences: columns length (`max_length` stands for all longer ones), share, ..."""
-        return self._queries.lengths(level)
+        return self._queries.answer(queries.lengths, level, length=range(1, self.max_length + 1))
 
     def transitions(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the next symbols after each symbol: columns from, symbol (null for the end), share, ..."""
-        return self._queries.transitions(level)
+        size = len(self.alphabet)
+        if size * (size + 1) > MOST_ROWS:
+            raise InputError(
+                f"the transitions among {size:,} symbols have more than {MOST_ROWS:,} rows. "
+                "Use `next([symbol])` for single symbols."
+            )
+        answer = partial(queries.followers, number=np.arange(size + 1), rows=size)
+        labels = {
+            "from": [symbol for symbol in self.alphabet for _ in range(size + 1)],
+            "symbol": [*self.alphabet, None] * size,
+        }
+        return self._queries.answer(answer, level, **labels)
 
     def paths(self, length: int = 3, number: int = 20, level: float = 0.9) -> "pl.DataFrame":
         """Return the runs of symbols that most sequences contain.
@@ -172,9 +191,14 @@ class SequenceModel(Result):
         Returns:
             Columns path (list of str), share of sequences that contain it, error, low and high; most frequent first.
         """
+        import polars as pl
+
         check_whole("length", length, self.max_length, "the number of symbols in a run")
         check_whole("number", number, 10_000, "how many runs to return")
-        return self._queries.paths(length, number, level)
+        size = len(self.alphabet)
+        runs = queries.commonest_runs(self._queries.sessions, length, number, size)
+        names = pl.Series([[self.alphabet[symbol] for symbol in run] for run in runs], dtype=pl.List(pl.String))
+        return self._queries.answer(lambda _, sessions: queries.containing(sessions, runs, size), level, path=names)
 
     def funnel(self, steps: SequenceOf[str | int], within: int | None = None, level: float = 0.9) -> "pl.DataFrame":
         """Return the share of sequences that reach each step.
@@ -192,7 +216,8 @@ class SequenceModel(Result):
             raise InputError("`steps` is empty; a funnel must have at least one step.")
         if within is not None:
             check_whole("within", within, self.max_length, "the most symbols from one step to the next")
-        return self._queries.funnel(wanted, self.max_length if within is None else within, level)
+        answer = partial(queries.reaching, steps=np.array(wanted, np.int32), within=within or self.max_length)
+        return self._queries.answer(answer, level, step=[self.alphabet[step] for step in wanted])
 
     def to_arrow(self) -> "pa.Table":
         """Return the table of `to_polars` as a pyarrow table."""
@@ -264,12 +289,12 @@ class SequenceModel(Result):
         return {symbol: number for number, symbol in enumerate(self.alphabet)}
 
     @cached_property
-    def _queries(self) -> Queries:
-        return Queries(self._sampler, self.alphabet)
+    def _queries(self) -> queries.Queries:
+        return queries.Queries(self._sampler)
 
     @cached_property
-    def _sampler(self) -> ContextSampler:
-        return ContextSampler.of(self.tree, self.max_length)
+    def _sampler(self) -> queries.ContextSampler:
+        return queries.ContextSampler.of(self.tree, self.max_length)
 
 
 FORMAT = "voxpop sequence model"
@@ -289,8 +314,15 @@ def save_model(
     """Write the files of a model, and others beside them; see `SequenceModel.save`."""
     from voxpop.mechanisms.sequences.describe import report_of_model
 
-    files = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: _alphabet(model), **(extra or {})}
-    files[RECORD] = _record(model, files)
+    symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
+    files = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
+    content = {
+        **stated(model),
+        "max_length": model.max_length,
+        "counts": "contexts",
+        "checksums": {name: checksum(content) for name, content in files.items()},
+    }
+    files[RECORD] = record_bytes(FORMAT, FORMAT_VERSION, content)
     replace = overwrite or holds(folder, RECORD, files[RECORD])
     target = check_model_target(folder, overwrite=replace)
     files[REPORT] = report_of_model(model, {name: checksum(content) for name, content in files.items()})
@@ -319,7 +351,10 @@ def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) 
 def load_model(folder: str | PathLike[str]) -> SequenceModel:
     """Return the model in a folder; see `voxpop.load`."""
     source = folder_to_read(Path(folder))
-    record = _parsed(_read(source, RECORD, folder), folder)
+    otherwise = f"{folder} is not a sequence model that voxpop wrote."
+    record = parsed_record(_read(source, RECORD, folder), f"{folder}: {RECORD}", FORMAT, otherwise)
+    if record.get("format_version") != FORMAT_VERSION or record.get("counts") != "contexts":
+        raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
     contents = {name: _read(source, name, folder) for name in (COUNTS, ALPHABET)}
     for name, content in contents.items():
         if checksum(content) != record.get("checksums", {}).get(name):
@@ -343,31 +378,6 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
     guarantee = Guarantee.from_dict(record["guarantee"])
     about = About.from_dict(dict(record.get(ABOUT, {})))
     return SequenceModel(tuple(words), tree, max_length, StoredPlan(dict(record["plan"])), guarantee, about)
-
-
-def _alphabet(model: SequenceModel) -> bytes:
-    return write_parquet(pa.table({"symbol": string_array(model.alphabet).cast(pa.string())}))
-
-
-def _record(model: SequenceModel, files: dict[str, bytes]) -> bytes:
-    content = {
-        **about_entry(model.about),
-        "statement": str(model.guarantee),
-        "guarantee": model.guarantee.to_dict(),
-        "max_length": model.max_length,
-        "counts": "contexts",
-        "plan": model.plan.to_dict(),
-        "checksums": {name: checksum(content) for name, content in files.items()},
-    }
-    return record_bytes(FORMAT, FORMAT_VERSION, content)
-
-
-def _parsed(content: bytes, folder: str | PathLike[str]) -> dict[str, Any]:
-    otherwise = f"{folder} is not a sequence model that voxpop wrote."
-    parsed = parsed_record(content, f"{folder}: {RECORD}", FORMAT, otherwise)
-    if parsed.get("format_version") != FORMAT_VERSION or parsed.get("counts") != "contexts":
-        raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
-    return parsed
 
 
 def _read(source: Path, name: str, folder: str | PathLike[str]) -> bytes:

@@ -1,9 +1,9 @@
-"""Plans of sequences: from a budget to the noise and the guarantee, and how guarantees add up."""
+"""Plans of sequences: from a budget to the noise and the guarantee."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.sequences.constants import FIND, FIND_SHARE, PARTS
@@ -14,8 +14,6 @@ from voxpop.privacy.planned import Planned, sealed, with_record
 from voxpop.release.registry import configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from voxpop.engine.data import Corpus
     from voxpop.mechanisms.sequences.mechanism import Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel
@@ -172,64 +170,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
         """Return the tokens that a set union with part of the budget releases."""
-        from voxpop.mechanisms.sequences.alphabet import public_alphabet
-
         words = configuration(FINDER)(limit=self.mechanism.max_length).release(data, self.finding, seed=seed)
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
                 "spent. Use data of more users or a larger epsilon."
             )
-        return public_alphabet(words)
-
-
-class Guaranteed(Protocol):
-    """A release, a model or a plan."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Its guarantee."""
-
-
-def spent_together(*releases: Guaranteed) -> Guarantee:
-    """Return the guarantee of several releases from one collection: epsilons and deltas add up.
-
-    This is basic composition. It holds also if a later release was chosen in view of an earlier one, such as a model
-    over a released alphabet. It covers only the releases that are passed.
-
-    Args:
-        releases: each with a `guarantee` about the same users.
-
-    Returns:
-        The guarantee of all of them together, each sum rounded up.
-
-    Raises:
-        InputError: if no release is passed, or their guarantees differ in what neighbours are.
-
-    Example:
-        >>> import voxpop as vp
-        >>> words = vp.SetUnion().plan(vp.Budget(1, 1e-7))
-        >>> model = vp.Sequences(alphabet=["tea", "milk"]).plan(vp.Budget(2))
-        >>> print(spent_together(words, model))
-        (3, 1e-07)-DP, one user added or removed
-    """
-    guarantees = [release.guarantee for release in releases]
-    neighbours = {guarantee.neighbours for guarantee in guarantees}
-    if len(neighbours) != 1:
-        raise InputError(
-            "pass at least one release, and only releases whose guarantees are about the same neighbours; got "
-            f"{', '.join(sorted(neighbours)) or 'none'}."
-        )
-    return Guarantee(
-        _sum_up([guarantee.epsilon for guarantee in guarantees]),
-        min(1.0, _sum_up([guarantee.delta for guarantee in guarantees])),
-        neighbours.pop(),
-        all(guarantee.private for guarantee in guarantees),
-    )
-
-
-def _sum_up(values: "Sequence[float]") -> float:
-    """Add, rounded up."""
-    exact = sum((Fraction(value) for value in values), Fraction(0))
-    total = float(exact)
-    return nextafter(total, inf) if Fraction(total) < exact else total
+        # Items of a release are in order of their bytes.
+        return tuple(gram[0] for gram in words.each_gram())

@@ -5,15 +5,15 @@ of its epsilon for longer contexts; every other context spends the rest of its p
 and of longer contexts with nodes is computed from counts that were released before.
 """
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences.constants import GROWTH, LARGE, PARTS
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from voxpop.engine.contract import TreeWalk
     from voxpop.privacy.secret import Source
 
-Growing = TypeVar("Growing")
 AT_ONCE = 1 << 21
 """Number of bins whose noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
@@ -33,105 +32,55 @@ NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contexts:
-    """The contexts of one level whose followers are counted.
-
-    Attributes:
-        shares: int64, the number of each one's share among those of paths.
-        first: the number of contexts of all levels above. Contexts are numbered across levels.
-    """
-
-    shares: Int64s
-    first: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """The released noisy counts of one level: public.
-
-    Attributes:
-        rows: int64 by bin, its context, rising.
-        symbols: int32 by bin, rising within a context.
-        counts: int64 by bin, noisy, also below 0.
-    """
-
-    rows: Int64s
-    symbols: Int32s
-    counts: Int64s
-
-
-ReleaseRule = Callable[[PathBudget, Contexts, Int64s, Int64s, "Source"], Rows]
-
-
-def released_counts(paths: PathBudget, contexts: Contexts, keys: Int64s, counts: Int64s, secret: "Source") -> Rows:
-    """Add noise to the counts of all bins of some contexts.
-
-    Every bin is released, whether any user holds it or not. The end mark has a bin too: a sequence has at most
-    `max_length` steps, because the end behind `max_length` symbols is not counted.
-
-    Args:
-        paths: the shares of the contexts.
-        contexts: the contexts.
-        keys: context * width + symbol of the bins that occur, distinct: private.
-        counts: number of occurrences of each: private.
-        secret: source of the noise.
-
-    Returns:
-        The noisy counts: public.
-    """
-    width = paths.limits.alphabet + 1
-    noisy = np.zeros((contexts.shares.size, width), np.int64)
-    noisy.ravel()[keys] = counts
-    # Contexts of one share have the same noise scale, so their noise is drawn together.
-    for share in np.unique(contexts.shares).tolist():
-        mine = np.flatnonzero(contexts.shares == share)
-        step = max(1, AT_ONCE // width)
-        for some in (mine[start : start + step] for start in range(0, mine.size, step)):
-            # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw, so no draw serves twice.
-            names, symbols = np.repeat(contexts.first + some, width), np.tile(np.arange(width), some.size)
-            noise = laplace_noise(paths.rate(share), secret, NOISE_PURPOSES[0], names, symbols)
-            noisy[some] += noise.reshape(-1, width)
-    size = contexts.shares.size
-    return Rows(np.repeat(np.arange(size), width), np.tile(np.arange(width, dtype=np.int32), size), noisy.ravel())
-
-
-@dataclass(frozen=True, slots=True)
 class ContextNoise:
-    """The noise of some contexts, ready to be sent to where the counts are.
+    """The noise of the contexts of one level, ready to be sent to where the counts are.
 
     Attributes:
-        paths: the shares of the contexts.
-        contexts: the contexts.
+        paths: the shares of all contexts.
+        shares: int64 by context, the number of its share among those of paths.
+        first: the number of contexts of all levels above. Contexts are numbered across levels.
         secret: source of the noise.
-        release: the rule.
     """
 
     paths: PathBudget
-    contexts: Contexts
+    shares: Int64s
+    first: int
     secret: "Source"
-    release: ReleaseRule
 
-    def __call__(self, keys: Int64s, counts: Int64s) -> Rows:
-        """Return the noisy counts; the noise of a bin is a function of its context and symbol."""
-        return self.release(self.paths, self.contexts, keys, counts, self.secret)
+    def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
+        """Add noise to the counts of all bins.
 
-    def nodes(self) -> dict[str, Int64s]:
-        """Return the public numbers of the contexts."""
-        return {"shares": self.contexts.shares}
+        Every bin is released, whether any user holds it or not. The end mark has a bin too: a sequence has at most
+        `max_length` steps, because the end behind `max_length` symbols is not counted.
+
+        Args:
+            keys: context * width + symbol of the bins that occur, distinct: private.
+            counts: number of occurrences of each: private.
+
+        Returns:
+            int64 (contexts, width), noisy counts, also below 0: public.
+        """
+        width = self.paths.limits.alphabet + 1
+        noisy = np.zeros((self.shares.size, width), np.int64)
+        noisy.ravel()[keys] = counts
+        # Contexts of one share have the same noise scale, so their noise is drawn together.
+        for share in np.unique(self.shares).tolist():
+            mine = np.flatnonzero(self.shares == share)
+            step = max(1, AT_ONCE // width)
+            for some in (mine[start : start + step] for start in range(0, mine.size, step)):
+                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw: no draw serves twice.
+                names, symbols = np.repeat(self.first + some, width), np.tile(np.arange(width), some.size)
+                noise = laplace_noise(self.paths.rate(share), self.secret, NOISE_PURPOSES[0], names, symbols)
+                noisy[some] += noise.reshape(-1, width)
+        return noisy
 
     def of_nodes(self, first: int, shares: Int64s) -> "ContextNoise":
         """Return the noise of some of the contexts, from number `first` on, which are numbered from 0 then."""
-        return replace(self, contexts=Contexts(shares, self.contexts.first + first))
+        return replace(self, shares=shares, first=self.first + first)
 
     def restricted(self) -> "ContextNoise":
         """Return the noise without its contexts and with a secret for this purpose only."""
-        bare = Contexts(np.empty(0, np.int64), self.contexts.first)
-        return replace(self, secret=self.secret.restrict(*NOISE_PURPOSES), contexts=bare)
-
-    def joined(self, rows: Int64s, symbols: Int32s, counts: Int64s) -> Rows:
-        """Return noisy counts of all contexts that come in any order."""
-        order = np.lexsort((symbols, rows))
-        return Rows(rows[order], symbols[order].astype(np.int32), counts[order])
+        return replace(self, shares=np.empty(0, np.int64), secret=self.secret.restrict(*NOISE_PURPOSES))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,34 +100,22 @@ class _Level:
     splits: Bools
 
 
-def split_contexts(
-    limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule = released_counts
-) -> ContextTree:
+def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> ContextTree:
     """Count the symbols after contexts, add noise, release, and continue with longer contexts, level by level.
 
     Args:
         limits: public numbers.
         counting: the private sequences.
         secret: source of the noise.
-        release: turns counts into released ones; only `voxpop.testing` passes another rule.
 
     Returns:
         The tree: public, (epsilon, 0)-differentially private.
     """
-    return last_of(_growing(limits, counting, secret, release))
+    levels = track(_levels(limits, counting, secret), "releasing", lambda _: 1, None, "lengths", exact=True)
+    return deque(levels, maxlen=1).pop()
 
 
-def last_of(levels: Iterator[Growing]) -> Growing:
-    """Return the tree after its last level, and show the number of completed lengths."""
-    grown = None
-    for each in track(levels, "releasing", lambda _: 1, None, "lengths", exact=True):
-        grown = each
-    if grown is None:
-        raise InternalError("no depth of a tree was explored")
-    return grown
-
-
-def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: ReleaseRule) -> Iterator[ContextTree]:
+def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[ContextTree]:
     """Yield the tree after each level."""
     width = limits.alphabet + 1
     paths = PathBudget(limits)
@@ -187,17 +124,14 @@ def _growing(limits: Limits, counting: "TreeWalk", secret: "Source", release: Re
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([deeper]))
     none = np.empty(0, np.int32)
     tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
+    # By node, the number of its share.
     numbers = np.empty(0, np.int64)
     for depth in range(limits.max_gram):
         first = tree.nodes
         # The privacy boundary: counts of (context, symbol) go in, noisy counts of all bins are returned.
-        rows = counting.released_following(ContextNoise(paths, Contexts(level.shares, first), secret, release))
-        # (contexts, width): every bin is released.
-        counts = np.zeros((level.shares.size, width), np.int64)
-        counts[rows.rows, rows.symbols] = rows.counts
+        counts = counting.released_following(ContextNoise(paths, level.shares, first, secret))
         scales = np.array([paths.scale(share) for share in level.shares.tolist()])
         tree = tree.with_level(level.parents, level.before, scales, counts)
-        # By node, the number of its share.
         numbers = np.concatenate([numbers, level.shares])
         opened = _open_longer(paths, tree, numbers, first + np.flatnonzero(level.splits), depth)
         yield tree

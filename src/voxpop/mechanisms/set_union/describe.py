@@ -26,7 +26,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         head = [
             f"Set union in {len(rounds)} adaptive rounds, at most {plan['limit']:,} of a pool of {plan['pool']:,} "
             "items a user",
-            *_joined(guarantee, "thresholds and floors in standard deviations of the evidence"),
+            *_joined(guarantee, "thresholds in standard deviations of the score"),
             *_data_sets(plan),
         ]
         numbers = round_table(rounds)
@@ -213,11 +213,11 @@ def _rounds(plan: Mapping[str, Any]) -> Grid:
 
 def _adaptive_rounds(plan: Mapping[str, Any]) -> Grid:
     """Return the rounds that add up the cumulative score."""
-    opening, *later = plan["round_plans"]
-    rows = [["1", plain(opening["scale"]), plain(opening["threshold"] / opening["scale"]), "–"]]
+    first_round, *later = plan["round_plans"]
+    rows = [["1", plain(first_round["scale"]), plain(first_round["threshold"] / first_round["scale"]), "–"]]
     for number, each in enumerate(later, start=2):
-        floor = each["evidence_floor"]
-        released = plain(each["evidence_threshold"])
+        floor = each["drop_threshold"]
+        released = plain(each["score_threshold"])
         rows.append([str(number), plain(each["scale"]), released, "–" if floor is None else plain(floor)])
     note = "Noise in units of weight; the rest in standard deviations of the noise in what the rounds saw together."
-    return Grid("Noise and evidence", ["round", "sigma", "released from", "dropped below"], rows, note)
+    return Grid("Noise and score", ["round", "sigma", "released from", "dropped below"], rows, note)

@@ -11,7 +11,7 @@ from voxpop.privacy.planned import Mechanism
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
-    from voxpop.mechanisms.rounds.users_needed import AtLeast
+    from voxpop.mechanisms.rounds.users_needed import MinUsersBound
     from voxpop.mechanisms.set_union.plan import SeveralPlan, UnionPlan
     from voxpop.mechanisms.weightings.rule import Weighting, WeightingRule
     from voxpop.privacy.planned import Account
@@ -84,11 +84,11 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         return USUAL_LIMIT if self.limit is None else self.limit
 
     @property
-    def promise(self) -> "AtLeast | None":
+    def promise(self) -> "MinUsersBound | None":
         """The promise about items of few users; None without one."""
-        from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, AtLeast
+        from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, MinUsersBound
 
-        return None if self.min_users is None else AtLeast(self.min_users, FAILURE_PROBABILITY)
+        return None if self.min_users is None else MinUsersBound(self.min_users, FAILURE_PROBABILITY)
 
     def plan(self, budget: Budget) -> "UnionPlan":
         """Compute noise and threshold for a budget; this needs no data.

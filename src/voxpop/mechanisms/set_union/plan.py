@@ -23,7 +23,7 @@ from voxpop.mechanisms.rounds.adaptive import (
 from voxpop.mechanisms.rounds.plan import RoundPlan, Schedule, rounds_delta, schedule_for, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import (
     SIZES,
-    AtLeast,
+    MinUsersBound,
     adaptive_missing,
     adaptive_users_needed,
     check_promise,
@@ -37,7 +37,7 @@ from voxpop.mechanisms.weightings.builtin import Count
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget, budget_numbers, too_large
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
-from voxpop.privacy.cumulative import EvidenceRounds
+from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import numerical_slack
 from voxpop.privacy.planned import Configured, Data, DiscoveryPlan, Result, sealed
@@ -55,7 +55,7 @@ class Configuration(Configured, Protocol):
         """The most items of one user in a round."""
 
     @property
-    def promise(self) -> AtLeast | None:
+    def promise(self) -> MinUsersBound | None:
         """The promise about items of few users; None without one."""
 
 
@@ -65,7 +65,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
     __slots__ = ()
     _usual = 1
     delta: float
-    promise: AtLeast | None
+    promise: MinUsersBound | None
 
     @property
     @abstractmethod
@@ -171,7 +171,7 @@ class ClassicPlan(UnionPlan):
     """
 
     round: RoundPlan
-    promise: AtLeast | None = None
+    promise: MinUsersBound | None = None
     delta: float = field(kw_only=True)
 
     def _guaranteed(self) -> Guarantee:
@@ -235,19 +235,19 @@ class AdaptiveNumbers(LastRound, UnionNumbers[Data, Result]):
     Attributes:
         limit: most items of one user in a round.
         pool: most items of one user in all rounds after the opening.
-        opening: the first round, which only releases.
+        first_round: the first round, which only releases.
         rounds: the later rounds.
-        evidence: how later rounds are added up, and when items are released or dropped.
+        score: how later rounds are added up, and when items are released or dropped.
         promise: about items of few users; None without one.
         delta: what the numbers above spend at the budget's epsilon, in all data sets, at most the budget's delta.
     """
 
     limit: int
     pool: int
-    opening: RoundPlan
+    first_round: RoundPlan
     rounds: tuple[AdaptiveRound, ...]
-    evidence: EvidenceRounds
-    promise: AtLeast | None = None
+    score: CumulativeScore
+    promise: MinUsersBound | None = None
     delta: float = field(kw_only=True)
 
     @property
@@ -269,7 +269,7 @@ class AdaptiveNumbers(LastRound, UnionNumbers[Data, Result]):
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
         if self.promise is None:
             return 1.0
-        return ever_released_with_few(self.promise, self.opening, self.rounds, self.evidence)
+        return ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
 
     def _sizes(self) -> dict[str, Any]:
         return {"limit": self.limit, "pool": self.pool}
@@ -348,7 +348,7 @@ def plan_classic(
     budget: Budget,
     *,
     accounting: Accounting = "joint",
-    promise: AtLeast | None = None,
+    promise: MinUsersBound | None = None,
 ) -> ClassicPlan:
     """Plan noise and threshold of one round.
 
@@ -384,7 +384,7 @@ def plan_classic(
     return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
 
 
-def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: AtLeast | None) -> float:
+def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
     """Return the threshold: what novel items require, or the bound for items of few users."""
     if promise is None:
         return scale.threshold
@@ -393,7 +393,7 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     return max(scale.threshold, (ceil(needed * setting.unit) + 1) / setting.unit)
 
 
-def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: AtLeast | None) -> float:
+def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
     """Return about the cutoff, computed on a coarse grid, to choose the fine one."""
     if not rule.sequential:
         return 1.0
@@ -404,7 +404,7 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: AtLe
 
 
 def plan_adaptive(
-    union: Configuration, budget: Budget, schedule: Schedule | None = None, promise: AtLeast | None = None
+    union: Configuration, budget: Budget, schedule: Schedule | None = None, promise: MinUsersBound | None = None
 ) -> AdaptivePlan:
     """Plan adaptive rounds for one data set.
 
@@ -429,7 +429,7 @@ def _adaptive_numbers(
     budget: Budget,
     many: int,
     schedule: Schedule | None = None,
-    promise: AtLeast | None = None,
+    promise: MinUsersBound | None = None,
 ) -> dict[str, Any]:
     limit, promise = union.limit_used, promise or union.promise
     pool = pool_for(limit)
@@ -444,16 +444,16 @@ def _adaptive_numbers(
             f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
     planned = plan_rounds(budget.epsilon, budget.delta - slack, limit, pool, schedule, promise=promise, data_sets=many)
-    opening, later, evidence = planned.opening, planned.rounds, planned.evidence
+    first_round, later, score = planned.first_round, planned.rounds, planned.score
     if promise is not None:
-        check_promise(promise, ever_released_with_few(promise, opening, later, evidence))
-    spent = total_delta(opening, later, evidence, budget, pool, many) + slack
+        check_promise(promise, ever_released_with_few(promise, first_round, later, score))
+    spent = total_delta(first_round, later, score, budget, pool, many) + slack
     return {
         "limit": limit,
         "pool": pool,
-        "opening": opening,
+        "first_round": first_round,
         "rounds": later,
-        "evidence": evidence,
+        "score": score,
         "promise": promise,
         "delta": spent,
     }

@@ -104,12 +104,12 @@ class Weighted(_Even):
         return UniqueItems(setting.limit, "even", self._least(setting), setting.norm)
 
     def add_within(
-        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
         """Add even shares times each user's own sensitivity: in whole numbers, so the product is never too large."""
         from voxpop.kernels.weigh import add_even_within
 
-        add_even_within(histogram, items, starts, share_table(setting), reaches)
+        add_even_within(histogram, items, starts, share_table(setting), bounds)
 
     def _table(self, setting: RuleSetting) -> Int64s:
         return share_table(setting)
@@ -194,22 +194,22 @@ class PolicyGaussian(WeightingRule):
     def step_error(self, setting: RuleSetting) -> float:
         """Return the error of one user's step in float64, rounded down to the grid."""
         # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
-        return setting.reach * ROUNDING + sqrt(setting.limit) / setting.unit
+        return setting.bound * ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff by 1."""
-        from voxpop.kernels.weigh import ONE_REACH
+        from voxpop.kernels.weigh import ONE_BOUND
 
         # One entry stands for all users: each user's sensitivity is 1.
-        self.add_within(histogram, items, starts, setting, np.array([ONE_REACH]))
+        self.add_within(histogram, items, starts, setting, np.array([ONE_BOUND]))
 
     def add_within(
-        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
         """Move each user's items towards the cutoff by the user's own sensitivity: a proximal map for any value."""
         from voxpop.kernels.weigh import l2_descent
 
-        l2_descent(histogram, items, starts, setting.cutoff, setting.unit, reaches)
+        l2_descent(histogram, items, starts, setting.cutoff, setting.unit, bounds)
 
 
 WEIGHTINGS: Final[dict[str, WeightingRule]] = {

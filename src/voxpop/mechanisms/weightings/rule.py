@@ -37,14 +37,14 @@ class RuleSetting:
         norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
         bits: weights are whole multiples of 2^-bits.
         cutoff: weight at which items stop rising, in units of 2^-bits; 0 where the weighting has none.
-        reach: largest change of the histogram by one user: 1, or more if users have individual sensitivities.
+        bound: largest change of the histogram by one user: 1, or more if users have individual sensitivities.
     """
 
     limit: int
     norm: int
     bits: int = ADDITIVE_BITS
     cutoff: int = 0
-    reach: int = 1
+    bound: int = 1
 
     @property
     def unit(self) -> int:
@@ -107,17 +107,17 @@ class WeightingRule(ABC):
         """Add bounded sets to the histogram in place, users in order."""
 
     def add_within(
-        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, reaches: Int64s
+        self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add bounded sets of users who move the histogram by at most their own reach, in steps of 2^-20."""
-        raise InternalError(f"{self.name} weighting has no proof for users of unequal reach")
+        """Add bounded sets of users who move the histogram by at most their own bound, in steps of 2^-20."""
+        raise InternalError(f"{self.name} weighting has no proof for users with unequal bounds")
 
     def bits(self, cutoff: float) -> int:
         """Return the grid for weights up to `cutoff`."""
         return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
 
     def sensitivity(self, setting: RuleSetting) -> float:
-        """Bound the change of the histogram by a user of reach 1, including the rounding of users of any reach."""
+        """Bound the change of the histogram by a user with bound 1, including the rounding of users with any bound."""
         # Two runs, each astray by step_error at every later user: docs/privacy/set-union.md, "What integers and doubles
         # change".
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
@@ -163,12 +163,12 @@ class CalibratedRule:
         """The possible weights of items that only one user holds, on this grid."""
         return self.weighting_rule.novelty(self.setting)
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, reaches: Int64s | None = None) -> None:
-        """Add bounded sets to the histogram in place, each user by 1 or by its own reach, in 2^-20."""
-        if reaches is None:
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
+        """Add bounded sets to the histogram in place, each user by 1 or by its own bound, in 2^-20."""
+        if bounds is None:
             self.weighting_rule.add(histogram, items, starts, self.setting)
         else:
-            self.weighting_rule.add_within(histogram, items, starts, self.setting, reaches)
+            self.weighting_rule.add_within(histogram, items, starts, self.setting, bounds)
 
 
 def bits_below(cutoff: float) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 
 from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
 from voxpop.kernels.arrays import Bools, Floats, Int64s
-from voxpop.kernels.weigh import ONE_REACH
+from voxpop.kernels.weigh import ONE_BOUND
 from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
-from voxpop.privacy.individual import MOST_REACH
+from voxpop.privacy.individual import MOST_BOUND
 from voxpop.testing.sensitivity import rule_of
 
 PAIRS_AT_ONCE = 20_000
@@ -55,9 +55,9 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
         size = min(PAIRS_AT_ONCE, pairs)
         make = wild_crowds if rng.random() < 0.6 else piled_crowds
         crowds = make(rng, size, limit)
-        reaches = some_reaches(rng, crowds.sets.shape[:2])
-        apart = reach_distances(crowds, weighting_rule, reaches, limit)
-        own = reaches[:, 0] / ONE_REACH
+        bounds = some_reaches(rng, crowds.sets.shape[:2])
+        apart = reach_distances(crowds, weighting_rule, bounds, limit)
+        own = bounds[:, 0] / ONE_BOUND
         beyond = max(beyond, float((apart - own).max()))
         closest = max(closest, float((apart[own > 0.01] / own[own > 0.01]).max(initial=0.0)))
         done += size
@@ -67,28 +67,28 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
 def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
     """Return reaches of users: none, a few steps, any below 1, exactly 1, and several."""
     kind = rng.integers(5, size=shape)
-    parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_REACH)])[kind]
-    reaches: Int64s = np.where(kind == 3, ONE_REACH, np.floor(parts * ONE_REACH)).astype(np.int64)
-    return reaches
+    parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_BOUND)])[kind]
+    bounds: Int64s = np.where(kind == 3, ONE_BOUND, np.floor(parts * ONE_BOUND)).astype(np.int64)
+    return bounds
 
 
-def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, reaches: Int64s, limit: int) -> Floats:
+def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, bounds: Int64s, limit: int) -> Floats:
     """Return how far apart the two histograms of each pair end, users with these reaches, by the real kernel."""
-    setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), reach=MOST_REACH)
+    setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), bound=MOST_BOUND)
     setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
-    larger = _weighed(crowds, weighting_rule, setting, crowds.sets, reaches)
-    smaller = _weighed(crowds, weighting_rule, setting, crowds.sets[:, 1:], reaches[:, 1:])
+    larger = _weighed(crowds, weighting_rule, setting, crowds.sets, bounds)
+    smaller = _weighed(crowds, weighting_rule, setting, crowds.sets[:, 1:], bounds[:, 1:])
     apart: Floats = np.linalg.norm((larger - smaller) / setting.unit, axis=1)
     return apart
 
 
 def _weighed(
-    crowds: Crowds, weighting_rule: WeightingRule, setting: RuleSetting, sets: Bools, reaches: Int64s
+    crowds: Crowds, weighting_rule: WeightingRule, setting: RuleSetting, sets: Bools, bounds: Int64s
 ) -> Int64s:
     pair, _, item = np.nonzero(sets)
     starts = np.concatenate([[0], np.cumsum(sets.sum(axis=2).ravel())]).astype(np.int64)
     units = np.floor(crowds.start * setting.unit).astype(np.int64)
     histogram = np.minimum(units, setting.cutoff).ravel()
     items = (pair * crowds.start.shape[1] + item).astype(np.int32)
-    weighting_rule.add_within(histogram, items, starts, setting, reaches.ravel())
+    weighting_rule.add_within(histogram, items, starts, setting, bounds.ravel())
     return histogram.reshape(crowds.start.shape)

@@ -7,49 +7,49 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from searches.reach_search import search_reaches
+from searches.bound_search import search_reaches
 from support.strategies import as_arrays, bounded_users
 from voxpop.errors import InternalError
-from voxpop.kernels.weigh import ONE_REACH, candidate_runs
+from voxpop.kernels.weigh import ONE_BOUND, candidate_runs
 from voxpop.mechanisms.weightings.builtin import Count, PolicyGaussian, PolicyLaplace, Weighted
 from voxpop.mechanisms.weightings.rule import RuleSetting
 
 LIMIT = 6
-REACHES = st.one_of(st.integers(0, 4 * ONE_REACH), st.sampled_from([0, 1, ONE_REACH, 4 * ONE_REACH]))
+REACHES = st.one_of(st.integers(0, 4 * ONE_BOUND), st.sampled_from([0, 1, ONE_BOUND, 4 * ONE_BOUND]))
 
 
-def weights_of(rule, users, setting, reaches):
+def weights_of(rule, users, setting, bounds):
     histogram = np.zeros(8, np.int64)
-    rule.add_within(histogram, *as_arrays(users), setting, np.array(reaches, np.int64))
+    rule.add_within(histogram, *as_arrays(users), setting, np.array(bounds, np.int64))
     return histogram
 
 
 @given(bounded_users(), st.floats(1.0, 6.0), st.data())
 def test_descent_equals_loops(users, cutoff, data):
     """Algorithm 7 of DPSU, with a ball of the user's own radius."""
-    reaches = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
+    bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     bits = PolicyGaussian().bits(cutoff)
-    found = weights_of(PolicyGaussian(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), reaches)
+    found = weights_of(PolicyGaussian(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), bounds)
     weights = dict.fromkeys(range(8), 0.0)
-    for items, steps in zip(users, reaches, strict=True):
+    for items, steps in zip(users, bounds, strict=True):
         gaps = {item: cutoff - weights[item] for item in items}
-        length, reach = sqrt(sum(gap * gap for gap in gaps.values())), steps / ONE_REACH
-        for item in items if reach else ():
-            weights[item] += gaps[item] if length <= reach else gaps[item] * reach / length
+        length, bound = sqrt(sum(gap * gap for gap in gaps.values())), steps / ONE_BOUND
+        for item in items if bound else ():
+            weights[item] += gaps[item] if length <= bound else gaps[item] * bound / length
     assert found / 2**bits == pytest.approx(list(weights.values()), abs=1e-12)
 
 
 @given(bounded_users(), st.data())
 def test_even_shares_equal_whole_numbers(users, data):
     """The even share times the reach, rounded down twice; squares never exceed that of the reach."""
-    reaches = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
+    bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     setting = RuleSetting(LIMIT, 2)
-    found = weights_of(Weighted(), users, setting, reaches)
+    found = weights_of(Weighted(), users, setting, bounds)
     weights = [0] * 8
-    for items, steps in zip(users, reaches, strict=True):
+    for items, steps in zip(users, bounds, strict=True):
         for item in items:
-            share = isqrt(setting.unit**2 // len(items)) * steps // ONE_REACH
-            assert len(items) * share**2 * ONE_REACH**2 <= (setting.unit * steps) ** 2
+            share = isqrt(setting.unit**2 // len(items)) * steps // ONE_BOUND
+            assert len(items) * share**2 * ONE_BOUND**2 <= (setting.unit * steps) ** 2
             weights[item] += share
     assert found.tolist() == weights
 
@@ -61,13 +61,13 @@ def test_a_reach_of_1_is_the_published_step(users, cutoff):
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
     PolicyGaussian().add(plain, *as_arrays(users), setting)
-    assert plain.tolist() == weights_of(PolicyGaussian(), users, setting, [ONE_REACH] * len(users)).tolist()
+    assert plain.tolist() == weights_of(PolicyGaussian(), users, setting, [ONE_BOUND] * len(users)).tolist()
 
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_reach(rule):
     """No proof, so they are refused."""
-    with pytest.raises(InternalError, match="unequal reach"):
+    with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
 
 

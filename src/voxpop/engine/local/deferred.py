@@ -1,4 +1,4 @@
-"""Candidates set aside at every length, to be weighed once more all together: who holds which of them is private."""
+"""Deferred candidates at every length, to be weighed once more all together: who holds which of them is private."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,15 +13,15 @@ from voxpop.kernels.weigh import candidate_runs
 from voxpop.reading.limited.memory import forget_pages
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Price
+    from voxpop.engine.contract import Charge
     from voxpop.reading.limited.memory import MemoryLimit
 
 
 USERS_AT_ONCE = 1 << 18
 
 
-class NearMisses:
-    """By length and user, the distinct candidates set aside; numbered over all lengths in the order they came."""
+class DeferredCandidates:
+    """By length and user, the distinct deferred candidates; numbered over all lengths in the order they came."""
 
     def __init__(self, limit: "MemoryLimit | None") -> None:
         """Begin with none.
@@ -35,7 +35,7 @@ class NearMisses:
         self.size = 0
 
     def add(self, holdings: Holdings, ranks: Int32s, size: int) -> None:
-        """Set candidates of one length aside.
+        """Defer candidates of one length.
 
         Args:
             holdings: the users' grams at this length.
@@ -55,7 +55,7 @@ class NearMisses:
         self.size += size
 
     @classmethod
-    def of(cls, items: Int32s, starts: Int64s, size: int) -> "NearMisses":
+    def of(cls, items: Int32s, starts: Int64s, size: int) -> "DeferredCandidates":
         """Go on from what `joined` gave.
 
         Args:
@@ -105,7 +105,7 @@ class NearMisses:
         return mapped
 
     def __repr__(self) -> str:
-        return "NearMisses(private)"
+        return "DeferredCandidates(private)"
 
 
 # The remaining budget of every user, and its payments: private, and never part of a result.
@@ -130,23 +130,23 @@ class UserBudgets:
             raise InternalError("users came or went after some had paid")
         return self._left
 
-    def pay(self, price: "Price", holdings: "Holdings", wanted: Bytes | None) -> Int64s:
+    def pay(self, charge: "Charge", holdings: "Holdings", wanted: Bytes | None) -> Int64s:
         """Charge every user for a pass; return the contribution bound of each.
 
         Args:
-            price: of the pass.
+            charge: of the pass.
             holdings: the users' grams, in the order of weighing.
             wanted: uint8 by id, nonzero for candidates; None for all ids.
         """
         users = holdings.user_key.size
         left = self.left(users)
-        left = np.full(users, price.whole, np.int64) if left is None else left
-        runs = runs_of(holdings, wanted, whole=price.by_runs)
+        left = np.full(users, charge.whole, np.int64) if left is None else left
+        runs = runs_of(holdings, wanted, whole=charge.by_runs)
         # (users,), before any weight is read: other users have no influence on it (docs/privacy/individual.md).
-        costs = price.costs(left, runs > 0, runs)
-        # Private for good: no price, noise or threshold is ever computed from it.
+        costs = charge.costs(left, runs > 0, runs)
+        # Private for good: no charge, noise or threshold is ever computed from it.
         self._left = left - costs
-        return price.reaches(costs)
+        return charge.bounds(costs)
 
     def __repr__(self) -> str:
         return "UserBudgets(private)"
