@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from voxpop.engine.local.near_misses import UserBudgets
 
 from searches.walk_search import WALK, search_walks
+from voxpop.engine.local.deferred import UserBudgets
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
