@@ -87,7 +87,6 @@ def test_every_export_has_an_extra():
         "scikit-learn",
         "tokenizers",
         "spacy",
-        "gensim",
         "duckdb",
     }
     assert needed <= extras.keys()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.grams import entry_of, step_of
+from voxpop.kernels.grams import entry_of, look_up, step_of
 from voxpop.kernels.uniform import uniform
 from voxpop.papers.gram_tree import Tree
 
@@ -243,6 +243,11 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
     return wanted, nodes[wanted].astype(np.int32), sizes[wanted]
 
 
+def chances_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:
+    """Return the chance of each symbol at each node."""
+    return look_up(nodes, symbols, tree.starts, tree.symbols, tree.chances, tree.back)
+
+
 def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     """Return what follows each opening, from the deviations of all longer nodes that end in it."""
     # Openings g are the rows here. `longer` are the nodes zg, whose neighbour is g; `entries` are all zgy below them.
@@ -254,7 +259,7 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     shorter = tree.neighbour[np.repeat(longer, spans)]
     # Where zg has no entry for y, its chance is factor(zg) P_g(y), or nothing where zg rules the rest out.
     factor = np.where(tree.rest[longer] < 0.0, tree.factor[longer], 0.0)
-    fallen = np.repeat(factor, spans) * tree.chances_of(shorter, tree.symbols[entries])
+    fallen = np.repeat(factor, spans) * chances_of(tree, shorter, tree.symbols[entries])
     # By entry: -c(zg) (P_zg(y) - factor P_g(y)). What is missing to -c(zg) (P_zg(y) - P_g(y)), the equation above, is
     # c(zg) (1 - factor) P_g(y), for entries and all other symbols alike: `everywhere` holds its sum over z, by row.
     deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
@@ -270,7 +275,7 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     distinct, inverse = np.unique(keys, return_inverse=True)
     rows, symbols = np.divmod(distinct, tree.width)
     # By pair (g, y): P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
-    plain = tree.chances_of(nodes[rows], symbols.astype(np.int32))
+    plain = chances_of(tree, nodes[rows], symbols.astype(np.int32))
     raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
     # Its variance: Laplace noise of scale b has 2 b^2. One term for each zgy, and one for gy, whose count enters
     # through P_g(y) with weight sum over z of c(zg) / c(g).

@@ -64,7 +64,7 @@ def entry_of(tree: Tree, gram: str) -> int:
 def budgets(tree: Tree) -> dict[str, Fraction]:
     """Return what each histogram gets: what its path has left over the levels it is predicted to have."""
     paths = PathBudget(Limits(Fraction(1), len(SYMBOLS) - 1, LONGEST, LEVELS))
-    numbers = {"": paths.open_root(Fraction(1, LEVELS))}
+    numbers = {"": paths.spend(0, Fraction(1, LEVELS))}
     for gram in (*list(COUNTS)[1:], *DEEPER):
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)

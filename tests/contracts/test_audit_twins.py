@@ -24,10 +24,10 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from support.look import read_engine
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off
+from voxpop.engine.local import corpus as corpus_module
 from voxpop.engine.local import corpus as counting
 from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
-from voxpop.engine.local import weighing_order as ordering
 from voxpop.mechanisms.heavy_hitters import protocol as simulation
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.rounds import adaptive as running
@@ -217,13 +217,13 @@ def test_work_files_read_twice(monkeypatch):
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed
-    real = ordering.in_weighing_order
+    real = corpus_module.in_weighing_order
 
     def twice(*given):
         tokens, starts, keys = map(np.asarray, real(*given))
         return np.tile(tokens, 2), np.concatenate([starts, starts[1:] + starts[-1]]), np.tile(keys, 2)
 
-    monkeypatch.setattr(ordering, "in_weighing_order", twice)
+    monkeypatch.setattr(corpus_module, "in_weighing_order", twice)
     assert_refuted(case, any_of(LIMIT, 2 * LIMIT**-0.5, plan), 0.0, trials)
 
 

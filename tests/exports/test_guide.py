@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "expo
 
 def test_every_block_runs(tmp_path, monkeypatch):
     """All blocks of the page, in order."""
-    for library in ("sklearn", "tokenizers", "spacy", "gensim"):
+    for library in ("sklearn", "tokenizers", "spacy"):
         pytest.importorskip(library, reason=f"{library} is not installed: make exports")
     monkeypatch.chdir(tmp_path)
     namespace = {}

@@ -71,22 +71,6 @@ def test_several_columns_of_any_type(kind):
     assert [day is None or day is pd.NaT for day in column_of(found, "day")] == [False, True, True, True]
 
 
-@pytest.mark.parametrize(("column", "other", "wanted"), [("word", "other", ["oat", "other", "other", "tea"])])
-def test_duckdb(words, column, other, wanted):
-    """The relation stays on its own connection."""
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
-    connection = duckdb.connect()
-    connection.register("t", FRAME.to_arrow())
-    found = vp.exports.with_other(words, connection.sql("SELECT * FROM t"), column, other)
-    assert found.columns == FRAME.columns
-    assert sorted(value for (value,) in found.select(column).fetchall()) == wanted
-    both = (
-        vp.exports.with_other(pair_keys(), connection.sql("SELECT * FROM t"), other=(-1, None)).order("row").fetchall()
-    )
-    assert [row[1:3] for row in both] == [(7, DAY), (-1, None), (-1, None), (-1, None)]
-    assert vp.exports.filter(pair_keys(), connection.sql("SELECT * FROM t")).fetchall() == [("tea", 7, DAY, 0)]
-
-
 def test_refusals(words):
     """A released word as other, a value of another type, a table that is none."""
     with pytest.raises(InputError, match="itself a released key"):

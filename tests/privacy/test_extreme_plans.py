@@ -252,13 +252,13 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     if plan is None:
         return
     paths = PathBudget(plan._limits)
-    assert paths.rate(paths.open_root(Fraction(1, gram))) * longest * gram == Fraction(epsilon)
+    assert paths.rate(paths.spend(0, Fraction(1, gram))) * longest * gram == Fraction(epsilon)
     assert plan.scale == pytest.approx(longest * gram / epsilon)
     assert plan.threshold >= 0
     contexts = vp.Sequences(longest, gram, ["a", "b", "c"]).plan(vp.Budget(epsilon))
     paths = PathBudget(Limits(Fraction(epsilon), 3, longest, gram))
     part = Fraction(1, 20) if gram > 1 else Fraction(1)
-    assert contexts.scale == paths.scale(paths.open_root(part))
+    assert contexts.scale == paths.scale(paths.spend(0, part))
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 50.0])

@@ -107,7 +107,7 @@ FIGURE = {
 def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
     """Epsilon/5 at the root; then 4/5 for I1, predicted to end at once, and 2/5 for I2 and I3, predicted two levels."""
     paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
-    root = paths.open_root(Fraction(1, 5))
+    root = paths.spend(0, Fraction(1, 5))
     assert paths.shares[root].own == Fraction(1, 5)
     largest = np.full(3, 10 / 23)
     heights = predicted_heights(np.full(3, 3.0), np.array(FIGURE[""]), largest, most=4)
@@ -153,7 +153,7 @@ def _columns(counts):
 def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
     """Whatever heights are predicted, shares on a path are exact fractions and add up to at most 1."""
     paths = PathBudget(Limits(Fraction(epsilon), alphabet=17, max_length=20, max_gram=levels))
-    number, spent = paths.open_root(Fraction(1, levels)), Fraction(1, levels)
+    number, spent = paths.spend(0, Fraction(1, levels)), Fraction(1, levels)
     for depth, height in enumerate(heights[: levels - 1]):
         if paths.shares[number].after == 1:
             break
@@ -183,7 +183,7 @@ def test_the_root_has_no_end_mark():
     """The end mark is never a child of the root."""
     for seed in range(200):
         paths = PathBudget(Limits(Fraction(1), alphabet=2, max_length=5, max_gram=1))
-        root = Candidates(np.array([-1]), np.array([paths.open_root(Fraction(1))]), np.array([1]), first=0)
+        root = Candidates(np.array([-1]), np.array([paths.spend(0, Fraction(1))]), np.array([1]), first=0)
         none = np.empty(0, np.int64)
         level = released_children(paths, root, none, none, Secret.from_seed(seed))
         assert level.symbols.max(initial=0) < 2

@@ -7,7 +7,6 @@ they are called.
 from voxpop.exports.files import EXPORTS, Export, write
 from voxpop.exports.libraries import (
     to_count_vectorizer,
-    to_gensim,
     to_phrase_matcher,
     to_subword_tokenizer,
     to_tokenizer,
@@ -20,7 +19,6 @@ __all__ = [
     "Export",
     "filter",
     "to_count_vectorizer",
-    "to_gensim",
     "to_phrase_matcher",
     "to_sql",
     "to_subword_tokenizer",

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from voxpop.errors import InputError
-from voxpop.exports.libraries import entity_patterns, joined, to_gensim, to_subword_tokenizer, to_tokenizer
+from voxpop.exports.libraries import entity_patterns, joined, to_subword_tokenizer, to_tokenizer
 from voxpop.exports.sql import released_items, to_sql
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
@@ -36,7 +35,7 @@ def as_text(release: "Release", _: Any = None) -> bytes:
     Raises:
         InputError: where a token holds a line break, or two grams give the same line.
     """
-    lines = joined(release, " ", "a text file")
+    lines = joined(release, "a text file")
     if any(mark in line for line in lines for mark in BREAKS):
         raise InputError("some released tokens hold line breaks, which a text file cannot keep. Write JSON instead.")
     return "".join(f"{line}\n" for line in lines).encode()
@@ -58,7 +57,7 @@ def as_csv(release: "Release", _: Any = None) -> bytes:
 
     Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
     """
-    columns: dict[str, list[Any]] = {"gram": joined(release, " ", "a CSV file")}
+    columns: dict[str, list[Any]] = {"gram": joined(release, "a CSV file")}
     columns["length"] = release.grams["length"].to_pylist()
     keys = release.keys
     if keys is not None and keys.columns:
@@ -145,7 +144,7 @@ class Export:
 
 
 def _vocabulary(release: "Release", _: Options) -> bytes:
-    numbers = {gram: number for number, gram in enumerate(joined(release, " ", "a vocabulary"))}
+    numbers = {gram: number for number, gram in enumerate(joined(release, "a vocabulary"))}
     return (json.dumps(numbers, ensure_ascii=False, indent=0) + "\n").encode()
 
 
@@ -155,13 +154,6 @@ def _tokenizer(release: "Release", options: Options) -> bytes:
 
 def _spacy(release: "Release", _: Options) -> bytes:
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entity_patterns(release)).encode()
-
-
-def _gensim(release: "Release", _: Options) -> bytes:
-    phrases = to_gensim(release)
-    with tempfile.TemporaryDirectory() as folder:
-        phrases.save(str(Path(folder, "phrases")))
-        return Path(folder, "phrases").read_bytes()
 
 
 def _sql(release: "Release", options: Options) -> bytes:
@@ -185,7 +177,6 @@ EXPORTS = (
     Export("vocabulary", "numbers by gram", "`CountVectorizer(vocabulary=json.load(...))`", _vocabulary),
     Export("tokenizer", "`tokenizer.json`", FROM_FILE, _tokenizer, needs="tokenizers"),
     Export("spacy", "patterns, one object per line", "an entity ruler", _spacy),
-    Export("gensim", "phrases", "`FrozenPhrases.load`", _gensim, needs="gensim"),
     Export("bpe", TRAINED, FROM_FILE, _subwords("bpe"), needs="tokenizers", counted=True),
     Export("wordpiece", TRAINED, FROM_FILE, _subwords("wordpiece"), needs="tokenizers", counted=True),
     Export("unigram", TRAINED, FROM_FILE, _subwords("unigram"), needs="tokenizers", counted=True),

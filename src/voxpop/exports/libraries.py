@@ -1,4 +1,4 @@
-"""Objects of scikit-learn, spaCy and gensim that count or find released grams; each function needs its library.
+"""Objects of scikit-learn and spaCy that count or find released grams; each function needs its library.
 
 Hugging Face tokenizers have released words as their tokens, or subwords trained on noisy counts. The training text of
 subwords is public: each released word about as often as users hold it. The tokenizer therefore has
@@ -8,8 +8,7 @@ the guarantee of the words and the counts together.
 import re
 import string
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from voxpop.errors import InputError
@@ -19,7 +18,6 @@ from voxpop.reading.segmenting import ANY_APOSTROPHE, FOLDED, URL, WORD
 from voxpop.release.cutting import NAMES, Cutter
 
 if TYPE_CHECKING:
-    from gensim.models.phrases import FrozenPhrases
     from sklearn.feature_extraction.text import CountVectorizer
     from spacy.matcher import PhraseMatcher
     from tokenizers import Tokenizer
@@ -46,14 +44,11 @@ def to_count_vectorizer(
     Raises:
         InputError: If two grams are the same once their tokens are joined by spaces, or scikit-learn is not installed.
     """
-    try:
-        from sklearn.feature_extraction.text import CountVectorizer
-    except ImportError:
-        raise missing("scikit-learn", "scikit-learn") from None
-    grams = joined(release, " ", "a CountVectorizer")
-    return CountVectorizer(
+    text = required("sklearn.feature_extraction.text", "scikit-learn")
+    grams = joined(release, "a CountVectorizer")
+    return text.CountVectorizer(
         vocabulary={gram: number for number, gram in enumerate(grams)},
-        ngram_range=(1, longest(release)),
+        ngram_range=(1, int(release.grams["length"][-1].as_py()) if len(release) else 1),
         tokenizer=Cutter(tokenizer),
         token_pattern=None,
         preprocessor=_unchanged,  # a lambda could not be pickled
@@ -77,11 +72,7 @@ def to_phrase_matcher(
         label: the name of the matches.
         attribute: the attribute of tokens that is compared: "LOWER" for lower case, "ORTH" for exact spelling.
     """
-    try:
-        from spacy.matcher import PhraseMatcher
-    except ImportError:
-        raise missing("spaCy", "spacy") from None
-    matcher = PhraseMatcher(nlp.vocab, attr=attribute)
+    matcher = required("spacy.matcher", "spacy").PhraseMatcher(nlp.vocab, attr=attribute)
     # The pipeline tokenizes patterns and documents alike, so that "don't" becomes the same tokens in both.
     matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in _texts(release) if gram.strip())))
     return matcher
@@ -95,86 +86,40 @@ def entity_patterns(release: "Release", label: str = "released") -> Iterator[dic
 
 def _texts(release: "Release") -> list[str]:
     """Return the grams as texts, those with an apostrophe also with the slanted one."""
-    texts = joined(release, " ", "a spaCy pattern")
+    texts = joined(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
     return texts + slanted if release.reading in FOLDED else texts
 
 
-def to_gensim(release: "Release", delimiter: str = "_") -> "FrozenPhrases":
-    """Return gensim phrases that join the tokens of released grams.
-
-    One pass over a list of tokens joins pairs from the left; each further pass joins longer released grams:
-    `phrases[phrases[tokens]]`.
-
-    Args:
-        release: a release of grams.
-        delimiter: the string between joined tokens.
-
-    Raises:
-        InputError: If no gram has two tokens, two grams are the same once joined, or gensim is not installed.
-    """
-    try:
-        from gensim.models.phrases import FrozenPhrases
-    except ImportError:
-        raise missing("gensim", "gensim") from None
-    if not delimiter or not isinstance(delimiter, str):
-        raise InputError(f"`delimiter` must be a string of at least one character, got {delimiter!r}.")
-    if longest(release) < 2:
-        raise InputError(
-            "gensim phrases have two tokens or more, but this release contains single tokens only. "
-            "Give a release of NGrams."
-        )
-    strings = joined(release, delimiter, "a gensim phrase")
-    lengths = release.grams["length"].to_pylist()
-    # A release has no counts: every phrase has the same score, above the threshold.
-    scores = {string: 1.0 for string, length in zip(strings, lengths, strict=True) if length > 1}
-    return FrozenPhrases(_Found(scores, delimiter))
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The attributes that `FrozenPhrases` reads from its source model."""
-
-    phrasegrams: dict[str, float]
-    delimiter: str
-    threshold: float = 0.0
-    min_count: int = 1
-    scoring: None = None
-    connector_words: frozenset[str] = frozenset()
-
-    def export_phrases(self) -> dict[str, float]:
-        """Return the phrases and their scores."""
-        return self.phrasegrams
-
-
-def joined(release: "Release", between: str, where: str) -> list[str]:
-    """Return every gram as one string, in canonical order.
+def joined(release: "Release", where: str) -> list[str]:
+    """Return every gram as one string, in canonical order, with a space between its tokens.
 
     Args:
         release: the released phrases.
-        between: the separator between tokens.
         where: the purpose of the strings, in words.
 
     Raises:
         InputError: where two grams give the same string, such as ("new york",) and ("new", "york").
     """
-    strings = [between.join(gram) for gram in release.each_gram()]
+    strings = [" ".join(gram) for gram in release.each_gram()]
     if len(set(strings)) < len(strings):
         raise InputError(
-            f"{where} joins tokens by {between!r}, and some tokens of this release hold that themselves, so that two "
-            "grams become one. Choose another delimiter where there is one, or write JSON, Arrow or Parquet."
+            f"{where} separates tokens by spaces, and some tokens of this release contain spaces, so that two grams "
+            "become one. Write JSON, Arrow or Parquet."
         )
     return strings
 
 
-def longest(release: "Release") -> int:
-    """Return the length of the longest gram, at least 1."""
-    return int(release.grams["length"][-1].as_py()) if len(release) else 1
+def required(module: str, package: str) -> Any:
+    """Return a module of an optional dependency.
 
-
-def missing(library: str, package: str) -> InputError:
-    """Return the refusal where a library is not installed."""
-    return InputError(f"this export needs {library}, which is not installed: pip install {package}.")
+    Raises:
+        InputError: If the package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"this export needs a library that is not installed: pip install {package}.") from None
 
 
 MOST_REPEATED = 1 << 20
@@ -202,15 +147,12 @@ def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", 
         InputError: If `unknown` is a released token, the tokenizer cannot be part of a file, or the library tokenizers
             is not installed.
     """
-    try:
-        from tokenizers import Tokenizer, models
-    except ImportError:
-        raise missing("the Hugging Face library tokenizers", "tokenizers") from None
+    tokenizers = required("tokenizers", "tokenizers")
     tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
     if unknown in tokens:
         raise InputError(f"{unknown!r} is a released token itself; give another one as `unknown`.")
     vocabulary = {token: number for number, token in enumerate([unknown, *tokens])}
-    result = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    result: Tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token=unknown))
     result.add_special_tokens([unknown])
     normalizer, splitter = _steps(tokenizer)
     if normalizer is not None:
@@ -269,10 +211,9 @@ def to_subword_tokenizer(
     check_whole("size", size, LARGEST, "how many subwords the vocabulary has at most", LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
-    if find_spec("tokenizers") is None:
-        raise missing("the Hugging Face library tokenizers", "tokenizers")
+    required("tokenizers", "tokenizers")
     result: Tokenizer
-    result, trainer = {"bpe": _bpe, "wordpiece": _wordpiece, "unigram": _unigram}[model](size, unknown)
+    result, trainer = _untrained(model, size, unknown)
     if tally.grams.reading in IN_NORMAL_FORM:
         result.normalizer = _folding(tally.grams.reading)
     result.train_from_iterator(_text(tally.each_gram()), trainer)
@@ -297,34 +238,21 @@ def _text(counts: Counts) -> Iterator[str]:
         yield f" {word}" * max(1, round(scale * users))
 
 
-def _bpe(size: int, _: str) -> tuple[Any, Any]:
-    """Merge bytes: every text can be encoded, and decoded again to the letter, so nothing is unknown."""
+def _untrained(model: Subwords, size: int, unknown: str) -> tuple[Any, Any]:
+    """Return a tokenizer of subwords, and its trainer."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    result = Tokenizer(models.BPE())
-    result.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    result.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    return result, trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet)
-
-
-def _wordpiece(size: int, unknown: str) -> tuple[Any, Any]:
-    """Merge letters within words, as BERT does."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    result = Tokenizer(models.WordPiece(unk_token=unknown))
-    result.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    result.decoder = decoders.WordPiece()
-    given: dict[str, Any] = {"special_tokens": [unknown], "initial_alphabet": VISIBLE}
-    return result, trainers.WordPieceTrainer(vocab_size=size, show_progress=False, **given)
-
-
-def _unigram(size: int, unknown: str) -> tuple[Any, Any]:
-    """Keep the likeliest pieces of words, as SentencePiece does."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    result = Tokenizer(models.Unigram())
-    result.pre_tokenizer = pre_tokenizers.Metaspace()
-    result.decoder = decoders.Metaspace()
-    given: dict[str, Any] = {"special_tokens": [unknown], "unk_token": unknown, "initial_alphabet": VISIBLE}
-    return result, trainers.UnigramTrainer(vocab_size=size, show_progress=False, **given)
+    shared: dict[str, Any] = {"vocab_size": size, "show_progress": False}
+    letters: dict[str, Any] = {"special_tokens": [unknown], "initial_alphabet": VISIBLE}
+    if model == "bpe":  # merges bytes: every text can be encoded without loss, so nothing is unknown
+        parts = models.BPE(), pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(**shared, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    elif model == "wordpiece":  # merges letters within words, as BERT does
+        parts = models.WordPiece(unk_token=unknown), pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+        trainer = trainers.WordPieceTrainer(**shared, **letters)
+    else:  # keeps the likeliest pieces of words, as SentencePiece does
+        parts = models.Unigram(), pre_tokenizers.Metaspace(), decoders.Metaspace()
+        trainer = trainers.UnigramTrainer(**shared, **letters, unk_token=unknown)
+    result = Tokenizer(parts[0])
+    result.pre_tokenizer, result.decoder = parts[1:]
+    return result, trainer

@@ -1,10 +1,11 @@
 """Rows of a table by released keys: keep them, or put all other rows into one group.
 
-A table of polars, pandas, pyarrow, DuckDB or Spark stays one of its kind. Keys are compared as
-`voxpop.reading.keys` spells them, lists are compared as grams, and null is never released.
+A table of polars, pandas or pyarrow stays one of its kind. Keys are compared as `voxpop.reading.keys` spells them,
+lists are compared as grams, and null is never released. `to_sql` makes a condition for databases, and Spark joins with
+the released table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,34 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.exports.sql import (
-    Columns,
-    check_columns_exist,
-    check_type,
-    duckdb_rows,
-    duckdb_rows_or_other,
-    key_names,
-    released_items,
-    spark_rows,
-    spark_rows_or_other,
-    wanted_types,
-)
+from voxpop.exports.sql import Columns, key_names, released_items
 from voxpop.reading.arrow import array_of, joined
-from voxpop.reading.keys import WORDS, spelled
+from voxpop.reading.keys import WORDS, family, spelled
 from voxpop.reading.objects import array_of_objects
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
-
-ENGINES = {
-    "duckdb.DuckDBPyRelation": "duckdb",
-    "_duckdb.DuckDBPyRelation": "duckdb",
-    "pyspark.DataFrame": "spark",
-    "polars.DataFrame": "polars",
-    "polars.LazyFrame": "polars",
-    "pandas.DataFrame": "pandas",
-}
-"""Which library holds a table, by package and class: each verb on tables goes its way."""
 
 
 def filter(release: "Release", table: Any, columns: Columns = None) -> Any:
@@ -49,12 +29,12 @@ def filter(release: "Release", table: Any, columns: Columns = None) -> Any:
 
     Args:
         release: a release of items or grams.
-        table: a polars table (also lazy), a pandas or pyarrow table, a DuckDB relation or a Spark table.
+        table: a polars table (also lazy), or a pandas or pyarrow table.
         columns: the columns of the keys, by default those that the items came from. For words name a column of
             strings, for grams a column of lists.
 
     Returns:
-        A table of the same kind. Rows keep their order, except in DuckDB and Spark, which promise none.
+        A table of the same kind, with its rows in their order.
 
     Raises:
         ColumnError: If a column is missing or has another type.
@@ -69,15 +49,9 @@ def filter(release: "Release", table: Any, columns: Columns = None) -> Any:
         >>> filter(words, pl.DataFrame({"word": ["tea", "oat", "tea"]}), "word")["word"].to_list()
         ['tea', 'tea']
     """
-    names, engine = key_names(release, columns), engine_of(table)
-    if engine == "duckdb":
-        return duckdb_rows(release, table, names)
-    if engine == "spark":
-        return spark_rows(release, table, names)
-    if not engine:
-        raise _not_a_table("filter", table)
-    mask = MASKS[engine](release, table, names)
-    return table[mask] if engine == "pandas" else table.filter(mask)
+    names, library = key_names(release, columns), _library_of(table)
+    mask = _MASKS[library](release, table, names)
+    return table[mask] if library == "pandas" else table.filter(mask)
 
 
 def with_other(release: "Release", table: Any, columns: Columns = None, other: Any = "other") -> Any:
@@ -91,40 +65,32 @@ def with_other(release: "Release", table: Any, columns: Columns = None, other: A
             value for each column. Rows without a key get it too.
 
     Returns:
-        A table of the same kind with all rows. DuckDB and Spark promise no order.
+        A table of the same kind with all rows.
 
     Raises:
         ColumnError: If a column is missing or has another type.
         InputError: If `other` is a released key or has another type, or the table is of another kind.
     """
-    names, engine = key_names(release, columns), engine_of(table)
+    names, library = key_names(release, columns), _library_of(table)
     others = _others(release, names, other)
-    if engine == "duckdb":
-        return duckdb_rows_or_other(release, table, names, others)
-    if engine == "spark":
-        return spark_rows_or_other(release, table, names, others)
-    if isinstance(table, pa.RecordBatch):
-        whole = with_other(release, pa.Table.from_batches([table]), columns, other)
-        return whole.combine_chunks().to_batches()[0] if whole.num_rows else table
-    if not engine:
-        raise _not_a_table("with_other", table)
-    return _SWAPS[engine](table, MASKS[engine](release, table, names), names, others)
+    return _SWAPS[library](table, _MASKS[library](release, table, names), names, others)
 
 
-def _not_a_table(verb: str, table: Any) -> InputError:
-    """Build the error for a table of an unsupported type."""
-    return InputError(
-        f"`{verb}` takes a polars, pandas or pyarrow table, a DuckDB relation or a Spark table, got "
-        f"{type(table).__name__}. Whatever else speaks Arrow becomes one by pyarrow.table(...)."
-    )
+def _library_of(table: Any) -> str:
+    """Return the library of a table.
 
-
-def engine_of(table: Any) -> str:
-    """Return the supported library that a table belongs to, "" if there is no such library."""
-    return (
-        "arrow"
-        if isinstance(table, pa.Table | pa.RecordBatch)
-        else ENGINES.get(f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}", "")
+    Raises:
+        InputError: If the table is of an unsupported type.
+    """
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return "pyarrow"
+    kind = f"{type(table).__module__.partition('.')[0]}.{type(table).__name__}"
+    if kind in ("polars.DataFrame", "polars.LazyFrame", "pandas.DataFrame"):
+        return kind.partition(".")[0]
+    raise InputError(
+        f"the table must be one of polars, pandas or pyarrow, got {type(table).__name__}. Convert others that speak "
+        "Arrow by pyarrow.table(...); for a database use `to_sql`, and on Spark join with "
+        "the released keys (docs/guides/exports.md)."
     )
 
 
@@ -143,49 +109,74 @@ def released_rows(release: "Release", keys: Sequence[Any], names: Sequence[str])
         ColumnError: for keys of another type.
     """
     plain = [joined(each) for each in keys]
-    if _is_list(plain[0].type):
-        return _released_lists(release, plain[0], names[0])
+    kind = plain[0].type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        check_type(kind.value_type, pa.string(), names[0])
+        grams = set(release.each_gram())
+        lists = (None if each is None or None in each else tuple(map(str, each)) for each in plain[0].to_pylist())
+        return pa.array([each in grams for each in lists], pa.bool_())
     if not len(release):
-        return _nothing(len(plain[0]))
+        return array_of(np.zeros(len(plain[0]), np.bool_))
     for each, name, wanted in zip(plain, names, wanted_types(release), strict=True):
         check_type(each.type, wanted, name)
     items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or WORDS).spell(plain)
     return pc.is_in(items, value_set=released_items(release))
 
 
-def arrow_mask(release: "Release", table: Any, names: list[str]) -> Any:
-    """Return for each row of a pyarrow table whether its key was released."""
-    check_columns_exist(names, table.schema.names)
+def wanted_types(release: "Release") -> list[Any]:
+    """Return the type of each column of a key; strings for words, and null where nothing was released."""
+    if not len(release):
+        return [pa.null()] * max(1, 0 if release.keys is None else len(release.keys.columns))
+    if release.keys is None or not release.keys.columns:
+        return [pa.string()]
+    return [each.type for each in release.keys.columns]
+
+
+def check_type(kind: Any, wanted: Any, name: str) -> None:
+    """Refuse to compare values that are spelled alike and are not the same; strings may stand for any type."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_null(kind) or pa.types.is_null(wanted):
+        return
+    mine, theirs = family(kind), family(wanted)
+    by_spelling = (mine == "strings", theirs == "strings" and mine in ("whole numbers", "UUIDs"))
+    if mine is None or (mine != theirs and not any(by_spelling)):
+        raise ColumnError(
+            f'the column "{name}" holds {kind}, and released keys are {theirs}, or lists of them for grams. Cast it to '
+            "what was released."
+        )
+
+
+def _check_columns_exist(names: Sequence[str], existing: Sequence[Any]) -> None:
+    for name in names:
+        if name not in existing:
+            listed = ", ".join(f'"{each}"' for each in existing)
+            raise ColumnError(f'the table has no column "{name}". Choose one of its columns: {listed}.')
+
+
+def _arrow_mask(release: "Release", table: Any, names: list[str]) -> Any:
+    _check_columns_exist(names, table.schema.names)
     return released_rows(release, [table.column(name) for name in names], names)
 
 
-def pandas_mask(release: "Release", table: Any, names: list[str]) -> Any:
-    """Return for each row of a pandas table whether its key was released."""
-    check_columns_exist(names, list(table.columns))
+def _pandas_mask(release: "Release", table: Any, names: list[str]) -> Any:
+    _check_columns_exist(names, list(table.columns))
     return released_rows(release, [_from_pandas(table[name], name) for name in names], names).to_numpy(False)
 
 
-def polars_mask(release: "Release", table: Any, names: list[str]) -> Any:
-    """Return a polars expression that states for each row whether its key was released."""
+def _polars_mask(release: "Release", table: Any, names: list[str]) -> Any:
     import polars as pl
 
-    check_columns_exist(names, table.collect_schema().names())
+    _check_columns_exist(names, table.collect_schema().names())
 
     def released(keys: pl.Series) -> pl.Series:
         columns = [keys.struct.field(name).to_arrow() for name in names]
-        return pl.Series(values=released_rows(release, columns, names), dtype=pl.Boolean)
+        # A lazy table passes no rows to determine the type.
+        return pl.Series(values=released_rows(release, columns, names) if len(keys) else [], dtype=pl.Boolean)
 
-    return pl.struct(names).map_batches(_on_some(released), return_dtype=pl.Boolean)
-
-
-MASKS = {"arrow": arrow_mask, "pandas": pandas_mask, "polars": polars_mask}
+    return pl.struct(names).map_batches(released, return_dtype=pl.Boolean)
 
 
-def _on_some(released: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Leave out the question where there are no rows: a lazy table passes no rows to determine the type."""
-    import polars as pl
-
-    return lambda keys: released(keys) if len(keys) else pl.Series(values=[], dtype=pl.Boolean)
+_MASKS = {"pyarrow": _arrow_mask, "pandas": _pandas_mask, "polars": _polars_mask}
 
 
 def _from_pandas(keys: Any, column: str) -> Any:
@@ -194,30 +185,6 @@ def _from_pandas(keys: Any, column: str) -> Any:
     if keys.dtype == object:
         return array_of_objects(keys.to_numpy(), column)
     return pa.array(keys, from_pandas=True)
-
-
-def _released_lists(release: "Release", keys: Any, column: str) -> Any:
-    """Number the distinct tokens, then compare grams as bytes of their numbers."""
-    large = keys.cast(pa.large_list(keys.type.value_type))
-    flat = large.flatten()
-    check_type(flat.type, pa.string(), column)
-    vocabulary = pc.unique(joined(pc.list_flatten(release.grams["gram"])).cast(pa.large_string()))
-    numbers = pc.index_in(spelled(flat, column), value_set=vocabulary).fill_null(-1).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(pc.list_value_length(large).fill_null(0).to_numpy(zero_copy_only=False))
-    place = {token: number for number, token in enumerate(vocabulary.to_pylist())}
-    grams = {np.array([place[token] for token in gram], np.int32).tobytes() for gram in release.each_gram()}
-    codes = numbers.astype(np.int32)
-    starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
-    found = [codes[begin:end].tobytes() in grams for begin, end in zip(starts, ends, strict=True)]
-    return pc.and_(pa.array(found, pa.bool_()), keys.is_valid())
-
-
-def _nothing(rows: int) -> Any:
-    return array_of(np.zeros(rows, np.bool_))
-
-
-def _is_list(kind: Any) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _others(release: "Release", names: Sequence[str], other: Any) -> list[Any]:
@@ -234,20 +201,12 @@ def _in_polars(table: Any, mask: Any, names: list[str], others: list[Any]) -> An
     import polars as pl
 
     schema = table.collect_schema()
+    swaps = []
     for name, other in zip(names, others, strict=True):
-        _check_fits(other, pl.Series(values=[], dtype=schema[name]).to_arrow().type, name)
-    marked = table.with_columns(mask.alias("voxpop_released"))
-    swaps = [
-        pl.when("voxpop_released").then(pl.col(name)).otherwise(pl.lit(other).cast(_wide(schema[name]))).alias(name)
-        for name, other in zip(names, others, strict=True)
-    ]
-    return marked.with_columns(swaps).drop("voxpop_released")
-
-
-def _wide(kind: Any) -> Any:
-    import polars as pl
-
-    return pl.String if isinstance(kind, pl.Enum) else kind
+        kind = pl.String if isinstance(schema[name], pl.Enum) else schema[name]
+        _check_fits(other, pl.Series(values=[], dtype=kind).to_arrow().type, name)
+        swaps.append(pl.when("voxpop_released").then(pl.col(name)).otherwise(pl.lit(other).cast(kind)).alias(name))
+    return table.with_columns(mask.alias("voxpop_released")).with_columns(swaps).drop("voxpop_released")
 
 
 def _in_pandas(table: Any, mask: Any, names: list[str], others: list[Any]) -> Any:
@@ -262,18 +221,18 @@ def _in_pandas(table: Any, mask: Any, names: list[str], others: list[Any]) -> An
     return swapped
 
 
-def _in_arrow(table: pa.Table, mask: Any, names: list[str], others: list[Any]) -> pa.Table:
+def _in_arrow(table: Any, mask: Any, names: list[str], others: list[Any]) -> Any:
     for name, other in zip(names, others, strict=True):
-        column = table.column(name).combine_chunks()
+        column = joined(table.column(name))
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         _check_fits(other, column.type, name)
         swapped = pc.if_else(mask, column, pa.scalar(other, column.type))
-        table = table.set_column(table.column_names.index(name), name, swapped)
+        table = table.set_column(table.schema.get_field_index(name), name, swapped)
     return table
 
 
-_SWAPS = {"arrow": _in_arrow, "pandas": _in_pandas, "polars": _in_polars}
+_SWAPS = {"pyarrow": _in_arrow, "pandas": _in_pandas, "polars": _in_polars}
 
 
 def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:

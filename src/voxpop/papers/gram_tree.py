@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
-from voxpop.kernels.grams import follow, join_grams, likeliest, look_up, make_consistent, take_sequences
+from voxpop.kernels.grams import follow, join_grams, likeliest, make_consistent, take_sequences
 
 MOST_GRAMS = 1 << 27
 
@@ -72,10 +72,6 @@ class Tree:
     def back(self) -> tuple[Int32s, Floats, Floats]:
         """How chances fall back: neighbour, rest and factor by node."""
         return self.neighbour, self.rest, self.factor
-
-    def chances_of(self, nodes: Int32s, symbols: Int32s) -> Floats:
-        """Return the chance of each symbol at each node."""
-        return look_up(nodes, symbols, self.starts, self.symbols, self.chances, self.back)
 
     def node_of(self, entries: Int64s) -> Int64s:
         """Return the node that each entry belongs to."""

@@ -317,7 +317,7 @@ def explore(limits: Limits, sequences: Int32s, secret: "Source") -> Tree:
     width = limits.alphabet + 1
     paths = PathBudget(limits)
     # 1 / n_max of epsilon for the root: one of as many levels.
-    root = paths.open_root(Fraction(1, limits.max_gram))
+    root = paths.spend(0, Fraction(1, limits.max_gram))
     candidates = Candidates(np.array([-1]), np.array([root]), np.array([limits.max_gram]), first=0)
     places = _opened(sequences, limits.alphabet)
     tree: Tree | None = None

@@ -17,7 +17,6 @@ Format = Literal[
     "vocabulary",
     "tokenizer",
     "spacy",
-    "gensim",
     "bpe",
     "wordpiece",
     "unigram",

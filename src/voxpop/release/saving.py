@@ -207,7 +207,7 @@ def check_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Pat
             more = {"noisy counts": COUNTS, "a ranking": RANKING}
             held = [name for name, file in more.items() if (source / file).is_file()]
             raise already_there(folder, " and ".join(["a release", *held]))
-    _check_writable(target.parent, folder)
+    check_writable(target.parent, folder)
     return target
 
 
@@ -249,7 +249,12 @@ def _check_replaceable(source: Path, folder: str | PathLike[str]) -> None:
         )
 
 
-def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
+def check_writable(parent: Path, folder: str | PathLike[str]) -> None:
+    """Refuse a folder that cannot be made in `parent`.
+
+    Raises:
+        ReleaseError: if `parent` is a file or cannot be written to.
+    """
     nearest = next(each for each in (parent, *parent.parents) if each.exists())
     if not nearest.is_dir():
         raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")

@@ -10,20 +10,9 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Uint32s
+from voxpop.mechanisms.heavy_hitters import protocol
 from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
-from voxpop.mechanisms.heavy_hitters.protocol import (
-    Electorate,
-    Prefix,
-    Rules,
-    Symbol,
-    Trie,
-    Word,
-    gram_of,
-    grow,
-    is_valid,
-    prefix_after,
-    spell,
-)
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Prefix, Rules, Symbol, Trie, Word
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
@@ -190,7 +179,7 @@ def read_votes(text: object, trie: Trie, rules: Rules) -> Counter[Prefix]:
         prefix = _prefix(rest)
         # True is an int to Python, and no number of votes.
         whole = type(count) is int and 0 < count <= MOST_VOTES
-        if not whole or prefix in votes or not is_valid(prefix, trie, rules):
+        if not whole or prefix in votes or not protocol.is_valid(prefix, trie, rules):
             raise InputError("sums of votes must be positive whole numbers of distinct prefixes that extend the trie.")
         votes[prefix] = count
     return votes
@@ -241,7 +230,7 @@ def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret"
         rules: the public rules.
         secret: determines coins and choices of words.
     """
-    spelling = spell(corpus, rules)
+    spelling = protocol.spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     users, cast = electorate.sampled(trie.rounds, rules, secret)
     having, words = electorate.choices(users, trie.rounds, rules, secret)
@@ -249,12 +238,12 @@ def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret"
     distinct, place = np.unique(words, return_inverse=True)
     # Votes by word first, so that each word is spelled once.
     for number, count in zip(distinct, np.bincount(place, cast[having], minlength=distinct.size), strict=True):
-        word: Word = tuple(gram_of(int(number), spelling, corpus.vocabulary))
+        word: Word = tuple(protocol.gram_of(int(number), spelling, corpus.vocabulary))
         if rules.alphabet != "tokens":
             word = tuple(str(word[0]).encode() if rules.alphabet == "bytes" else str(word[0]))
         # As `cast_vote` does for one user: one prefix, or silence.
-        if prefix_after(word, rules.size(trie.rounds)) in trie.live:
-            votes[prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
+        if protocol.prefix_after(word, rules.size(trie.rounds)) in trie.live:
+            votes[protocol.prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
     return votes
 
 
@@ -298,4 +287,4 @@ def next_trie(
             waiting[node] = f"sent what is no vote: {error}"
     where = f"round {trie.rounds + 1}"
     complaints = [f"{where}: node {node} {what}; going on without it" for node, what in waiting.items()]
-    return grow(trie, total, rules), complaints
+    return protocol.grow(trie, total, rules), complaints

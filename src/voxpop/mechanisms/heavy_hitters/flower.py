@@ -9,9 +9,10 @@ The node config defines the table: `source`, `user`, and one of `text`, `tokens`
 """
 
 import time
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from logging import INFO, WARNING
 from typing import TYPE_CHECKING, Any, final
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
 
 FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
-REMOVED = ("words", "votes", "sampling", "accounting")
-"""Settings of earlier versions, whose only remaining value is the default."""
 NO_SEED = -1
 PAUSE = 0.5
 COLUMNS = ("text", "tokens", "items", "sequence")
@@ -95,9 +94,6 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     for name in ("epsilon", "delta"):
         if name not in config:
             raise InputError(f"the run config has no {name}; set it in pyproject.toml or with flwr run --run-config.")
-    for name in REMOVED:
-        if name in config:
-            raise InputError(f"The run config sets `{name}`, which is not a setting any more. Remove it.")
     seed, secure = int(config.get("seed", NO_SEED)), config.get("secure", True)
     nodes = int(config.get("nodes", LEAST_NODES))
     if type(secure) is not bool:
@@ -229,19 +225,8 @@ def begin(context: Context, rounds: int) -> None:
 
 
 def remember(context: Context, member: Member) -> None:
-    """Keep a member until the next stage."""
-    context.state[MEMBER] = ConfigRecord(
-        {
-            "session": member.session,
-            "number": str(member.number),
-            "secrets": list(member.secrets),
-            "peers": [str(peer) for peer in member.peers],
-            "keys": [key for pair in member.peers.values() for key in pair],
-            "senders": [str(sender) for sender in member.letters],
-            "letters": list(member.letters.values()),
-            "said": member.said,
-        }
-    )
+    """Keep a member until the next stage, as the text of its fields: literals of Python."""
+    context.state[MEMBER] = ConfigRecord({"fields": repr(astuple(member))})
 
 
 def recall(context: Context) -> Member:
@@ -253,16 +238,7 @@ def recall(context: Context) -> Member:
     kept = context.state.get(MEMBER)
     if not isinstance(kept, ConfigRecord):
         raise InputError("the server requested a later stage before the first one of the round. Start a new run.")
-    keys = kept["keys"]
-    first, second, third = kept["secrets"]
-    return Member(
-        str(kept["session"]),
-        int(str(kept["number"])),
-        (first, second, third),
-        {int(peer): (keys[2 * place], keys[2 * place + 1]) for place, peer in enumerate(kept["peers"])},
-        dict(zip(map(int, kept["senders"]), kept["letters"], strict=True)),
-        int(kept["said"]),
-    )
+    return Member(*literal_eval(str(kept["fields"])))
 
 
 def _corpus_of(context: Context) -> "LocalCorpus":

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from cryptography.exceptions import InvalidTag
@@ -264,6 +264,7 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
 # receives public keys, encrypted letters, masked vectors and one share of one secret of each node: of the mask if the
 # sums of the node arrived, and of its key otherwise. It stops if too few nodes remain.
 
+Read = TypeVar("Read")
 Answers = Mapping[int, dict[str, Any]]
 Ask = Callable[[str, Answers], Answers]
 """Map a stage and the message to each node to the answers of the nodes."""
@@ -301,18 +302,33 @@ class Collector:
         Raises:
             InputError: if too few stay, or their answers are inconsistent. Then nothing is released.
         """
-        self.keys = self._keys(nodes)
+        self.keys = self._stage("keys", {node: {} for node in nodes}, _public_keys, least_of(len(nodes)))
         self.least = least_of(len(self.keys))
         # Each stage goes on with those who answered the one before, and stops below `least`.
-        letters = self._letters()
-        self.masked = self._masked(letters)
-        told = self._unmasking(sorted(letters))
+        told: dict[str, Any] = {
+            "nodes": list(self.keys),
+            "masks": [mask_key for mask_key, _, _ in self.keys.values()],
+            "letters": [letter_key for _, letter_key, _ in self.keys.values()],
+        }
+        letters = self._stage("shares", dict.fromkeys(self.keys, told), self._letters)
+        relayed = {}
+        for node in letters:
+            senders = [sender for sender in letters if sender != node]
+            relayed[node] = {"nodes": senders, "letters": [letters[sender][node] for sender in senders]}
+        self.masked = self._stage("masked", relayed, self._vector)
+
+        def shares_of(_: int, answer: Mapping[str, Any]) -> dict[int, bytes] | None:
+            shares = _by_node(answer, "shares")
+            return shares if set(shares) == set(letters) else None
+
+        came: dict[str, Any] = {"nodes": list(self.masked)}
+        shares = self._stage("unmasking", dict.fromkeys(self.masked, came), shares_of)
         # Modulo 2^32: pair masks of nodes that came cancel here.
         total: Sums = np.zeros(self.length, np.uint32)
         for vector in self.masked.values():
             total = total + vector
         for node in sorted(letters):
-            secret = self._secret(node, told)
+            secret = self._secret(node, [each[node] for each in shares.values()])
             if node in self.masked:
                 # Of a node that came only its own mask is known; its key is not, so nothing but the total is unmasked.
                 total = total - mask(secret, f"own/{self.session}", self.length)
@@ -323,58 +339,23 @@ class Collector:
                     total = total + lost
         return total
 
-    def _keys(self, nodes: list[int]) -> dict[int, tuple[bytes, bytes, bytes]]:
-        answers = self.ask("keys", {node: {} for node in nodes})
-        keys = {}
-        for node, answer in sorted(answers.items()):
-            parts = _texts(answer, "keys")
-            # Mask key, letter key, and the commitment to the node's own mask.
-            if len(parts) == 3 and all(len(part) == KEY for part in parts):
-                keys[node] = (parts[0], parts[1], parts[2])
-        return self._left(keys, nodes, answers, max(LEAST_NODES, least_of(len(nodes))))
+    def _letters(self, node: int, answer: Mapping[str, Any]) -> dict[int, bytes] | None:
+        sent = _by_node(answer, "letters")
+        return sent if set(sent) == set(self.keys) - {node} else None
 
-    def _letters(self) -> dict[int, dict[int, bytes]]:
-        told = {"nodes": list(self.keys), "masks": [k[0] for k in self.keys.values()]}
-        told["letters"] = [k[1] for k in self.keys.values()]
-        answers = self.ask("shares", dict.fromkeys(self.keys, told))
-        letters = {}
-        for node, answer in sorted(answers.items()):
-            sent = dict(zip(answer.get("nodes", ()), _texts(answer, "letters"), strict=False))
-            if set(sent) == set(self.keys) - {node}:
-                letters[node] = sent
-        return self._left(letters, list(self.keys), answers, self.least)
+    def _vector(self, _: int, answer: Mapping[str, Any]) -> Sums | None:
+        vector = answer.get("sums")
+        # Places that mean something else at that node would be added up as if they meant the same.
+        same = answer.get("domain", b"") == self.domain
+        if not same or not isinstance(vector, bytes) or len(vector) != 4 * self.length:
+            return None
+        return np.frombuffer(vector, np.dtype("<u4")).astype(np.uint32)
 
-    def _masked(self, letters: Mapping[int, Mapping[int, bytes]]) -> dict[int, Sums]:
-        told = {}
-        for node in letters:
-            senders = [sender for sender in letters if sender != node]
-            told[node] = {"nodes": senders, "letters": [letters[sender][node] for sender in senders]}
-        answers = self.ask("masked", told)
-        masked = {}
-        for node, answer in sorted(answers.items()):
-            vector = answer.get("sums")
-            # Places that mean something else at that node would be added up as if they meant the same.
-            same = answer.get("domain", b"") == self.domain
-            if same and isinstance(vector, bytes) and len(vector) == 4 * self.length:
-                masked[node] = np.frombuffer(vector, np.dtype("<u4")).astype(np.uint32)
-        return self._left(masked, list(letters), answers, self.least)
-
-    def _unmasking(self, shared: list[int]) -> dict[int, list[bytes]]:
-        """Return for each node the shares that were told of it."""
-        answers = self.ask("unmasking", {node: {"nodes": list(self.masked)} for node in self.masked})
-        complete = {}
-        for node, answer in sorted(answers.items()):
-            shares = dict(zip(answer.get("nodes", ()), _texts(answer, "shares"), strict=False))
-            if set(shares) == set(shared):
-                complete[node] = shares
-        kept = self._left(complete, list(self.masked), answers, self.least, counted=True)
-        return {node: [shares[node] for shares in kept.values()] for node in shared}
-
-    def _secret(self, node: int, told: Mapping[int, list[bytes]]) -> bytes:
+    def _secret(self, node: int, shares: list[bytes]) -> bytes:
         """Return a node's key or seed from its shares, checked against its first message."""
         try:
             # Shamir: any `least` shares give the secret, fewer reveal nothing.
-            secret: bytes = combine_shares(told[node][: self.least])
+            secret: bytes = combine_shares(shares[: self.least])
             came = node in self.masked
             # A wrong share would unmask to noise, and noise above theta would be released.
             right = (committed(secret) == self.keys[node][2]) if came else (public_of(secret) == self.keys[node][0])
@@ -387,22 +368,38 @@ class Collector:
             )
         return secret
 
-    def _left(
-        self, kept: dict[int, Any], asked: list[int], answers: Answers, least: int, *, counted: bool = False
-    ) -> dict[int, Any]:
-        """Return the accepted answers, and warn of every node without one."""
-        for node in asked:
+    def _stage(
+        self, stage: str, told: Answers, read: Callable[[int, Mapping[str, Any]], Read | None], least: int = 0
+    ) -> dict[int, Read]:
+        """Return what each node answered in a stage, and add a complaint for every node without an accepted answer."""
+        answers, kept = self.ask(stage, told), {}
+        for node, answer in sorted(answers.items()):
+            found = read(node, answer)
+            if found is not None:
+                kept[node] = found
+        for node in told:
             if node not in kept:
                 why = "refused or failed" if node in answers else "lost or late"
                 why = "what it sent does not fit the round" if answers.get(node) else why
-                what = "counted, but did not help to unmask" if counted else "is left out"
+                what = "counted, but did not help to unmask" if stage == "unmasking" else "is left out"
                 self.complaints.append(f"node {node} {what}: {why}")
+        least = max(LEAST_NODES, least or self.least)
         if len(kept) < least:
             raise InputError(
-                f"{len(kept)} of {len(asked)} nodes are left and {least} are needed to unmask the total. The round "
+                f"{len(kept)} of {len(told)} nodes are left and {least} are needed to unmask the total. The round "
                 "is given up and nothing is released; start a new run when the nodes are back."
             )
         return kept
+
+
+def _public_keys(_: int, answer: Mapping[str, Any]) -> tuple[bytes, bytes, bytes] | None:
+    """Return the mask key, the letter key, and the commitment of a node to its own mask."""
+    parts = _texts(answer, "keys")
+    return (parts[0], parts[1], parts[2]) if [len(part) for part in parts] == [KEY] * 3 else None
+
+
+def _by_node(answer: Mapping[str, Any], name: str) -> dict[int, bytes]:
+    return dict(zip(answer.get("nodes", ()), _texts(answer, name), strict=False))
 
 
 def _texts(answer: Mapping[str, Any], name: str) -> list[bytes]:

@@ -26,15 +26,16 @@ SEEN: dict[Aggregation, str] = {
     "node its own sums.",
 }
 """The part of a run that its guarantee does not cover."""
+_TRUST = (
+    "The guarantee is about what is released, not against the server. It stands if the server applies the threshold "
+    "and keeps the {kept} to itself, if nodes draw votes as they should, add none and tell nobody, and if each user "
+    "lives on one node."
+)
 TRUST: dict[Aggregation, str] = {
     "": "",
-    "open": "The guarantee is about what is released, not against the server. It stands if the server applies the "
-    "threshold and keeps the sums to itself, if nodes draw votes as they should, add none and tell nobody, and if each "
-    "user lives on one node.",
-    "secure": "The guarantee is about what is released, not against the server. It stands if the server applies the "
-    "threshold and keeps the total to itself, if nodes draw votes as they should, add none and tell nobody, and if "
-    "each user lives on one node. That a node's own sums stay hidden needs a server that hands on the nodes' keys "
-    "unchanged, and fewer than a third of the nodes working with it.",
+    "open": _TRUST.format(kept="sums"),
+    "secure": _TRUST.format(kept="total") + " That a node's own sums stay hidden needs a server that hands on the "
+    "nodes' keys unchanged, and fewer than a third of the nodes working with it.",
 }
 """Assumptions about server and nodes, stated in the plan of a run."""
 

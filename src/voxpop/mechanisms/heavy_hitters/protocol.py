@@ -24,7 +24,7 @@ from voxpop.reading.arrow import text_buffers
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Arrays
+    from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.privacy.secret import Secret
 
 Symbol = Hashable
@@ -207,7 +207,7 @@ class Spelling:
         return fitting.view(np.uint8)
 
 
-def spell(corpus: "Arrays", rules: Rules) -> Spelling:
+def spell(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     """Return the words of a corpus in the alphabet of the rules.
 
     Raises:
@@ -221,7 +221,7 @@ def spell(corpus: "Arrays", rules: Rules) -> Spelling:
     return Spelling(sizes, shared, corpus.tokens, corpus.user_start)
 
 
-def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
+def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     if corpus.kind == "items":
         raise InputError(
             'alphabet="tokens" spells documents token by token, and items have no order. Read the column with '

@@ -19,22 +19,9 @@ from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
 from voxpop.reading.folder import folder_to_read
+from voxpop.release import saving
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import (
-    ABOUT,
-    DAMAGED,
-    MODEL_RECORD,
-    already_there,
-    checksum,
-    holds,
-    may_write,
-    parsed_record,
-    record_bytes,
-    stated,
-    target_folder,
-    write_whole,
-)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -264,10 +251,7 @@ class SequenceModel(Result):
 
         shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
         rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]
-        lines = [
-            str(self.guarantee),
-            "A dot is the end of a sequence. model.to_polars() returns all counts.",
-        ]
+        lines = [str(self.guarantee), "A dot is the end of a sequence. model.to_polars() returns all counts."]
         title = f"A model of {len(self):,} noisy counts"
         return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
 
@@ -276,7 +260,7 @@ class SequenceModel(Result):
         if isinstance(tokens, str):
             raise InputError("a sequence is a list of symbols, got one string; put it in a list.")
         # voxpop.read turns whole numbers into their decimal strings.
-        numbers = [self._numbers.get(token if isinstance(token, str) else str(token), -1) for token in tokens]
+        numbers = [self._numbers.get(str(token), -1) for token in tokens]
         if known and -1 in numbers:
             raise InputError(
                 f"the symbol at place {numbers.index(-1) + 1} is not in the alphabet. `model.alphabet` is the list of "
@@ -299,7 +283,7 @@ class SequenceModel(Result):
 
 FORMAT = "voxpop sequence model"
 FORMAT_VERSION = 2
-RECORD, COUNTS, ALPHABET = MODEL_RECORD, "grams.parquet", "alphabet.parquet"
+RECORD, COUNTS, ALPHABET = saving.MODEL_RECORD, "grams.parquet", "alphabet.parquet"
 REPORT = "report.html"
 REPLACEABLE = frozenset({RECORD, COUNTS, ALPHABET, REPORT, "synthetic.parquet"})
 
@@ -317,16 +301,16 @@ def save_model(
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     files = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
     content = {
-        **stated(model),
+        **saving.stated(model),
         "max_length": model.max_length,
         "counts": "contexts",
-        "checksums": {name: checksum(content) for name, content in files.items()},
+        "checksums": {name: saving.checksum(content) for name, content in files.items()},
     }
-    files[RECORD] = record_bytes(FORMAT, FORMAT_VERSION, content)
-    replace = overwrite or holds(folder, RECORD, files[RECORD])
+    files[RECORD] = saving.record_bytes(FORMAT, FORMAT_VERSION, content)
+    replace = overwrite or saving.holds(folder, RECORD, files[RECORD])
     target = check_model_target(folder, overwrite=replace)
-    files[REPORT] = report_of_model(model, {name: checksum(content) for name, content in files.items()})
-    write_whole(target, files, folder, "model", replace=replace)
+    files[REPORT] = report_of_model(model, {name: saving.checksum(content) for name, content in files.items()})
+    saving.write_whole(target, files, folder, "model", replace=replace)
 
 
 def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
@@ -335,16 +319,14 @@ def check_model_target(folder: str | PathLike[str], *, overwrite: bool = False) 
     Raises:
         ReleaseError: if it is a file, holds a model and `overwrite` is not set, or holds anything else.
     """
-    target = target_folder(folder, "model")
+    target = saving.target_folder(folder, "model")
     source = folder_to_read(target)
     names = set(os.listdir(source)) if source.exists() else set()
     if names and (RECORD not in names or names - REPLACEABLE):
         raise ReleaseError(f"{folder} holds files and is not just a model, so it is not replaced. Give a new folder.")
     if names and not overwrite:
-        raise already_there(folder, "a model")
-    nearest = next(each for each in (target.parent, *target.parent.parents) if each.exists())
-    if not nearest.is_dir() or not may_write(nearest, target.name):
-        raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
+        raise saving.already_there(folder, "a model")
+    saving.check_writable(target.parent, folder)
     return target
 
 
@@ -352,17 +334,19 @@ def load_model(folder: str | PathLike[str]) -> SequenceModel:
     """Return the model in a folder; see `voxpop.load`."""
     source = folder_to_read(Path(folder))
     otherwise = f"{folder} is not a sequence model that voxpop wrote."
-    record = parsed_record(_read(source, RECORD, folder), f"{folder}: {RECORD}", FORMAT, otherwise)
+    record = saving.parsed_record(_read(source, RECORD, folder), f"{folder}: {RECORD}", FORMAT, otherwise)
     if record.get("format_version") != FORMAT_VERSION or record.get("counts") != "contexts":
         raise ReleaseError(f"{folder} was written by another version of voxpop; use that one, or a newer one.")
     contents = {name: _read(source, name, folder) for name in (COUNTS, ALPHABET)}
     for name, content in contents.items():
-        if checksum(content) != record.get("checksums", {}).get(name):
-            raise ReleaseError(f"{folder}: {name} is not the file that was saved, its checksum differs. {DAMAGED}")
+        if saving.checksum(content) != record.get("checksums", {}).get(name):
+            raise ReleaseError(
+                f"{folder}: {name} is not the file that was saved, its checksum differs. {saving.DAMAGED}"
+            )
     try:
         return _model(record, contents)
     except (InputError, KeyError, TypeError, ValueError, IndexError, pa.ArrowException) as error:
-        raise ReleaseError(f"{folder} was changed after it was saved. {DAMAGED}") from error
+        raise ReleaseError(f"{folder} was changed after it was saved. {saving.DAMAGED}") from error
 
 
 def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
@@ -376,7 +360,7 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
     parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
     tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
     guarantee = Guarantee.from_dict(record["guarantee"])
-    about = About.from_dict(dict(record.get(ABOUT, {})))
+    about = About.from_dict(dict(record.get(saving.ABOUT, {})))
     return SequenceModel(tuple(words), tree, max_length, StoredPlan(dict(record["plan"])), guarantee, about)
 
 

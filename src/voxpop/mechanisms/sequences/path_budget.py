@@ -47,24 +47,19 @@ class PathBudget:
 
     Attributes:
         limits: the public numbers of the tree.
-        shares: by number; 0 is the root's.
+        shares: by number; 0 is that of a path without nodes, above the root.
 
     Example:
         >>> paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
-        >>> root = paths.open_root(Fraction(1, 5))
+        >>> root = paths.spend(0, Fraction(1, 5))
         >>> child = paths.spend(root, Fraction(1, 2))
         >>> paths.shares[child].own, paths.shares[paths.spend(child, Fraction(1))].after
         (Fraction(2, 5), Fraction(1, 1))
     """
 
     limits: Limits
-    shares: list[Share] = field(default_factory=list)
+    shares: list[Share] = field(default_factory=lambda: [Share(Fraction(0), Fraction(0))])
     _numbers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
-
-    def open_root(self, part: Fraction) -> int:
-        """Return the number of the root's share, which is this part of epsilon."""
-        self.shares.append(Share(Fraction(0), part))
-        return 0
 
     def spend(self, above: int, part: Fraction) -> int:
         """Return the number of a child's share: this part of the remaining budget of the path to its parent."""

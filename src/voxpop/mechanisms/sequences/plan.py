@@ -112,7 +112,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`."""
         part = PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1)
         paths = PathBudget(self._limits(0))
-        return paths.scale(paths.open_root(part))
+        return paths.scale(paths.spend(0, part))
 
     @property
     def threshold(self) -> float | None:

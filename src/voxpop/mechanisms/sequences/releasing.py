@@ -120,7 +120,7 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
     width = limits.alphabet + 1
     paths = PathBudget(limits)
     deeper = limits.max_gram > 1
-    root = paths.open_root(PARTS[0] if deeper else Fraction(1))
+    root = paths.spend(0, PARTS[0] if deeper else Fraction(1))
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([deeper]))
     none = np.empty(0, np.int32)
     tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
