@@ -24,10 +24,10 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from support.look import read_engine
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off
+from voxpop.engine.local import corpus as corpus_module
 from voxpop.engine.local import corpus as counting
 from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
-from voxpop.engine.local import weighing_order as ordering
 from voxpop.mechanisms.heavy_hitters import protocol as simulation
 from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
 from voxpop.mechanisms.ngrams import votes as selecting
@@ -40,7 +40,7 @@ from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
-from voxpop.testing.ngrams_case import ngrams, reach_of
+from voxpop.testing.cases import bound_of_pair, ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
@@ -206,14 +206,14 @@ def test_votes_with_half_the_noise(monkeypatch):
     """N-grams as they run by default, whose votes are graded with half of what was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
-    real, ran = selecting.NoisyLevels, case.joined.args[3]
+    real, ran = selecting.NoisyLevels, case.joined.args[3].args[0]
 
     def quiet(rules, *others):
         halved = [replace(rule, scale=rule.scale / 2) if hasattr(rule, "scale") else rule for rule in rules]
         return real(tuple(halved), *others)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
-    bound = reach_of(plan)
+    bound = bound_of_pair(plan)
     twin = [float(ndtr(2 * (holders * bound - ran.threshold) / ran.sigma)) for holders in (others + 1, others)]
     assert_refuted(case, *twin, trials=80_000)
 
@@ -223,13 +223,13 @@ def test_work_files_read_twice(monkeypatch):
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed
-    real = ordering.in_weighing_order
+    real = corpus_module.in_weighing_order
 
     def twice(*given):
         tokens, starts, keys = map(np.asarray, real(*given))
         return np.tile(tokens, 2), np.concatenate([starts, starts[1:] + starts[-1]]), np.tile(keys, 2)
 
-    monkeypatch.setattr(ordering, "in_weighing_order", twice)
+    monkeypatch.setattr(corpus_module, "in_weighing_order", twice)
     assert_refuted(case, any_of(LIMIT, 2 * LIMIT**-0.5, plan), 0.0, trials)
 
 

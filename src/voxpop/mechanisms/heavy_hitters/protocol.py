@@ -25,7 +25,7 @@ from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import text_buffers
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Arrays
+    from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.privacy.secret import Secret
 
 Symbol = Hashable
@@ -219,7 +219,7 @@ class Spelling:
         return tuple(text.encode() if self.in_bytes else text)
 
 
-def spell(corpus: "Arrays", rules: Rules) -> Spelling:
+def spell(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     """Return the words of a corpus in the alphabet of the rules.
 
     Raises:
@@ -233,7 +233,7 @@ def spell(corpus: "Arrays", rules: Rules) -> Spelling:
     return Spelling(sizes, shared, corpus.tokens, corpus.user_start, corpus.vocabulary, rules.alphabet == "bytes")
 
 
-def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
+def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     if corpus.kind == "items":
         raise InputError(
             'alphabet="tokens" spells documents token by token, and items have no order. Read the column with '

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
@@ -22,7 +23,7 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     corpus = check_engine(data)
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-    held = corpus.gathered()
+    held: LocalCorpus = corpus.gathered()
     wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(held, plan.rules)
