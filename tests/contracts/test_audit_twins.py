@@ -35,7 +35,6 @@ from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.sequences import releasing
 from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.mechanisms.weightings import rule as rules_module
-from voxpop.papers import ngram_model
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
@@ -236,8 +235,8 @@ def test_work_files_read_twice(monkeypatch):
 def test_noise_of_half_the_scale_in_grams(monkeypatch):
     """Noise of the paper's grams (CAC12) that forgets half the sensitivity."""
     case = one_level(vp.Budget(1.0))
-    real = ngram_model.laplace_noise
-    monkeypatch.setattr(ngram_model, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
+    real = releasing.laplace_noise
+    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     tail = [exp(-2 * m / 3) / (1 + exp(-2 / 3)) for m in (1, 3)]
     assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
 
