@@ -29,6 +29,7 @@ from voxpop.engine.local import corpus as counting
 from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
 from voxpop.mechanisms.heavy_hitters import protocol as simulation
+from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.sequences import releasing
@@ -175,8 +176,13 @@ def test_a_vote_less_is_enough(monkeypatch):
     """Heavy hitters whose server grows prefixes of theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
-    real = simulation._popular
-    monkeypatch.setattr(simulation, "_popular", lambda *given: real(*given[:-1], given[-1] - 1))
+    real = hitters_releasing.grown_tries
+
+    def content(spelling, electorate, rules, secret):
+        fewer = replace(rules.ballot, theta=rules.ballot.theta - 1)
+        return real(spelling, electorate, replace(rules, ballot=fewer), secret)
+
+    monkeypatch.setattr(hitters_releasing, "grown_tries", content)
     others = int(case.name.split()[1])
     loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # one vote more than theta - 1 changes nothing
     chances = [discovery_rate(holders, loose, 1) for holders in (others + 1, others)]
