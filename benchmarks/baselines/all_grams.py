@@ -29,6 +29,7 @@ from voxpop.release.result import StoredPlan
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
+    from voxpop.engine.local.length_walk import MemoryLengthWalk
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class AllGrams:
         levels = corpus.length_walk()
         ids, names = [corpus.tokens], []
         size = len(corpus.vocabulary)
-        levels.keep_all()
+        _keep_all(levels)
         for _ in range(1, max_length):
             nothing = np.zeros(size, np.int64)
             levels.extend(Candidates(Pairs(nothing, nothing, nothing, single=False), nothing))
-            here, own = levels.keep_all()
+            here, own = _keep_all(levels)
             if own is None:
                 raise InternalError("grams above length 1 have no names.")
             ids.append(here.copy())
@@ -140,3 +141,16 @@ def _union(grams: AllGrams, budget: Budget, name: str, parts: list[list[int]], l
     ranked = [np.unique(np.searchsorted(used, each).astype(np.int32), axis=0) for each in rows]
     table = table_of_tokens(grams.corpus.vocabulary.take(array_of(used)), ranked)
     return Release(table, StoredPlan(numbers), guarantee)
+
+
+def _keep_all(levels: "MemoryLengthWalk") -> tuple[Int32s, Int64s | None]:
+    """Keep every gram that occurs, with its present number, in a walk that otherwise keeps the released ones.
+
+    Returns:
+        int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the
+        numbers, None at length 1.
+    """
+    if levels._ids is None:
+        levels._ids = np.array(levels._tokens)
+    names, levels._names = levels._names, None
+    return levels._ids, names

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.local.corpus import save_blocks
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s
 
 WORDS = 1_000_000
@@ -59,7 +60,16 @@ def write_texts(
     rng = np.random.default_rng(seed)
     book = PhraseBook.drawn(words, phrases, rng)
     vocabulary = pa.array([f"word{number:09}" for number in range(words)], pa.large_string())
-    save_blocks(Path(folder), _blocks(book, users, tokens, words, rng), vocabulary, "tokens")
+    sizes = [np.zeros(1, np.int64)]
+    with TemporaryFile() as file:
+        for ids, own in _blocks(book, users, tokens, words, rng):
+            file.write(ids.data)
+            sizes.append(own)
+        file.flush()
+        user_start = np.cumsum(np.concatenate(sizes))
+        keys = np.arange(users, dtype=np.uint64)
+        mapped = np.memmap(file, np.int32, "r")
+        LocalCorpus(mapped, user_start, keys, vocabulary, "tokens").save(folder)
 
 
 def popular(kinds: int, count: int, rng: np.random.Generator) -> Int32s:

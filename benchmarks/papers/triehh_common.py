@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 import voxpop as vp
 from benchmarks.support.common import RESULTS
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, Spelling, simulate, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, Spelling, grown_tries, spell
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.calibrate import best_sampling
 
@@ -93,7 +94,13 @@ class Votes:
     def found(self, rules: Rules, *, fixed: bool = False) -> np.ndarray:
         """Run once with a fresh secret; the rules may differ in ballot and unit, and batches may have a fixed size."""
         electorate = FixedBatches(self.electorate) if fixed else self.electorate
-        return simulate(self.spelling, electorate, rules, Secret.fresh())
+        *_, trie = grown_tries(self.spelling, electorate, rules, Secret.fresh())
+        return np.array([self.number["".join(word)] for word in trie.words], np.int64)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.spelling.vocabulary.to_pylist())}
 
     def private_frequencies(self) -> np.ndarray:
         """Return for each word the mean share of users' votes it would get: the truth, private."""

@@ -24,7 +24,8 @@ CUTOFF = 10.0
 def main() -> None:
     """Measure, print, write."""
     corpus = posts()
-    parts = list(bounded_sets(corpus.holdings(), 100, None, Secret.from_seed(0), "benchmark", shuffle=False))
+    secret = Secret.from_seed(0)
+    parts = list(bounded_sets(corpus.holdings(secret, "benchmark", ordered=False), 100, None, secret, "benchmark"))
     items = np.concatenate([part for part, _ in parts])
     sizes = np.concatenate([np.diff(starts) for _, starts in parts])[:USERS]
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -13,7 +13,7 @@ from audits.top_cases import top_cases
 from audits.union_cases import union_cases
 from audits.walk_cases import walk_cases
 from voxpop.testing.auditing import Case
-from voxpop.testing.ngrams_case import ngrams
+from voxpop.testing.cases import ngrams
 
 
 def all_union_cases() -> Iterator[Case]:

@@ -15,7 +15,7 @@ from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.testing.auditing import Case
-from voxpop.testing.ngrams_case import ngrams
+from voxpop.testing.cases import ngrams
 
 COPIES = 8_000
 """Of one release of set union, so that its items fit."""

@@ -2,7 +2,7 @@
 
 Each case errs with probability at most 2e-12: 1e-12 that one of its bounds is wrong, 1e-12 that right probabilities
 seem to stray. There are about 100 cases, so a false alarm of this file has a probability below 3e-10, plus what
-`ngrams_cases.py`, `ngrams_case.py` and `walk_cases.py` state.
+`ngrams_cases.py`, `cases.py` and `walk_cases.py` state.
 """
 
 import pytest
@@ -15,7 +15,7 @@ from audits.union_cases import UNIONS
 from support.lengths import at_length
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.testing.auditing import AUDITED, Counts, audit, epsilon_shown, examine
-from voxpop.testing.ngrams_case import COMMON, RARE, ngrams
+from voxpop.testing.cases import COMMON, ngrams
 
 ERROR = 1e-12
 CLOSE = {
@@ -148,10 +148,11 @@ def test_several_data_sets_are_audited_together():
 @pytest.mark.jit
 def test_the_default_case_runs_the_default():
     """Words in adaptive rounds, measured; pairs of rare words pruned; each user pays from its own budget."""
-    plan, phrases, _, foreseen = ngrams().joined.args
+    plan, _, copies, happened = ngrams().joined.args
+    foreseen = happened.args[0]
     assert plan.mechanism == vp.NGrams(2, limit=4, eta=0.5)
     assert foreseen.measurement_sigma is not None
-    assert foreseen.candidates == phrases.copies < (COMMON + RARE) ** 2
+    assert foreseen.candidates == copies == COMMON**2
 
 
 @pytest.mark.parametrize(("mechanism", "trials", "error"), [("words", 10, 0.1), ("items", 0, 0.1), ("items", 10, 0.5)])

@@ -24,22 +24,22 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, Event, alone, near
 from support.look import read_engine
 from support.power import surely_refuted, surely_strays
 from support.twins import passed_off
+from voxpop.engine.local import corpus as corpus_module
 from voxpop.engine.local import corpus as counting
 from voxpop.engine.local import weigh
 from voxpop.engine.local import weigh as bound
-from voxpop.engine.local import weighing_order as ordering
 from voxpop.mechanisms.heavy_hitters import protocol as simulation
+from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.sequences import releasing
 from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.mechanisms.weightings import rule as rules_module
-from voxpop.papers import ngram_model
 from voxpop.privacy import secret as secret_module
 from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 from voxpop.testing.auditing import ERROR, Counts, delta_shown, examine
-from voxpop.testing.ngrams_case import ngrams, reach_of
+from voxpop.testing.cases import bound_of_pair, ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
@@ -175,8 +175,13 @@ def test_a_vote_less_is_enough(monkeypatch):
     """Heavy hitters whose server grows prefixes of theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
-    real = simulation._popular
-    monkeypatch.setattr(simulation, "_popular", lambda *given: real(*given[:-1], given[-1] - 1))
+    real = hitters_releasing.grown_tries
+
+    def content(spelling, electorate, rules, secret):
+        fewer = replace(rules.ballot, theta=rules.ballot.theta - 1)
+        return real(spelling, electorate, replace(rules, ballot=fewer), secret)
+
+    monkeypatch.setattr(hitters_releasing, "grown_tries", content)
     others = int(case.name.split()[1])
     loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # one vote more than theta - 1 changes nothing
     chances = [discovery_rate(holders, loose, 1) for holders in (others + 1, others)]
@@ -200,14 +205,14 @@ def test_votes_with_half_the_noise(monkeypatch):
     """N-grams as they run by default, whose votes are graded with half of what was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
-    real, ran = selecting.NoisyLevels, case.joined.args[3]
+    real, ran = selecting.NoisyLevels, case.joined.args[3].args[0]
 
     def quiet(rules, *others):
         halved = [replace(rule, scale=rule.scale / 2) if hasattr(rule, "scale") else rule for rule in rules]
         return real(tuple(halved), *others)
 
     monkeypatch.setattr(selecting, "NoisyLevels", quiet)
-    bound = reach_of(plan)
+    bound = bound_of_pair(plan)
     twin = [float(ndtr(2 * (holders * bound - ran.threshold) / ran.sigma)) for holders in (others + 1, others)]
     assert_refuted(case, *twin, trials=80_000)
 
@@ -217,21 +222,21 @@ def test_work_files_read_twice(monkeypatch):
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed
-    real = ordering.in_weighing_order
+    real = corpus_module.in_weighing_order
 
     def twice(*given):
         tokens, starts, keys = map(np.asarray, real(*given))
         return np.tile(tokens, 2), np.concatenate([starts, starts[1:] + starts[-1]]), np.tile(keys, 2)
 
-    monkeypatch.setattr(ordering, "in_weighing_order", twice)
+    monkeypatch.setattr(corpus_module, "in_weighing_order", twice)
     assert_refuted(case, any_of(LIMIT, 2 * LIMIT**-0.5, plan), 0.0, trials)
 
 
 def test_noise_of_half_the_scale_in_grams(monkeypatch):
     """Noise of the paper's grams (CAC12) that forgets half the sensitivity."""
     case = one_level(vp.Budget(1.0))
-    real = ngram_model.laplace_noise
-    monkeypatch.setattr(ngram_model, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
+    real = releasing.laplace_noise
+    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     tail = [exp(-2 * m / 3) / (1 + exp(-2 / 3)) for m in (1, 3)]
     assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
 

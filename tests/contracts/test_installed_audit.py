@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from voxpop.mechanisms.counts import releasing as ranking
-from voxpop.mechanisms.heavy_hitters import protocol as simulation
+from voxpop.mechanisms.heavy_hitters import releasing as hitters_releasing
 from voxpop.mechanisms.ngrams import votes as threshold_vote
 from voxpop.mechanisms.sequences import releasing
 from voxpop.privacy import cumulative
@@ -41,8 +41,13 @@ def quiet_ngrams(monkeypatch):
 
 def quiet_hitters(monkeypatch):
     """Reduce the votes that a prefix needs, which take the place of noise."""
-    real = simulation._popular
-    monkeypatch.setattr(simulation, "_popular", lambda *given: real(*given[:-1], int(CUT * given[-1])))
+    real = hitters_releasing.grown_tries
+
+    def content(spelling, electorate, rules, secret):
+        fewer = replace(rules.ballot, theta=int(CUT * rules.ballot.theta))
+        return real(spelling, electorate, replace(rules, ballot=fewer), secret)
+
+    monkeypatch.setattr(hitters_releasing, "grown_tries", content)
 
 
 def quiet_sequences(monkeypatch):

@@ -32,7 +32,7 @@ from voxpop.mechanisms.ngrams.constants import SCREENING_CHARGES
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 from voxpop.testing.auditing import examine
-from voxpop.testing.ngrams_case import ngrams
+from voxpop.testing.cases import ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 20_000

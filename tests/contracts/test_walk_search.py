@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from searches.walk_search import WALK, search_walks
+from voxpop.engine.local.deferred import UserBudgets
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools, PoolUsers
 from voxpop.kernels import weigh
@@ -96,7 +97,8 @@ def test_a_sweep_with_budgets_made_anew(monkeypatch):
     real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
-        return real(self.with_past(None, None), *given)
+        self._budgets = UserBudgets()
+        return real(self, *given)
 
     monkeypatch.setattr(MemoryLengthWalk, "weigh_deferred", refilled)
     assert is_found()

@@ -81,7 +81,7 @@ def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_n
     ids = np.array(sorted(weights), np.int64)
     local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))
     coins, levels = ReleaseDecisions(RULES[1], secret, "noise/x"), NoisyLevels(RULES, secret, "noise/x")
-    (passed,) = histogram.decide([rows_of(weights)], coins=coins.restricted(), words=False)
+    (passed,) = histogram.level([rows_of(weights)], levels=coins.restricted(), words=False)
     assert passed["name"].to_pylist() == local.chosen(coins).tolist()
     theirs = np.array([spurious_names[name] for name in sorted(spurious_names)], np.int64)
     names, reached = local.noisy_levels(levels, np.array(sorted(spurious_names), np.int64), theirs)
@@ -102,7 +102,7 @@ def test_words_are_decided_by_their_bytes_on_both(weights, seed):
     local = Histogram(np.arange(ids.size), np.array([weights[number] for number in ids.tolist()], np.int64), texts)
     coins = ReleaseDecisions(RULES[1], secret, "noise/x")
     rows = by_bytes(rows_of(weights), words)
-    (passed,) = histogram.decide([rows], coins=coins.restricted(), words=True)
+    (passed,) = histogram.level([rows], levels=coins.restricted(), words=True)
     released = local.texts(local.chosen(coins)).to_pylist()
     assert [name.decode() for name in passed["name"].to_pylist()] == released
 

@@ -25,11 +25,11 @@ PRICE = IndividualFilter(1.0).charge(WHOLE // 8, 1.0)
 USERS = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=8)
 
 
-def holdings_of(users, order=None):
+def holdings_of(users):
     """Return what users hold, by position."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)]).astype(np.int64)
-    return Holdings(ids, starts, np.arange(len(users), dtype=np.uint64), 6, order)
+    return Holdings(ids, starts, np.arange(len(users), dtype=np.uint64), 6)
 
 
 @given(USERS, st.integers(1, 7))
@@ -63,22 +63,18 @@ def test_what_is_set_aside_equals_loops(lengths, wanted):
 
 
 def test_budgets_are_not_handed_on():
-    """Users who come or go between two passes, and users who are not in order yet."""
+    """Users who come or go between two passes."""
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
     assert budgets.left(2).tolist() == [WHOLE - WHOLE // 8, WHOLE]
     with pytest.raises(InternalError, match="came or went"):
         budgets.pay(PRICE, holdings_of([[0]]), None)
-    with pytest.raises(InternalError, match="in order"):
-        budgets.pay(PRICE, holdings_of([[0], [1]], np.array([1, 0])), None)
 
 
-@pytest.mark.parametrize(("order", "bounds"), [(np.array([1, 0]), [1, 1]), (None, [1, 1, 1])])
-def test_nobody_weighs_with_the_reach_of_another(order, bounds):
-    """An order that payments did not have, or more users than weighed."""
-    holdings = holdings_of([[0], [1]], order)
+def test_nobody_weighs_with_the_reach_of_another():
+    """More users paid than weigh."""
     with pytest.raises(InternalError, match="bounds of others"):
-        weigh(holdings, SHARES, 3, None, SECRET, "x", np.array(bounds))
+        weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
 def test_a_walk_refuses_what_has_no_candidates():

@@ -57,7 +57,9 @@ def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
     """An error while writing leaves what was there and no litter."""
     corpus.save(tmp_path / "c")
     monkeypatch.setattr(
-        store, "_write_header", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+        store.np.lib.format,
+        "write_array_header_1_0",
+        lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
     )
     with pytest.raises(SourceError, match="No space left"):
         corpus.save(tmp_path / "c")

@@ -95,7 +95,7 @@ def test_a_walk_out_of_turn_is_refused():
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
         walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
-        walk.compact(single=False)
+        walk.state(single=False)
 
 
 def test_users_have_no_order_that_nobody_drew():

@@ -16,11 +16,10 @@ from voxpop.mechanisms.heavy_hitters.federation import (
     node_votes,
     read_trie,
     read_votes,
-    received_gram,
     write_trie,
     write_votes,
 )
-from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, is_over
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, gram_of, is_over
 from voxpop.mechanisms.heavy_hitters.releasing import release_of
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
@@ -53,7 +52,7 @@ def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
         ]
         trie, complaints = next_trie(trie, range(3), answers, plan.rules)
         assert complaints == []
-    found = release_of([received_gram(word, alphabet) for word in trie.words], plan, plan.guarantee)
+    found = release_of([gram_of(word, alphabet) for word in trie.words], plan, plan.guarantee)
     whole = plan.release(read_engine(pl.concat(tables), user="who", items="what"), seed=3)
     assert list(found) == list(whole) == ["moon", "sun"]
 

@@ -12,7 +12,7 @@ from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, simulate, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_tries, spell
 from voxpop.mechanisms.heavy_hitters.releasing import release_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
@@ -70,7 +70,8 @@ def test_most_frequent_word_and_public_tie_break():
     rules = Rules(Ballot(0.9, 5), 10, words="many")
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    assert simulate(spelling, electorate, rules, Secret.from_seed(1)).tolist() == [0, 1, 2, 3]
+    *_, trie = grown_tries(spelling, electorate, rules, Secret.from_seed(1))
+    assert trie.words == {("a",), ("b",), ("c",), ("d",)}
 
 
 def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
@@ -220,8 +221,8 @@ def found_rate(holders: int, theta: int, words: str) -> float:
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    found = sum(len(simulate(spelling, electorate, rules, Secret.from_seed(seed))) for seed in range(100))
-    return found / 100_000
+    runs = (grown_tries(spelling, electorate, rules, Secret.from_seed(seed)) for seed in range(100))
+    return sum(len(trie.words) for (trie,) in runs) / 100_000
 
 
 @pytest.mark.jit

@@ -19,13 +19,12 @@ from voxpop.mechanisms.heavy_hitters.protocol import (
     Prefix,
     Rules,
     Trie,
-    gram_of,
     grow,
+    grown_tries,
     is_over,
     is_valid,
     prefix_after,
-    simulate,
-    simulated_rounds,
+    prefix_votes,
     spell,
     twins_of,
 )
@@ -92,20 +91,25 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
     clients = all_clients(users, corpus, rules, alphabet)
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    names = corpus.vocabulary.to_pylist()
     trie = Trie()
-    for each in simulated_rounds(spelling, electorate, rules, secret):
+    for grown in grown_tries(spelling, electorate, rules, secret):
+        known, size = rules.size(trie.rounds), rules.size(trie.rounds + 1)
         votes = round_votes(clients, trie, rules, secret)
-        said = ((symbols(names[word], alphabet), int(cast)) for word, cast in zip(each.votes, each.cast, strict=True))
-        fast = dict(zip(each.voters.tolist(), said, strict=True))
+        asked, cast = electorate.sampled(trie.rounds, rules, secret)
+        having, chosen = electorate.choices(asked, trie.rounds, rules, secret)
+        words = [spelling.word(number) for number in chosen.tolist()]
+        said = zip(asked[having].tolist(), words, cast[having].tolist(), strict=True)
         assert {user: vote for user, vote in enumerate(votes) if vote is not None} == {
-            user: (prefix_after(word, rules.size(trie.rounds + 1)), cast) for user, (word, cast) in fast.items()
+            user: (prefix_after(word, size), times)
+            for user, word, times in said
+            if prefix_after(word, known) in trie.live
         }
-        trie = grow(trie, count_votes(votes, trie, rules), rules)
+        counted = count_votes(votes, trie, rules)
+        assert prefix_votes(spelling, electorate, trie, rules, secret) == counted
+        trie = grow(trie, counted, rules)
+        assert grown == trie
     assert is_over(trie, rules)
-    found = [names[word] for word in simulate(spelling, electorate, rules, secret)]
     assert trie == run_protocol(clients, rules, secret)
-    assert {symbols(word, alphabet) for word in found} == trie.words
 
 
 @given(USERS, st.sampled_from(["one", "many"]), st.integers(1, 4), st.integers(0, 3))
@@ -158,9 +162,8 @@ def test_phrases_agree_with_clients(users):
     rules, secret = rules_of("many", 1, 0.9, max_length=5, alphabet="tokens"), Secret.from_seed(2)
     clients = [client_of(who, Counter(documents), rules) for who, documents in held.items()]
     spelling = spell(corpus, rules)
-    found = simulate(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, secret)
-    grams = [gram_of(word, spelling, corpus.vocabulary) for word in found]
-    assert {tuple(gram) for gram in grams} == run_protocol(clients, rules, secret).words
+    *_, trie = grown_tries(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, secret)
+    assert trie == run_protocol(clients, rules, secret)
 
 
 def test_users_of_one_key_are_sampled_apart():

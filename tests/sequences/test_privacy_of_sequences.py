@@ -98,7 +98,7 @@ def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
 @pytest.mark.slow
 def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
     """So does one whose noise forgets half the sensitivity: 1.5 with a deviation of 0.1."""
-    monkeypatch.setattr(ngram_model, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
+    monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 

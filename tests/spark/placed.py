@@ -62,12 +62,9 @@ class PlacedLevels:
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
             return summed((tasks.weigh_words(state, weighing=weighing) for state in self.states), words=True)
-        if self.candidates is None:
-            settings = {"weighing": weighing, "since": tasks.Since(self.length, False), "size": self.size}
-            return summed((tasks.weigh_kept(state, **settings) for state in self.states), words=False)
-        settings = {"weighing": weighing, "since": tasks.Since(self.length - 1, self.candidates.single)}
         states = (beside(state, self.public()) for state in self.states)
-        return summed((tasks.weigh_next(state, **settings) for state in states), words=False)
+        parts = (tasks.weigh_grams(state, weighing=weighing, since=self.since()) for state in states)
+        return summed(parts, words=False)
 
     def keep(self, released):
         """Keep words (a list of strings) or names (rising numbers)."""
@@ -75,16 +72,21 @@ class PlacedLevels:
             public = word_arrays(pa.array(released, pa.large_string()))
             self.states = [list(tasks.keep_words(beside(s, public), order=self.order)) for s in self.states]
         else:
-            settings = {"since": tasks.Since(self.length - 1, self.candidates.single)}
             public = {**self.public(), "names": np.asarray(released, np.int64)}
-            self.states = [list(tasks.keep_next(beside(s, public), **settings)) for s in self.states]
+            self.states = [list(tasks.keep_next(beside(s, public), since=self.since())) for s in self.states]
         self.size, self.candidates = len(released), None
 
     def extend(self, candidates):
         """Go on to the next length."""
         self.candidates, self.length = candidates, self.length + 1
 
+    def since(self):
+        between = self.candidates is not None
+        return tasks.Since(self.length - between, self.size, between and self.candidates.single)
+
     def public(self):
+        if self.candidates is None:
+            return {}
         return {"need": self.candidates.need, "estimates": self.candidates.estimates}
 
 

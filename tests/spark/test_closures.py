@@ -39,8 +39,8 @@ def test_what_is_too_large_to_be_sent_with_keys_is_refused(pyspark):
     assert closure(dict, a=1)() == {"a": 1}
 
 
-KEYLESS = {"frames.py": 2, "reading.py": 4}
-"""`closure` and bounded public arrays; four tasks that read tables and files before any key exists."""
+KEYLESS = {"frames.py": 2, "reading.py": 1}
+"""`closure` and bounded public arrays; the task that reads tables before any key exists."""
 
 
 def test_nothing_is_sent_another_way():

@@ -1,137 +1,15 @@
 """Types come from a schema, never from values: the rows of one user change no type, no spelling and no other row."""
 
-import json
-
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import voxpop as vp
 from support.look import read_engine
-from voxpop.engine.spark.reading import open_frame
-from voxpop.errors import ColumnError, SourceError
-from voxpop.reading.wanted import Wanted
+from voxpop.errors import ColumnError
 
 BUDGET = vp.Budget(4, 1e-8)
 ROADS = pytest.mark.parametrize("partitions", [2, None], ids=["spread", "handed over"])
-CANARY = "xylophonecanary"
-
-
-def lines(path, rows):
-    """Write rows as JSON lines; a string is written as it is."""
-    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
-    return str(path)
-
-
-def released(spark, path, partitions, types=None, **columns):
-    """Return schema, keys and items of a release."""
-    frame = open_frame(spark, [path], Wanted.of(**columns, types=types))
-    release = vp.SetUnion(limit=2, weighting=vp.weightings.Weighted()).release(
-        read_engine(frame, options=vp.ReadOptions(partitions=partitions), **columns), BUDGET, seed=1
-    )
-    return frame.schema.simpleString(), str(release.to_arrow().schema), release.to_list()
-
-
-@ROADS
-def test_rows_of_json_change_neither_types_nor_spellings(spark, tmp_path, partitions):
-    """Whole numbers stay their digits, whatever other users hold or are called."""
-    rows = [{"who": number, "what": number % 2 + 7} for number in range(400)]
-    expected = released(spark, lines(tmp_path / "a.jsonl", rows), partitions, user="who", items="what")
-    assert expected[0] == "struct<who:string,what:array<string>>"
-    assert expected[2] == ["7", "8"]
-    odd = ["tea", 2**63, -1, True, "7", None, "", "2026-11-23", 470.125, 7.0]
-    more = [{"who": 10**6 + number, "what": each} for number, each in enumerate(odd)]
-    more += [{"who": each, "what": 7} for each in odd if each not in (None, "")]
-    path = lines(tmp_path / "b.jsonl", [*more, *rows])
-    assert released(spark, path, partitions, user="who", items="what") == expected
-
-
-@ROADS
-def test_lists_of_json_are_lists_of_strings(spark, tmp_path, partitions):
-    """A null is left out, as in any list."""
-    rows = [{"who": number, "what": ["a", number % 2, None, True]} for number in range(400)] + [{"who": 1}]
-    path = lines(tmp_path / "a.jsonl", rows)
-    schema, _, found = released(spark, path, partitions, user="who", tokens="what")
-    assert schema == "struct<who:string,what:array<string>>"
-    assert found == ["0", "1", "a", "true"]
-
-
-MISFITS = {
-    "an object": {"who": 1, "what": {CANARY: 1}},
-    "a list of objects": {"who": 1, "what": [{CANARY: 470}]},
-    "a list as a user": {"who": [CANARY], "what": "x"},
-    "no JSON": f'{{"who": 1, "what": "{CANARY}',
-}
-
-
-@ROADS
-@pytest.mark.parametrize("misfit", MISFITS)
-def test_a_value_that_does_not_fit_is_an_error_that_quotes_nothing(spark, tmp_path, partitions, misfit, capfd):
-    """It is not read as something else, nor left out."""
-    rows = [{"who": number, "what": 7} for number in range(40)]
-    path = lines(tmp_path / "a.jsonl", [*rows, MISFITS[misfit]])
-    with pytest.raises(SourceError) as caught:
-        released(spark, path, partitions, user="who", items="what")
-    told = f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
-    assert CANARY not in told
-    assert "470" not in told
-    assert "counted within one batch" in told
-
-
-@ROADS
-def test_a_text_where_a_list_is_wanted_is_an_error(spark, tmp_path, partitions):
-    """Nor is a list cut out of its letters."""
-    path = lines(tmp_path / "a.jsonl", [{"who": 1, "what": ["a"]}, {"who": 2, "what": CANARY}])
-    with pytest.raises(SourceError, match='"what" is not a list') as caught:
-        released(spark, path, partitions, user="who", tokens="what")
-    assert CANARY not in str(caught.value)
-
-
-@ROADS
-def test_csv_is_strings_and_its_rows_are_as_wide_as_its_header(spark, tmp_path, partitions):
-    """Numbers, fractions and truth values of one user do not change those of others."""
-    rows = [f"{number},{number % 2 + 7}" for number in range(400)]
-    path, columns = tmp_path / "a.csv", {"user": "who", "items": "what"}
-    path.write_text("\n".join(["who,what", *rows]))
-    expected = released(spark, str(path), partitions, **columns)
-    assert expected[0] == "struct<who:string,what:string>"
-    path.write_text("\n".join(["who,what", "x,1.5", "true,007", "1e3,9223372036854775808", *rows]))
-    assert released(spark, str(path), partitions, **columns) == expected
-    for extra in (f"1,{CANARY},3", CANARY):
-        path.write_text("\n".join(["who,what", *rows, extra]))
-        with pytest.raises(SourceError) as caught:
-            released(spark, str(path), partitions, **columns)
-        assert CANARY not in str(caught.value)
-
-
-@ROADS
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_the_caller_may_declare_types(spark, tmp_path, partitions, ending):
-    """Prices as decimals; a value that is none is an error without the value."""
-    path, how = tmp_path / f"a.{ending}", {"user": "who", "items": "what", "types": {"what": "decimal(9, 2)"}}
-
-    def write(prices):
-        rows = [{"who": number, "what": charge} for number, charge in enumerate(prices)]
-        texts = [f"{row['who']},{row['what']}" for row in rows] if ending == "csv" else map(json.dumps, rows)
-        path.write_text("\n".join([*(["who,what"] if ending == "csv" else []), *texts]))
-        return str(path)
-
-    schema, kinds, found = released(spark, write(["19.99", "5"] * 200), partitions, **how)
-    assert "decimal(9,2)" in schema
-    assert "decimal128(9, 2)" in kinds
-    assert list(map(str, found)) == ["19.99", "5.00"]
-    for wrong in (CANARY, "1.125"):
-        with pytest.raises(SourceError, match=r'"what" does not fit decimal128\(9, 2\)') as caught:
-            released(spark, write(["19.99", wrong] * 20), partitions, **how)
-        assert wrong not in str(caught.value)
-
-
-def test_files_of_csv_with_columns_in_another_order_are_refused(spark, tmp_path):
-    """Spark takes columns by their place, so users and items of the second file would be exchanged."""
-    (tmp_path / "a.csv").write_text("who,what\n1,tea\n2,tea\n")
-    (tmp_path / "b.csv").write_text("what,who\ntea,3\ntea,4\n")
-    with pytest.raises(SourceError, match=r"CSV|fails on Spark"):
-        released(spark, str(tmp_path / "*.csv"), None, user="who", items="what")
 
 
 def collated(spark):

@@ -9,8 +9,7 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.engine.spark.reading import open_frame
-from voxpop.errors import ColumnError, InputError
-from voxpop.reading.wanted import Wanted
+from voxpop.errors import ColumnError, InputError, SourceError
 
 START = dt.datetime(2026, 11, 22, 6, 0)
 BUDGET = vp.Budget(8, 1e-3)
@@ -74,21 +73,16 @@ def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
     assert frame.join(released, keys.keys.names, "left_semi").count() == vp.exports.filter(keys, KEYED).height > 0
 
 
-@ROADS
-def test_files_are_read_as_they_are_written(spark, tmp_path, partitions):
-    """CSV with a delimiter and an encoding that are given, and texts of HTML, as on one machine."""
-    rows = [f"{number}|<p>caf\xe9</p><p>d{number % 2}</p>" for number in range(1200)]
-    path = tmp_path / "posts.csv"
-    path.write_bytes("\n".join(["who|what", *rows]).encode("cp1252"))
-    union = vp.SetUnion(limit=4, weighting=vp.weightings.Weighted())
-    columns = {"user": "who", "text": "what"}
-    how = columns | {"tokenizer": vp.Tokenizer(html=True)}
-    frame = open_frame(spark, [str(path)], Wanted.of(**columns), "|", "ISO-8859-1")
-    one = union.release(read_engine(path, csv=vp.CSV(delimiter="|", encoding="cp1252"), **how), BUDGET, seed=3)
-    other = union.release(read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how), BUDGET, seed=3)
-    assert one.to_list() == other.to_list() == ["café", "d0", "d1"]
-    with pytest.raises(InputError, match="Leave it out"):
-        read_engine(frame, csv=vp.CSV(delimiter="|"), **how)
+def test_files_of_parquet_are_opened_and_others_are_refused(spark, tmp_path):
+    """What describes a file of CSV, or its types, does not fit a table of Spark either."""
     EVENTS.write_parquet(tmp_path / "events.parquet")
-    with pytest.raises(InputError, match="Leave it out"):
-        open_frame(spark, [str(tmp_path / "events.parquet")], Wanted.of(**columns), "|")
+    frame = open_frame(spark, [str(tmp_path / "events.parquet")])
+    assert frame.columns == EVENTS.columns
+    for more in ({"csv": vp.CSV(delimiter="|")}, {"types": {"page": "int64"}}):
+        with pytest.raises(InputError, match=r"[Ll]eave"):
+            read_engine(frame, user="who", items="page", **more)
+    for name in ("events.csv", "events.jsonl.gz"):
+        with pytest.raises(InputError, match="Convert the files to Parquet"):
+            open_frame(spark, [str(tmp_path / name)])
+    with pytest.raises(SourceError, match="Check the path"):
+        open_frame(spark, [str(tmp_path / "nowhere.parquet")])

@@ -14,7 +14,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.engine.spark import reading as handover
 from voxpop.engine.spark.corpus import SparkCorpus
-from voxpop.engine.spark.reading import EXACTLY, HandedOver
+from voxpop.engine.spark.reading import EXACTLY
 from voxpop.engine.spark.session import is_here
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading.limited.memory import LEAST
@@ -57,22 +57,17 @@ def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, 
     assert all(list(release) == list(found[0][1]) for _, release in found)
 
 
-def test_nothing_runs_before_the_first_release_and_nothing_for_the_second(spark, talk, tmp_path):
-    """Not for its name, nor what a notebook tries out; and no file is left."""
+def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk, tmp_path):
+    """And no file is left."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, limit=4)
     jobs, _, corpus = counted(
         spark, lambda: read_engine(frame, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path))
     )
-    assert isinstance(corpus, HandedOver)
-    assert repr(corpus) == "HandedOver(kind='text', private)"
-    assert not hasattr(corpus, "_repr_html_")
-    assert (jobs, list(tmp_path.iterdir())) == (0, [])
+    assert (jobs, list(tmp_path.iterdir())) == (1, [])
     jobs, _, first = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=1))
-    assert jobs == 1
-    jobs, _, second = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=1))
     assert jobs == 0
-    assert list(tmp_path.iterdir()) == []
+    second = ngrams.release(corpus, BUDGET, seed=1)
     local = ngrams.release(read_engine(talk, user="who", text="what"), BUDGET, seed=1)
     assert first.grams.equals(second.grams)
     assert first.grams.equals(local.grams)
@@ -92,10 +87,8 @@ def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_
 
     monkeypatch.setattr(handover, "file_batches", look)
     before = {name: spark.conf.get(name) for name in EXACTLY}
-    corpus = read_engine(
-        framed(spark, talk).repartition(3), user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path)
-    )
-    vp.SetUnion(limit=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=1)
+    options = vp.ReadOptions(work_folder=tmp_path)
+    read_engine(framed(spark, talk).repartition(3), user="who", text="what", options=options)
     assert seen == [(0o700, left, ".parquet") for left in (3, 2, 1)]
     assert {name: spark.conf.get(name) for name in EXACTLY} == before
 
@@ -120,19 +113,16 @@ def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, ta
 
 
 def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, tmp_path, capfd):
-    """Spark's words quote rows; and what fails once may be asked again."""
+    """Spark's message quotes rows."""
     failing = framed(spark, talk).selectExpr("who", f"if(who >= 0, raise_error('{CANARY}'), what) AS what")
-    corpus = read_engine(failing, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path))
-    for _ in range(2):
-        with pytest.raises(SourceError, match="query that gives the table fails on Spark") as caught:
-            vp.SetUnion().release(corpus, BUDGET)
-        assert "\n" not in str(caught.value)
-        assert CANARY not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
+    options = vp.ReadOptions(work_folder=tmp_path)
+    with pytest.raises(SourceError, match="query that gives the table fails on Spark") as caught:
+        read_engine(failing, user="who", text="what", options=options)
+    assert "\n" not in str(caught.value)
+    assert CANARY not in f"{caught.value} {caught.value.__cause__} {caught.value.__context__}"
     full = framed(spark, talk).selectExpr("who", "if(who >= 0, raise_error('No space left on device'), what) AS what")
     with pytest.raises(InputError, match=r"a disk is full.*work_folder"):
-        vp.SetUnion().release(
-            read_engine(full, user="who", text="what", options=vp.ReadOptions(work_folder=tmp_path)), BUDGET
-        )
+        read_engine(full, user="who", text="what", options=options)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -145,14 +135,9 @@ def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
     assert list((tmp_path / "my work").iterdir()) == []
 
 
-def test_a_folder_that_is_gone_by_then_is_told(spark, talk, tmp_path):
-    """It was there when the table was named."""
+def test_a_folder_that_is_not_there_is_told(spark, talk, tmp_path):
+    """As for other tables."""
     folder = tmp_path / "gone"
-    folder.mkdir()
-    corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
-    folder.rmdir()
-    with pytest.raises(SourceError, match="work_folder="):
-        vp.SetUnion().release(corpus, BUDGET)
     with pytest.raises(InputError, match="exists and is yours"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
@@ -180,9 +165,7 @@ def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
 def test_values_that_are_null_are_told(spark, capfd):
     """To the operator, as of a table on this machine; executors keep it to themselves."""
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
-    vp.SetUnion(weighting=vp.weightings.Weighted()).release(
-        read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True)), BUDGET
-    )
+    read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True))
     assert 'values in "what" are null' in capfd.readouterr().err
 
 

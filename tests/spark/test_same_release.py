@@ -6,6 +6,7 @@ import pytest
 
 import voxpop as vp
 from support.look import read_engine
+from voxpop.engine.spark.frames import LOW_BITS
 from voxpop.engine.spark.histogram import _summed
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
@@ -17,8 +18,11 @@ SHARES = CalibratedRule(Weighted(), RuleSetting(3, 2))
 
 def collected(histogram):
     """Return the weights of a histogram, which only a test may collect."""
-    rows = _summed(histogram._weights).collect()
-    return {bytes(row["name"]).decode() if histogram._words else row["name"]: row["low"] for row in rows}
+    found = {}
+    for row in _summed(histogram._weights).collect():
+        name = bytes(row["name"]).decode() if histogram._words else row["name"]
+        found[name] = (row["high"] << LOW_BITS) + row["low"]
+    return found
 
 
 @pytest.mark.parametrize("partitions", [1, 4])

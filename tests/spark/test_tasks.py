@@ -12,7 +12,7 @@ from placed import PlacedLevels, beside, states_of, summed
 
 from support.corpora import corpus_of
 from support.strategies import written_users
-from voxpop.engine.spark import histogram, tasks
+from voxpop.engine.spark import frames, histogram, tasks
 from voxpop.engine.spark.frames import laid_together
 from voxpop.engine.spark.walks import restricted_weighing
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
@@ -130,13 +130,10 @@ def test_the_search_finds_users_split_over_partitions(weighting_rule):
     assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
 
 
-@given(st.lists(st.integers(0, 2**61), min_size=1, max_size=400), st.booleans())
-def test_sums_of_many_partitions_do_not_overflow(weights, split):
+@given(st.lists(st.integers(0, 2**61), min_size=1, max_size=400))
+def test_sums_of_many_partitions_do_not_overflow(weights):
     """Each partition may weigh an item up to 2^61; sums are exact below that and cut off there."""
-    if not split:
-        weights = [weight % 2**40 for weight in weights]
-    bits = tasks.LOW_BITS if split else tasks.WHOLE
-    parts = [tasks.weight_rows(np.array([5]), np.array([weight]), bits) for weight in weights]
+    parts = [frames.weight_rows(np.array([5]), np.array([weight])) for weight in weights]
     assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_WEIGHT)}
 
 
@@ -152,7 +149,11 @@ def test_coins_fall_alike_in_every_batch_and_order():
     whole = pa.RecordBatch.from_pydict({key: pa.array(column) for key, column in columns.items()})
     shuffled = whole.take(pa.array(rng.permutation(1000)))
     passed = [
-        {name for batch in histogram.decide(batches, coins=coins, words=False) for name in batch["name"].to_pylist()}
+        {
+            name
+            for batch in histogram.level([each.drop_columns("spurious") for each in batches], levels=coins, words=False)
+            for name in batch["name"].to_pylist()
+        }
         for batches in ([whole], [shuffled.slice(n * 100, 100) for n in range(10)], [whole, shuffled])
     ]
     assert passed[0] == passed[1] == passed[2]
@@ -183,16 +184,15 @@ def test_a_partition_without_users_answers_nothing():
     """Every task takes an empty partition."""
     secret = Secret.from_seed(1)
     weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")
-    settings_of = {"since": tasks.Since(1, False)}
+    since = tasks.Since(1, 0)
     wanted = {"users": ["a"], "kind": "text", "columns": ["b"]}
     assert not list(tasks.encode([], wanted=wanted, version=metadata.version("voxpop")))
     assert not list(tasks.weigh_remaining([], weighing=weighing))
     assert not list(tasks.weigh_words([], weighing=weighing))
     assert not list(tasks.keep_words([], order=None))
-    assert not list(tasks.weigh_next([], weighing=weighing, **settings_of))
-    assert not list(tasks.keep_next([], **settings_of))
-    assert not list(tasks.weigh_kept([], weighing=weighing, size=0, **settings_of))
-    assert not list(tasks.weigh_deferred([], weighing=weighing, size=0, **settings_of))
+    assert not list(tasks.weigh_grams([], weighing=weighing, since=since))
+    assert not list(tasks.keep_next([], since=since))
+    assert not list(tasks.weigh_deferred([], weighing=weighing, charge=None, since=since))
 
 
 def test_what_is_left_gets_smaller():

@@ -10,7 +10,7 @@ from support.corpora import corpus_of
 from voxpop.engine.contract import ALL_LENGTHS
 from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
 from voxpop.engine.spark import tasks
-from voxpop.engine.spark.frames import laid_together, packed, pieces, word_arrays
+from voxpop.engine.spark.frames import LOW_BITS, laid_together, packed, pieces, word_arrays
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.reading.limited import memory
@@ -102,5 +102,5 @@ def weigh_on_spark(corpus, shares, secret, pass_name, released=()):
     if not batches:
         return {}
     table = pa.Table.from_batches(batches).to_pydict()
-    sums = (np.array(table["high"], np.int64) << weighing.low_bits) + np.array(table["low"], np.int64)
+    sums = (np.array(table["high"], np.int64) << LOW_BITS) + np.array(table["low"], np.int64)
     return dict(zip((name.decode() for name in table["name"]), sums.tolist(), strict=True))

@@ -83,14 +83,10 @@ def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
         with stage("Starting Spark"):
             from voxpop.engine.spark.reading import open_frame
             from voxpop.engine.spark.session import start_session
-            from voxpop.reading.wanted import Wanted
 
             session = start_session(run.master or "local[*]")
         with stage("Opening"):
-            csv = reading.pop("csv", None)
-            wanted = Wanted.of(**columns, order=reading.get("order"), types=reading.pop("types", None))
-            dialect = (None, None) if csv is None else (csv.delimiter, csv.encoding)
-            frame = open_frame(session, source, wanted, *dialect)
+            frame = open_frame(session, source)
             return vp.read(frame, **columns, **reading, options=options)
 
     return read

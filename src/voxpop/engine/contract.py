@@ -15,14 +15,13 @@ release.
 | `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
 | `RestrictableDraws`, `Decision`, `LevelRule`, `Noise`, `TreeNoise` | randomness that can be sent to the weights |
-| `Arrays` | all users in arrays on this machine, for simulations of user devices (heavy hitters) |
 
 Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
 `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -83,7 +82,7 @@ class Shares(Protocol):
             items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
                 numbers that the engine assigns.
             starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
-            bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.reaches` gave it;
+            bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.bounds` gave it;
                 None: by 1.
         """
 
@@ -333,8 +332,9 @@ class TreeWalk(Protocol):
         """
 
 
-class Described(Protocol):
-    """The public properties of the private data."""
+@runtime_checkable
+class Engine(Protocol):
+    """The holder of the private data, which is never part of a release."""
 
     @property
     def kind(self) -> str:
@@ -347,34 +347,6 @@ class Described(Protocol):
     @property
     def keys(self) -> Keys:
         """The columns that items came from, which are public as the schema is; none for words."""
-
-
-class Arrays(Described, Protocol):
-    """All users in arrays on this machine; see `voxpop.Corpus` for shapes and meanings."""
-
-    @property
-    def tokens(self) -> Int32s:
-        """int32, token by position; -1 after each document."""
-
-    @property
-    def user_start(self) -> Int64s:
-        """int64 (users + 1), where each user's tokens begin."""
-
-    @property
-    def user_key(self) -> Uint64s:
-        """uint64 (users)."""
-
-    @property
-    def vocabulary(self) -> pa.LargeStringArray:
-        """large_string, token by id."""
-
-    def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
-        """Refuse work that would go beyond a limit on memory, if there is one."""
-
-
-@runtime_checkable
-class Engine(Described, Protocol):
-    """The holder of the private data, which is never part of a release."""
 
     def round_walk(self) -> RoundWalk:
         """Return the items, to be released in one round or several."""
@@ -399,8 +371,8 @@ class Engine(Described, Protocol):
             secret: of the draw ("sequences/sample" by the user's key).
         """
 
-    def gathered(self) -> Arrays:
-        """Return all users in arrays.
+    def gathered(self) -> Any:
+        """Return all users in arrays on this machine: a `LocalCorpus`.
 
         Raises:
             InputError: where they are not on one machine.

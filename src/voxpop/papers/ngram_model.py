@@ -21,11 +21,11 @@ from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
 from voxpop.mechanisms.sequences.mechanism import LONGEST, LONGEST_GRAM, public_alphabet
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.mechanisms.sequences.plan import check_epsilon
+from voxpop.mechanisms.sequences.releasing import ContextNoise
 from voxpop.papers.gram_tree import Rows, Tree, gram_symbols, grow, plant, synthetic_sequences
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Mechanism, Planned, sealed
-from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
@@ -277,25 +277,16 @@ def released_children(
     Returns:
         The released children: public.
     """
-    width = paths.limits.alphabet + 1
-    at_root = candidates.parents[0] < 0
-    # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
-    bins = _bins(width, at_root)
-    size = candidates.parents.size
-    noisy = np.zeros((size, width), np.int64)
-    noisy.ravel()[keys] = counts
-    kept = np.zeros((size, width), np.bool_)
-    for share in np.unique(candidates.shares).tolist():
-        mine = np.flatnonzero(candidates.shares == share)
-        # P(noise = k) is proportional to exp(-|k| rate); candidate and symbol name a draw, so no draw serves twice.
-        names, symbols = np.repeat(candidates.first + mine, bins), np.tile(np.arange(bins), mine.size)
-        noise = laplace_noise(paths.rate(share), secret, "sequences/noise", names, symbols)
-        noisy[mine, :bins] += noise.reshape(-1, bins)
-        kept[mine, :bins] = noisy[mine, :bins] >= least(paths, share)
+    at_root = bool(candidates.parents[0] < 0)
+    noisy = ContextNoise(paths, candidates.shares, candidates.first, secret)(keys, counts)
+    shares = candidates.shares.tolist()
+    kept = noisy >= np.array([least(paths, share) for share in shares])[:, None]
     # Algorithm 1 keeps all children of the root and of the nodes without a further level.
-    kept[:, :bins] |= (at_root | (candidates.heights <= 1))[:, None]
+    kept |= (at_root | (candidates.heights <= 1))[:, None]
+    # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
+    kept[:, _bins(paths.limits.alphabet + 1, at_root) :] = False
     row, symbol = np.nonzero(kept)
-    scales = np.array([paths.scale(share) for share in candidates.shares.tolist()])
+    scales = np.array([paths.scale(share) for share in shares])
     return Rows(candidates.parents, scales, row, symbol.astype(np.int32), np.maximum(noisy[row, symbol], 0))
 
 

@@ -47,7 +47,7 @@ MECHANISMS = (
         "voxpop.mechanisms.ngrams.mechanism:NGrams",
         "voxpop.mechanisms.ngrams.describe:describe",
         "voxpop.mechanisms.ngrams.describe:about_ngrams",
-        "voxpop.testing.ngrams_case:ngrams",
+        "voxpop.testing.cases:ngrams",
     ),
     Mechanism(
         "hitters",

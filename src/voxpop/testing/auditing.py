@@ -36,6 +36,9 @@ ERROR = 1e-9
 """Chance that the bounds of one case are wrong, by default."""
 
 
+Pairs = list[tuple[float, float]]
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The counts of an event.
@@ -50,16 +53,22 @@ class Counts:
     without: int
     trials: int
 
-    def directions(self, error: float) -> list[tuple[float, float]]:
+    def directions(self, error: float) -> Pairs:
         """Return (at least, at most) of the probabilities that privacy compares, right but with probability `error`."""
-        low, high = clopper_pearson(self.joined, self.trials, error / 4)
-        low_without, high_without = clopper_pearson(self.without, self.trials, error / 4)
-        return [
-            (low, high_without),
-            (low_without, high),
-            (1.0 - high, 1.0 - low_without),
-            (1.0 - high_without, 1.0 - low),
-        ]
+        hits = self.joined, self.without
+        return directions(*(clopper_pearson(each, self.trials, error / 4) for each in hits))
+
+
+def directions(joined: tuple[float, float], without: tuple[float, float]) -> Pairs:
+    """Return (at least, at most) of the probabilities that privacy compares: of the event and of its complement.
+
+    Args:
+        joined: bounds of the probability of the event with the additional user.
+        without: the same without.
+    """
+    (low, high), (low_without, high_without) = joined, without
+    events = [(low, high_without), (low_without, high)]
+    return [*events, *((1.0 - most, 1.0 - least) for least, most in reversed(events))]
 
 
 def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
@@ -97,14 +106,12 @@ def epsilon_shown(counts: Counts, delta: float, error: float = ERROR) -> float:
         >>> 0.9 < epsilon_shown(Counts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
         True
     """
-    return max(0.0, *(ratio(least - delta, most) for least, most in counts.directions(error)))
+    return _largest_epsilon(counts.directions(error), delta)
 
 
-def ratio(least: float, most: float) -> float:
-    """Return the logarithm of a ratio: 0 where there is nothing above, infinite where there is nothing below."""
-    if least <= 0.0:
-        return 0.0
-    return log(least / most) if most > 0.0 else inf
+def _largest_epsilon(pairs: Pairs, delta: float) -> float:
+    above = [(least - delta, most) for least, most in pairs if least > delta]
+    return max([0.0, *(log(least / most) if most > 0.0 else inf for least, most in above)])
 
 
 def delta_shown(counts: Counts, epsilon: float, error: float = ERROR) -> float:
@@ -115,7 +122,11 @@ def delta_shown(counts: Counts, epsilon: float, error: float = ERROR) -> float:
         epsilon: of the claim.
         error: chance that the bound is wrong.
     """
-    return max(0.0, *(least - exp(epsilon) * most for least, most in counts.directions(error)))
+    return _largest_delta(counts.directions(error), epsilon)
+
+
+def _largest_delta(pairs: Pairs, epsilon: float) -> float:
+    return max(0.0, *(least - exp(epsilon) * most for least, most in pairs))
 
 
 def strays(hits: int, trials: int, probability: float) -> float:
@@ -171,11 +182,6 @@ class Finding:
         counts: of the event.
         exact: its probabilities by the plan.
         error: probability that the two lower bounds are wrong.
-        epsilon_shown: lower bound of epsilon at the claim's delta.
-        delta_shown: lower bound of delta at the claim's epsilon.
-        epsilon_exact: epsilon at the claim's delta by the exact probabilities: the most that this case can show.
-        delta_exact: the same for delta at the claim's epsilon.
-        strays: probability of counts at least this far from the exact probabilities; the smaller of both sides.
         repeated: whether two releases with fresh secrets agreed in every copy.
         seconds: duration.
     """
@@ -187,13 +193,37 @@ class Finding:
     counts: Counts
     exact: tuple[float, float]
     error: float
-    epsilon_shown: float
-    delta_shown: float
-    epsilon_exact: float
-    delta_exact: float
-    strays: float
     repeated: bool
     seconds: float
+
+    @property
+    def epsilon_shown(self) -> float:
+        """Lower bound of epsilon at the claim's delta."""
+        return epsilon_shown(self.counts, self.delta, self.error)
+
+    @property
+    def delta_shown(self) -> float:
+        """Lower bound of delta at the claim's epsilon."""
+        return delta_shown(self.counts, self.epsilon, self.error)
+
+    @property
+    def epsilon_exact(self) -> float:
+        """Epsilon at the claim's delta by the exact probabilities: the most that this case can show."""
+        return _largest_epsilon(self._pairs(), self.delta)
+
+    @property
+    def delta_exact(self) -> float:
+        """The same for delta at the claim's epsilon."""
+        return _largest_delta(self._pairs(), self.epsilon)
+
+    def _pairs(self) -> Pairs:
+        return directions(*((probability, probability) for probability in self.exact))
+
+    @property
+    def strays(self) -> float:
+        """Probability of counts at least this far from the exact probabilities; the smaller of both sides."""
+        hits = self.counts.joined, self.counts.without
+        return min(1.0, 2.0 * min(strays(n, self.counts.trials, p) for n, p in zip(hits, self.exact, strict=True)))
 
     @property
     def refuted(self) -> bool:
@@ -211,25 +241,17 @@ class Finding:
         return not (self.refuted or self.off_plan)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
-        shown = self.epsilon_shown if self.epsilon_shown < float("inf") else None
+        """Return everything, ready for JSON; null stands for an infinite epsilon."""
+        names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "error", "refuted", "off_plan"
+        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names, "seconds")}
         return {
             "mechanism": self.mechanism,
             "case": self.name,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
             "trials": self.counts.trials,
             "joined": self.counts.joined / self.counts.trials,
             "without": self.counts.without / self.counts.trials,
             "exact": list(self.exact),
-            "epsilon_shown": shown,
-            "delta_shown": self.delta_shown,
-            "epsilon_exact": self.epsilon_exact if self.epsilon_exact < float("inf") else None,
-            "delta_exact": self.delta_exact,
-            "error": self.error,
-            "refuted": self.refuted,
-            "off_plan": self.off_plan,
-            "seconds": self.seconds,
+            **{name: None if number == inf else number for name, number in numbers.items()},
         }
 
 
@@ -275,22 +297,9 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
     joined, repeated = _run(case.joined, case.copies, releases, case.exact[0])
     without, again = _run(case.without, case.copies, releases, case.exact[1])
     counts = Counts(joined, without, releases * case.copies)
-    budget = case.budget
-    return Finding(
-        case.mechanism,
-        case.name,
-        budget.epsilon,
-        budget.delta,
-        counts,
-        case.exact,
-        error,
-        epsilon_shown(counts, budget.delta, error),
-        delta_shown(counts, budget.epsilon, error),
-        *_most(case.exact, budget),
-        min(1.0, 2.0 * min(strays(n, counts.trials, p) for n, p in zip((joined, without), case.exact, strict=True))),
-        repeated or again,
-        perf_counter() - begun,
-    )
+    seconds, epsilon, delta = perf_counter() - begun, case.budget.epsilon, case.budget.delta
+    repeats = repeated or again
+    return Finding(case.mechanism, case.name, epsilon, delta, counts, case.exact, error, repeats, seconds)
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
@@ -304,13 +313,3 @@ def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, cha
     agreeing = (chance**2 + (1 - chance) ** 2) ** copies
     tellable = agreeing * releases**2 < 1e-12
     return hits, tellable and len(set(outcomes)) < releases
-
-
-def _most(exact: tuple[float, float], budget: "Budget") -> tuple[float, float]:
-    """Return epsilon at the claim's delta and delta at its epsilon, by exact probabilities."""
-    one, other = exact
-    pairs = [(one, other), (other, one), (1 - one, 1 - other), (1 - other, 1 - one)]
-    return (
-        max(0.0, *(ratio(least - budget.delta, most) for least, most in pairs)),
-        max(0.0, *(least - exp(budget.epsilon) * most for least, most in pairs)),
-    )

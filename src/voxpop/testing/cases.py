@@ -7,20 +7,44 @@ users in a case is the one at which one more user changes the probability of the
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from math import exp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+from voxpop.engine.data import Corpus
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools
+from voxpop.mechanisms.counts.mechanism import Top
+from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
+from voxpop.mechanisms.ngrams.charges import Charges, LengthRun
+from voxpop.mechanisms.ngrams.mechanism import NGrams
+from voxpop.mechanisms.ngrams.plan import NGramsPlan
+from voxpop.mechanisms.rounds.users_needed import released
+from voxpop.mechanisms.sequences.mechanism import Sequences
+from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.privacy.budget import Budget
+from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.individual import BOUND_STEPS, WHOLE
 from voxpop.privacy.planned import sealed
+from voxpop.privacy.trie.ballot import discovery_rate
+from voxpop.release.release import Release
+from voxpop.release.result import StoredPlan
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
-from voxpop.testing.sensitivity import copied_documents, copied_items, numbered_words, released_numbers
-
-if TYPE_CHECKING:
-    from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.testing.sensitivity import (
+    Engine,
+    copied_documents,
+    copied_items,
+    corpus_of,
+    in_memory,
+    numbered_words,
+    released_numbers,
+)
 
 BUDGET = Budget(1.0, 0.02)
 PURE = Budget(1.0)
@@ -48,9 +72,7 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
     return max(chances, key=shown)
 
 
-def observed(
-    plan: Any, corpus: "LocalCorpus", copies: int, happened: Callable[[Any], Bools | np.ndarray]
-) -> tuple[int, bytes]:
+def observed(plan: Any, corpus: Any, copies: int, happened: Callable[[Any], Bools | np.ndarray]) -> tuple[int, bytes]:
     """Run one release and return the number of copies in which the event happened, and a digest of which.
 
     Args:
@@ -64,22 +86,41 @@ def observed(
     return int(found.sum()), found.tobytes()
 
 
+def case_of(
+    names: tuple[str, str],
+    plan: Any,
+    corpora: Iterable[Any],
+    copies: int,
+    happened: Callable[[Any], Bools | np.ndarray],
+    exact: Chances,
+) -> Case:
+    """Return a case whose releases are observed.
+
+    Args:
+        names: of the mechanism and of the case.
+        plan: the plan to run; its budget is the claim.
+        corpora: the copies with the additional user and without.
+        copies: their number.
+        happened: see `observed`.
+        exact: probabilities of the event by the plan.
+    """
+    joined, without = (partial(observed, plan, corpus, copies, happened) for corpus in corpora)
+    return Case(*names, plan.budget, copies, joined, without, exact)
+
+
 def items(budget: Budget = BUDGET) -> Case:
     """Return the case of the default set union: all users of a copy hold the same item."""
-    from voxpop.mechanisms.rounds.users_needed import released
-    from voxpop.mechanisms.set_union.mechanism import SetUnion
-
     plan: Any = SetUnion(limit=LIMIT).plan(budget)
     chance = [0.0, *(released(plan, users, 1) for users in range(1, MOST_USERS))]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS - 1)), budget.delta)
     copies = max(1_000, 400_000 // max(8, others + 1))
-    joined, without = (
-        partial(
-            observed, plan, copied_items([(0,)] * users, 1, copies), copies, lambda found: released_numbers(found)[:, 0]
-        )
-        for users in (others + 1, others)
-    )
-    return Case("set union", f"near: {others} others", budget, copies, joined, without, exact)
+    corpora = (copied_items([(0,)] * users, 1, copies) for users in (others + 1, others))
+    return case_of(("set union", f"near: {others} others"), plan, corpora, copies, first_numbers, exact)
+
+
+def first_numbers(release: Release, length: int = 1) -> np.ndarray:
+    """Return the number of the first token of each released gram of a length."""
+    return released_numbers(release, length)[:, 0]
 
 
 def hitters(budget: Budget = BUDGET) -> Case:
@@ -87,25 +128,14 @@ def hitters(budget: Budget = BUDGET) -> Case:
 
     Words of different copies have no symbol in common. The release takes three rounds, as long as one copy needs them.
     """
-    from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
-    from voxpop.privacy.trie.ballot import discovery_rate
-
     plan = HeavyHitters(max_length=3, alphabet="tokens").plan(budget)
     chance = [discovery_rate(users, plan.rules.ballot, plan.rounds) for users in range(MOST_USERS + 1)]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(MOST_USERS)), budget.delta)
     copies = max(1_000, 400_000 // (others + 1))
     symbols = np.arange(2 * copies).reshape(copies, 2)
-    joined, without = (
-        partial(
-            observed,
-            plan,
-            copied_documents([(0, 1)] * users, symbols, symbols.size),
-            copies,
-            lambda found: released_numbers(found, 2)[:, 0] // 2,
-        )
-        for users in (others + 1, others)
-    )
-    return Case("heavy hitters", f"near: {others} others", budget, copies, joined, without, exact)
+    corpora = (copied_documents([(0, 1)] * users, symbols, symbols.size) for users in (others + 1, others))
+    names = "heavy hitters", f"near: {others} others"
+    return case_of(names, plan, corpora, copies, lambda found: first_numbers(found, 2) // 2, exact)
 
 
 def sequences(budget: Budget = PURE) -> Case:
@@ -114,8 +144,6 @@ def sequences(budget: Budget = PURE) -> Case:
     Only the counts behind the empty context are released. The noise of each symbol is a separate draw, so each symbol
     is a copy; the count of ends, which all copies share, is in no event.
     """
-    from voxpop.mechanisms.sequences.mechanism import Sequences
-
     length, symbols, others = 3, 1_000, 8
     words = numbered_words(symbols).to_pylist()
     plan = Sequences(length, 1, alphabet=words).plan(budget)
@@ -124,13 +152,13 @@ def sequences(budget: Budget = PURE) -> Case:
         return np.flatnonzero(model.tree.counts[0, :symbols] >= others + length)
 
     users = [(0,)] * others
-    joined, without = (
-        partial(observed, plan, copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence"), symbols, high)
+    corpora = (
+        copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
     scale = length / budget.epsilon
     exact = laplace_tail(0, scale), laplace_tail(length, scale)
-    return Case("sequences", "every symbol the same", budget, symbols, joined, without, exact)
+    return case_of(("sequences", "every symbol the same"), plan, corpora, symbols, high, exact)
 
 
 def laplace_tail(least: int, scale: float) -> float:
@@ -150,12 +178,6 @@ def top(budget: Budget = BUDGET) -> Case:
     The event is that this item is ranked first in its list. All lists are ranked in one release with the noise that the
     ranking of one list needs. The order within a list depends only on that list.
     """
-    from dataclasses import replace
-
-    from voxpop.mechanisms.counts.mechanism import Top
-    from voxpop.privacy.guarantee import Guarantee
-    from voxpop.release.release import Release
-    from voxpop.release.result import StoredPlan
 
     def public_list(count: int) -> Release:
         return Release.from_items(
@@ -176,7 +198,83 @@ def top(budget: Budget = BUDGET) -> Case:
         place[ranking.places] = np.arange(copies * width)
         return np.flatnonzero(np.argmin(place.reshape(-1, width), axis=1) == 0)
 
-    joined, without = (
-        partial(observed, every, copied_items(users, width, copies), copies, first) for users in ([(0,)], [])
-    )
-    return Case("ranking", f"near: 1 of {width} held", budget, copies, joined, without, exact)
+    corpora = (copied_items(users, width, copies) for users in ([(0,)], []))
+    return case_of(("ranking", f"near: 1 of {width} held"), every, corpora, copies, first, exact)
+
+
+# N-grams: pairs of words, released by default from users who each hold one of them. All words are released in adaptive
+# rounds. They are few, so nearly all of the budget goes to pairs and there is no screening vote. Words are measured,
+# and pairs of rare words are pruned.
+#
+# The cutpoint of a band follows from the votes of all its candidates, so all copies share it, and the event requires
+# one value. A large `eta` makes this value certain: if half of the released pairs may be spurious and most candidates
+# are held, every band takes the lowest cutpoint. That fails only if no candidate lies between the two lowest cutpoints,
+# with a probability below 1e-5 a release for thousands of copies; a release that differs counts as no hit. Given that
+# cutpoint, a pair is released if its own noisy weight reaches it, and these events are independent.
+
+UNSURE = 1e-6
+"""Probability that a word is missing; a release without it counts as no hit."""
+MOST_HOLDERS = 5
+"""With more, few copies would lie between two cutpoints, and the lowest one would not be certain."""
+COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
+
+
+def ngrams(budget: Budget = BUDGET, engine: Engine = in_memory) -> Case:
+    """Return the case of n-grams, in which one more user of each pair has the largest effect.
+
+    Args:
+        budget: the claim.
+        engine: where the collection is read and weighed.
+    """
+    plan = NGrams(2, limit=4, eta=0.5).plan(budget)
+    needed = plan.users_needed(1 - UNSURE, per_user=1)
+    if needed is None:
+        raise InternalError("no number of users makes a word sure")
+    ran = _last(plan.release(Corpus(pairs_of_words(needed, MOST_HOLDERS - 1)), seed=0))
+    bound = bound_of_pair(plan)
+    # The release probability of a phrase whose users hold nothing else of its length.
+    chance = [float(ndtr((users * bound - ran.threshold) / ran.sigma)) for users in range(MOST_HOLDERS + 1)]
+    exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(1, MOST_HOLDERS)), budget.delta)
+    corpora = (engine(pairs_of_words(needed, users)) for users in (others + 1, others))
+    names = "n-grams, default", f"near: {others} others"
+    return case_of(names, plan, corpora, COMMON**2, partial(released_pairs, ran), exact)
+
+
+def pairs_of_words(needed: int, others: int) -> LocalCorpus:
+    """Return the corpus in which `others` users hold each pair of common words.
+
+    Args:
+        needed: users of each rare word, which is in no pair.
+        others: users of each pair.
+    """
+    documents = [np.arange(COMMON, COMMON + RARE)[:, None]] * needed
+    documents += [np.arange(COMMON)[:, None]] * USERS_OF_WORDS
+    documents += [np.array(list(product(range(COMMON), repeat=2)), np.int64)] * others
+    ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
+    sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
+    tokens = np.concatenate([each.ravel() for each in ended]).astype(np.int32)
+    return corpus_of(tokens, sizes, COMMON + RARE, "tokens")
+
+
+def bound_of_pair(plan: NGramsPlan) -> float:
+    """Return the weight that a user who holds one pair adds to it in the vote, if words are few."""
+    charges, left, holds = Charges(plan.later, plan.worths, dense=True), np.array([WHOLE]), np.ones(1, np.bool_)
+    measured, charges = charges.measurement(2)
+    square, rates, charges = charges.vote(2, None)
+    voted = charges.charge(square, 1.0, rates)
+    left = left - measured.costs(left, holds)
+    return float(voted.bounds(voted.costs(left, holds, np.ones(1, np.int64)))[0] / BOUND_STEPS)
+
+
+def _last(release: Any) -> LengthRun:
+    """Return the record of the last length."""
+    run: LengthRun = release.plan.ran[-1]
+    return run
+
+
+def released_pairs(foreseen: LengthRun, release: Release) -> np.ndarray:
+    """Return the released pairs of common words as numbers; none if the vote ran with other numbers than foreseen."""
+    ran, pairs = _last(release), released_numbers(release, 2)
+    fixed = replace(foreseen, spurious=ran.spurious, bands=ran.bands)
+    chosen = pairs[(pairs < COMMON).all(axis=1) & (fixed == ran)]
+    return np.asarray(chosen @ np.array([COMMON, 1]))

@@ -5,6 +5,7 @@ One collection holds many copies of a tiny one, each with items and users of its
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -123,19 +124,13 @@ def _crowded(rng: np.random.Generator, limit: int, cutoff: float) -> tuple[Users
     """Items near the cutoff, then a user who holds them all, then users who hold one of them with fresh items."""
     near = int(rng.integers(1, limit + 1))
     users = [np.array([item], np.int32) for item in range(near - 1) for _ in range(int(cutoff))]
-    fresh = _fresh_items(near)
+    fresh = count(near)
     users += [_with_fresh(rng, item, fresh, limit) for item in range(near - 1)]
     extra = len(users)
     users.append(np.arange(near, dtype=np.int32))
     for _ in range(int(rng.integers(0, 6))):
         users.append(_with_fresh(rng, int(rng.integers(near)), fresh, limit))
     return users, extra
-
-
-def _fresh_items(first: int) -> Iterator[int]:
-    while True:
-        yield first
-        first += 1
 
 
 def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit: int) -> Int32s:
@@ -169,10 +164,7 @@ def copied_items(users: Sequence[Holds], width: int, copies: int) -> LocalCorpus
         width: items of a copy.
         copies: number of copies.
     """
-    pattern = np.array([item for held in users for item in held], np.int64)
-    tokens = (np.arange(copies)[:, None] * width + pattern).ravel().astype(np.int32)
-    sizes = np.tile([len(held) for held in users], copies) if users else np.empty(0, np.int64)
-    return corpus_of(tokens, sizes, copies * width, "items")
+    return copied_documents(users, np.arange(copies * width).reshape(copies, width), copies * width, "items")
 
 
 def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind: str = "tokens") -> LocalCorpus:
@@ -182,11 +174,12 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
         documents: places in a row, one document of one user each.
         rows: int64 (copies, places), the word at each place of each copy.
         words: size of the vocabulary.
-        kind: of the corpus.
+        kind: of the corpus; items have no end.
     """
-    pattern = np.array([place for document in documents for place in [*document, -1]], np.int64)
+    end = [] if kind == "items" else [-1]
+    pattern = np.array([place for document in documents for place in [*document, *end]], np.int64)
     tokens = np.where(pattern < 0, -1, rows[:, np.maximum(pattern, 0)]).ravel().astype(np.int32)
-    sizes = np.tile([len(document) + 1 for document in documents], len(rows)) if documents else np.empty(0, np.int64)
+    sizes = np.array([len(document) + len(end) for document in documents] * len(rows), np.int64)
     return corpus_of(tokens, sizes, words, kind)
 
 

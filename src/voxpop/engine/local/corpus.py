@@ -5,7 +5,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.engine.contract import Arrays, Draws
+from voxpop.engine.contract import Draws
 from voxpop.engine.data import Corpus
+from voxpop.engine.local.length_walk import MemoryLengthWalk
+from voxpop.engine.local.pools import MemoryRoundWalk, Pools
+from voxpop.engine.local.weigh import Histogram, Holdings, weigh
+from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_documents, count_following, cut_sequences, lengthen_contexts, open_steps
@@ -26,10 +30,7 @@ from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Draws, Engine, Shares
-    from voxpop.engine.local.length_walk import MemoryLengthWalk
-    from voxpop.engine.local.pools import MemoryRoundWalk, Pools
-    from voxpop.engine.local.weigh import Histogram, Holdings
+    from voxpop.engine.contract import Engine, Shares
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -55,9 +56,9 @@ class LocalCorpus:
     kind: str
     reading: str = ""
     keys: Keys = WORDS
-    limit: "MemoryLimit | None" = None
+    limit: MemoryLimit | None = None
 
-    def within(self, limit: "MemoryLimit | None") -> "LocalCorpus":
+    def within(self, limit: MemoryLimit | None) -> "LocalCorpus":
         """Return the same corpus, to be worked on within a limit."""
         return replace(self, limit=limit)
 
@@ -66,46 +67,31 @@ class LocalCorpus:
         weighting: "Shares",
         limit: int,
         candidates: Bytes | None,
-        secret: "Draws",
+        secret: Draws,
         pass_name: str = "length 1",
-    ) -> "Histogram":
+    ) -> Histogram:
         """Let every user share its weight over at most `limit` distinct candidates; see `voxpop.engine.local.weigh`."""
-        from voxpop.engine.local.weigh import weigh
-
         holdings = self.holdings(secret, pass_name, ordered=weighting.sequential)
         return weigh(holdings, weighting, limit, candidates, secret, pass_name)
 
-    def holdings(self, secret: "Draws", pass_name: str, *, ordered: bool) -> "Holdings":
+    def holdings(self, secret: Draws, pass_name: str, *, ordered: bool) -> Holdings:
         """Return the users' items, in the order of weighing in a pass where that matters."""
-        from voxpop.engine.local.weigh import Holdings
-
         users = self.tokens, self.user_start, self.user_key
-        order = None
-        if ordered and self.limit is not None:
-            from voxpop.engine.local.weighing_order import in_weighing_order
-
+        if ordered:
             users = in_weighing_order(*users, self.limit, secret, pass_name)
-        elif ordered:
-            from voxpop.engine.local.weighing_order import weighing_order
+        return Holdings(*users, len(self.vocabulary), limit=self.limit, words=self.vocabulary)
 
-            order = weighing_order(self.user_key, secret, pass_name)
-        return Holdings(*users, len(self.vocabulary), order, limit=self.limit, words=self.vocabulary)
-
-    def round_walk(self) -> "MemoryRoundWalk":
+    def round_walk(self) -> MemoryRoundWalk:
         """Return the items, to be released in one round or several."""
-        from voxpop.engine.local.pools import MemoryRoundWalk
-
         return MemoryRoundWalk(self.weigh, self.vocabulary)
 
-    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: "Draws") -> "MemoryTreeWalk":
+    def tree_walk(self, alphabet: tuple[str, ...], max_length: int, secret: Draws) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `voxpop.engine.local.corpus`."""
         self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
         return MemoryTreeWalk(one_sequence_each(self, alphabet, max_length, secret), len(alphabet), max_length)
 
-    def pools(self, secret: "Draws") -> "Pools":
+    def pools(self, secret: Draws) -> Pools:
         """Return every user's distinct items, to be released in adaptive rounds."""
-        from voxpop.engine.local.pools import Pools
-
         return Pools(self, secret)
 
     def gathered(self) -> "LocalCorpus":
@@ -129,11 +115,17 @@ class LocalCorpus:
             size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
             self.limit.require(size, what)
 
-    def length_walk(self) -> "MemoryLengthWalk":
+    def length_walk(self) -> MemoryLengthWalk:
         """Return the walk from words to longer and longer grams."""
-        from voxpop.engine.local.length_walk import MemoryLengthWalk
-
-        return MemoryLengthWalk.of(self, self.limit)
+        return MemoryLengthWalk(
+            self.tokens,
+            self.user_start,
+            self.user_key,
+            len(self.vocabulary),
+            words=self.vocabulary,
+            limit=self.limit,
+            ordered=self.kind != "items",
+        )
 
     def save(self, folder: str | Path) -> None:
         """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
@@ -144,7 +136,7 @@ class LocalCorpus:
         Raises:
             SourceError: where the folder cannot be written, or holds something else.
         """
-        save_corpus(self, Path(folder))
+        _save(Path(folder), lambda fresh: _write(self, fresh))
 
 
 VERSION = 1
@@ -152,30 +144,6 @@ META = "corpus.json"
 VOCABULARY = "vocabulary.arrow"
 ARRAYS = ("tokens", "user_start", "user_key")
 AT_ONCE = 1 << 20
-
-
-Blocks = Iterable[tuple[Int32s, Int64s]]
-
-
-def save_corpus(corpus: Arrays, folder: Path) -> None:
-    """Write next to the folder, then exchange: a crash leaves the old corpus or the new one; see `Corpus.save`."""
-    _save(folder, lambda fresh: _write(corpus, fresh))
-
-
-def save_blocks(folder: Path, blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str) -> None:
-    """Save a corpus that never fits into memory, block after block.
-
-    Args:
-        folder: made or replaced.
-        blocks: tokens of some users (int32, -1 after each document), and the number of positions of each of them
-            (int64).
-        vocabulary: token by id, sorted by bytes.
-        kind: "text", "tokens" or "sequence".
-
-    Raises:
-        SourceError: where the folder cannot be written, or holds something else.
-    """
-    _save(folder, lambda fresh: _write_blocks(blocks, vocabulary, kind, fresh))
 
 
 def _save(folder: Path, write: Callable[[Path], None]) -> None:
@@ -196,50 +164,20 @@ def _save(folder: Path, write: Callable[[Path], None]) -> None:
         ) from None
 
 
-def _write(corpus: Arrays, folder: Path) -> None:
+def _write(corpus: LocalCorpus, folder: Path) -> None:
     for name in ARRAYS:
         array = getattr(corpus, name)
         with _private(folder / f"{name}.npy") as file:
-            _write_header(file, array.size, array.dtype)
+            np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
             for begin in range(0, array.size, AT_ONCE):
                 file.write(np.ascontiguousarray(array[begin : begin + AT_ONCE]).data)
                 forget_pages(array, begin, begin + AT_ONCE)
-    _write_words(corpus.vocabulary, _notes(corpus), folder)
-
-
-def _notes(corpus: Arrays) -> dict[str, Any]:
-    notes: dict[str, Any] = {"kind": corpus.kind, "reading": corpus.reading}
-    return notes | ({"keys": corpus.keys.to_list()} if corpus.keys.columns else {})
-
-
-def _write_blocks(blocks: Blocks, vocabulary: pa.LargeStringArray, kind: str, folder: Path) -> None:
-    """Append tokens behind a header that is written again once their number is known: numpy leaves room for that."""
-    sizes = []
-    with _private(folder / "tokens.npy") as file:
-        _write_header(file, 0, np.int32)
-        for tokens, own in blocks:
-            file.write(np.ascontiguousarray(tokens, np.int32).data)
-            sizes.append(own)
-        user_start = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *sizes]))]).astype(np.int64)
-        file.seek(0)
-        _write_header(file, int(user_start[-1]), np.int32)
-    for name, array in (("user_start", user_start), ("user_key", np.arange(user_start.size - 1, dtype=np.uint64))):
-        with _private(folder / f"{name}.npy") as file:
-            np.save(file, array)
-    _write_words(vocabulary, {"kind": kind}, folder)
-
-
-def _write_header(file: Any, size: int, kind: Any) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (size,)}
-    np.lib.format.write_array_header_1_0(file, header)
-
-
-def _write_words(vocabulary: pa.LargeStringArray, notes: dict[str, Any], folder: Path) -> None:
-    table = pa.table({"token": vocabulary})
+    table = pa.table({"token": corpus.vocabulary})
     with _private(folder / VOCABULARY) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
+    meta = {"format": "voxpop corpus", "version": VERSION, "kind": corpus.kind, "reading": corpus.reading}
     with _private(folder / META) as file:
-        file.write(json.dumps({"format": "voxpop corpus", "version": VERSION, **notes}).encode())
+        file.write(json.dumps({**meta, "keys": corpus.keys.to_list()}).encode())
 
 
 @contextmanager
@@ -287,24 +225,16 @@ def load_corpus(
     try:
         arrays = {name: np.load(path / f"{name}.npy", mmap_mode="r") for name in ARRAYS}
         with pa.memory_map(str(path / VOCABULARY)) as source:
-            vocabulary = pa.ipc.open_file(source).read_all().column("token").combine_chunks()
-    except (OSError, ValueError, EOFError, pa.ArrowInvalid, KeyError):
+            table = pa.ipc.open_file(source).read_all()
+        vocabulary = pa.concat_arrays([pa.array([], pa.large_string()), *table.column("token").chunks])
+        keys = Keys.from_list(meta.get("keys", []))
+    except (OSError, ValueError, EOFError, pa.ArrowException, KeyError, TypeError):
         raise _damaged(path) from None
     kind, reading = str(meta.get("kind")), str(meta.get("reading", ""))
-    try:
-        keys = Keys.from_list(meta.get("keys", []))
-    except (KeyError, TypeError, ValueError):
-        raise _damaged(path) from None
-    corpus = LocalCorpus(**arrays, vocabulary=_large(vocabulary), kind=kind, reading=reading, keys=keys, limit=limit)
+    corpus = LocalCorpus(**arrays, vocabulary=vocabulary, kind=kind, reading=reading, keys=keys, limit=limit)
     if not _fits(corpus):
         raise _damaged(path)
     return Corpus(corpus)
-
-
-def _large(vocabulary: pa.Array) -> pa.LargeStringArray:
-    if isinstance(vocabulary, pa.ChunkedArray):
-        return pa.concat_arrays(vocabulary.chunks) if vocabulary.num_chunks else pa.nulls(0, pa.large_string())
-    return vocabulary
 
 
 def _meta(path: Path) -> dict[str, Any]:
@@ -336,40 +266,23 @@ class MemoryTreeWalk:
     Symbol `s` after context `n` has the key `n * width + s`.
     """
 
-    def __init__(self, sequences: Int32s, alphabet: int, max_length: int) -> None:
+    def __init__(self, symbols: Int32s, alphabet: int, max_length: int, places: Int32s | None = None) -> None:
         """Put every step under the empty context, but no end mark behind `max_length` symbols.
 
         Args:
-            sequences: from `one_sequence_each`: private.
+            symbols: int32, from `one_sequence_each`: private.
             alphabet: number of symbols.
             max_length: maximum number of steps of a sequence.
+            places: of another walk, to go on where it was: int32 by position, the node of the step's context, or -1.
         """
-        self._symbols = sequences
-        self._width = alphabet + 1
-        # int32 by position: the node of the step's context, or -1.
-        self._places = np.empty(sequences.size, np.int32)
-        open_steps(sequences, alphabet, max_length, self._places)
-
-    @classmethod
-    def at(cls, symbols: Int32s, places: Int32s, alphabet: int) -> "MemoryTreeWalk":
-        """Go on from where another one was."""
-        counting = cls(symbols[:0], alphabet, 0)
-        counting._symbols, counting._places = symbols, places
-        return counting
-
-    @property
-    def symbols(self) -> Int32s:
-        """int32 by position."""
-        return self._symbols
-
-    @property
-    def places(self) -> Int32s:
-        """int32 by position, the node of the step's context, or -1."""
-        return self._places
+        self.symbols, self._width = symbols, alphabet + 1
+        self.places = np.empty(symbols.size, np.int32) if places is None else places
+        if places is None:
+            open_steps(symbols, alphabet, max_length, self.places)
 
     def count_following(self) -> tuple[Int64s, Int64s]:
         """Return the keys of the symbols that follow contexts, and their counts."""
-        return count_following(self._symbols, self._places, self._width)
+        return count_following(self.symbols, self.places, self._width)
 
     def released_following(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
         """Count the symbols after the contexts, and return the noisy counts."""
@@ -377,13 +290,13 @@ class MemoryTreeWalk:
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step to a longer context; see `TreeWalk.lengthen`."""
-        lengthen_contexts(self._symbols, self._places, depth, self._width, keys, longer, others)
+        lengthen_contexts(self.symbols, self.places, depth, self._width, keys, longer, others)
 
 
 # One sequence per user, in symbols of the public alphabet, cut to the most symbols one user may have.
 
 
-def one_sequence_each(corpus: Arrays, alphabet: tuple[str, ...], max_length: int, secret: Draws | None) -> Int32s:
+def one_sequence_each(corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Draws | None) -> Int32s:
     """Return every user's one sequence, each followed by the end mark: private.
 
     A user's sequence is a function of the user's own documents, the alphabet and the secret. Tokens outside the
@@ -418,7 +331,7 @@ def one_sequence_each(corpus: Arrays, alphabet: tuple[str, ...], max_length: int
     return symbols[:size]
 
 
-def symbol_names(corpus: Arrays, alphabet: tuple[str, ...]) -> Int32s:
+def symbol_names(corpus: LocalCorpus, alphabet: tuple[str, ...]) -> Int32s:
     """Return the symbol of each token of the vocabulary, -1 for those outside the alphabet."""
     found = pc.index_in(corpus.vocabulary, value_set=string_array(alphabet))
     # A copy: kernels would be compiled again for an array that cannot be written.

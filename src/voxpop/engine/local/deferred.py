@@ -44,7 +44,7 @@ class DeferredCandidates:
         """
         items, counts = [], []
         wanted = (ranks >= 0).view(np.uint8)
-        for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts), shuffle=False):
+        for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts)):
             # In the order of first occurrence in the user's documents: the same on every engine. By number over all
             # lengths.
             items.append(ranks[mine] + np.int32(self.size))
@@ -138,8 +138,6 @@ class UserBudgets:
             holdings: the users' grams, in the order of weighing.
             wanted: uint8 by id, nonzero for candidates; None for all ids.
         """
-        if holdings.order is not None:
-            raise InternalError("users were to pay before they were put in order")
         users = holdings.user_key.size
         left = self.left(users)
         left = np.full(users, charge.whole, np.int64) if left is None else left

@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from voxpop.engine.contract import ALL_LENGTHS, Arrays, Charge, Draws, Shares, no_order
+from voxpop.engine.contract import ALL_LENGTHS, Charge, Draws, Shares, no_order
 from voxpop.engine.data import Candidates, Subset
 from voxpop.engine.local.deferred import DeferredCandidates, UserBudgets
 from voxpop.engine.local.weigh import Histogram, Holdings, weigh
-from voxpop.engine.local.weighing_order import in_weighing_order, weighing_order
+from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.pairs import (
     find_names,
     merge_names,
@@ -23,7 +23,6 @@ from voxpop.kernels.pairs import (
     number_pairs,
     rename_in_runs,
     rename_range,
-    rename_users,
     table_of,
 )
 from voxpop.kernels.threads import THREADS, in_order
@@ -43,6 +42,7 @@ POSITIONS_IN_PARTS = 1 << 28
 PHRASES = "distinct phrases of one length"
 
 Kind = TypeVar("Kind", np.int32, np.uint8)
+State = dict[str, NDArray[Any]]
 
 
 class MemoryLengthWalk:
@@ -78,7 +78,6 @@ class MemoryLengthWalk:
         self._tokens, self._user_start, self._user_key = tokens, user_start, user_key
         self._size, self._words, self._limit, self._ordered = size, words, limit, ordered
         self._length, self._in_order = 1, False
-        self._order: Int64s | None = None
         self._ids: Int32s | None = None
         self._first: Int32s | None = None
         self._names: Int64s | None = None
@@ -87,47 +86,52 @@ class MemoryLengthWalk:
         self._deferred = DeferredCandidates(limit)
 
     @classmethod
-    def of(cls, corpus: Arrays, limit: "MemoryLimit | None") -> "MemoryLengthWalk":
-        """Return the walk through the lengths of a corpus, from its tokens."""
-        users = corpus.tokens, corpus.user_start, corpus.user_key
-        words = corpus.vocabulary
-        return cls(*users, len(words), words=words, limit=limit, ordered=corpus.kind != "items")
-
-    @classmethod
-    def at(
-        cls, length: int, ids: Int32s, first: Int32s | None, user_start: Int64s, user_key: Uint64s, size: int
-    ) -> "MemoryLengthWalk":
+    def of_state(cls, state: State, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
         """Return a walk that goes on where another one was after `keep`.
 
         Args:
+            state: of the other walk; overwritten.
             length: of the grams that were kept.
-            ids: int32 by position, ranks; overwritten.
-            first: int32 by position, the kept tokens; needed above length 1 for candidates whose partner is a token.
-            user_start: int64 (users + 1).
-            user_key: uint64 (users).
             size: number of kept grams.
+            deferred_size: number of candidates that were set deferred.
         """
-        walk = cls(ids, user_start, user_key, size)
-        walk._ids, walk._first, walk._length, walk._in_order = ids, first, length, True
+        walk = cls(state["ids"], state["user_start"], state["user_key"], size)
+        walk._ids, walk._first, walk._length, walk._in_order = state["ids"], state.get("first"), length, True
+        if "left" in state:
+            walk._budgets = UserBudgets(state["left"])
+            walk._deferred = DeferredCandidates.of(state["deferred"], state["deferred_start"], deferred_size)
         return walk
 
-    def with_past(self, left: Int64s | None, deferred: DeferredCandidates | None) -> "MemoryLengthWalk":
-        """Restore the remaining budgets and the deferred candidates in a walk that `at` began."""
-        self._budgets = UserBudgets(left)
-        self._deferred = self._deferred if deferred is None else deferred
-        return self
+    def state(self, *, single: bool) -> State:
+        """Return the arrays from which `of_state` goes on, without positions that no longer gram can reach.
 
-    def past(self, users: Bools) -> tuple[Int64s | None, Int32s, Int64s]:
-        """Return the remaining budgets and the users' deferred candidates, for `with_past`.
-
-        Args:
-            users: bool by user, whether it is needed; see `compact`.
+        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
+        gram, and no candidate set deferred, are left out.
         """
-        left = self._budgets.left(users.size)
-        items, starts = self._deferred.joined(users.size)
-        counts = np.diff(starts)
-        mine = items[np.repeat(users, counts)]
-        return None if left is None else left[users], mine, np.concatenate([[0], np.cumsum(counts[users])])
+        ids = self._kept()
+        first = ids if self._first is None else self._first
+        deferred, deferred_start = self._deferred.joined(self._user_key.size)
+        # (users + 1,), positions with a gram before each user begins.
+        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
+        # (users,), who holds a gram of this length, or a deferred candidate.
+        counts = np.diff(deferred_start)
+        holding = (np.diff(before) > 0) | (counts > 0)
+        # A gram can grow at its position and at the position of its partner, one place on.
+        live = (first if single else ids) >= 0
+        needed = live.copy()
+        # One empty place behind each run stays, so that runs do not meet.
+        needed[1:] |= live[:-1]
+        needed &= np.repeat(holding, np.diff(self._user_start))
+        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
+        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
+        state: State = {"ids": ids[needed], "user_start": user_start, "user_key": self._user_key[holding]}
+        if single:
+            state["first"] = first[needed]
+        left = self._budgets.left(holding.size)
+        if left is not None:
+            state |= {"left": left[holding], "deferred": deferred[np.repeat(holding, counts)]}
+            state["deferred_start"] = np.concatenate([[0], np.cumsum(counts[holding])])
+        return state
 
     @property
     def length(self) -> int:
@@ -168,7 +172,7 @@ class MemoryLengthWalk:
         ids = self._tokens if self._ids is None else self._ids
         words = self._words if self._ids is None else None
         users = self._user_start, self._user_key
-        return Holdings(ids, *users, self._size, self._order, self._names, self._limit, words)
+        return Holdings(ids, *users, self._size, self._names, self._limit, words)
 
     def pay(self, charge: Charge, among: Subset | None = None) -> None:
         """Let users pay for a pass that was weighed elsewhere."""
@@ -194,40 +198,15 @@ class MemoryLengthWalk:
 
     def put_in_order(self, secret: Draws) -> None:
         """Settle once the order in which users weigh where it matters, the same at every length."""
-        if self._limit is None:
-            self._order = weighing_order(self._user_key, secret, ALL_LENGTHS)
-        else:
-            users = self._tokens, self._user_start, self._user_key
-            self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
-        self._in_order = True
+        users = self._tokens, self._user_start, self._user_key
+        self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
+        self._ranges, self._in_order = _ranges(self._user_start), True
 
     def _kept(self) -> Int32s:
         """Return ids by position, which there are once the grams of length 1 were kept."""
         if self._ids is None:
             raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
         return self._ids
-
-    def compact(self, *, single: bool) -> tuple[Int32s, Int32s, Int64s, Uint64s, Bools]:
-        """Return ids, first tokens, starts and keys for `at`, without positions that no longer gram can reach.
-
-        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
-        gram, and no deferred candidate, are left out; which users stay comes last.
-        """
-        ids = self._kept()
-        first = ids if self._first is None else self._first
-        # (users + 1,), positions with a gram before each user begins.
-        before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        # (users,), who holds a gram of this length, or a deferred candidate.
-        holding = (np.diff(before) > 0) | (np.diff(self._deferred.joined(self._user_key.size)[1]) > 0)
-        # A gram can grow at its position and at the position of its partner, one place on.
-        live = (first if single else ids) >= 0
-        needed = live.copy()
-        # One empty place behind each run stays, so that runs do not meet.
-        needed[1:] |= live[:-1]
-        needed &= np.repeat(holding, np.diff(self._user_start))
-        starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
-        user_start = np.concatenate([[0], np.cumsum(np.diff(starts)[holding])]).astype(np.int64)
-        return ids[needed], first[needed], user_start, self._user_key[holding], holding
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
         """Keep only these grams.
@@ -303,18 +282,6 @@ class MemoryLengthWalk:
             self.put_in_order(order)
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
-    def keep_all(self) -> tuple[Int32s, Int64s | None]:
-        """Keep every gram that occurs, with its present number: for comparisons without pruning.
-
-        Returns:
-            int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the
-            numbers, None at length 1.
-        """
-        if self._ids is None:
-            self._ids = np.array(self._tokens)
-        names, self._names = self._names, None
-        return self._ids, names
-
     def extend(self, candidates: Candidates) -> None:
         """Go on to the next length: the candidates among the pairs that occur, numbered and named.
 
@@ -364,29 +331,16 @@ class MemoryLengthWalk:
         return names
 
     def _start_ids(self, ranks: Int32s) -> None:
-        """Write the kept tokens into an array of our own, users in the order in which they weigh.
-
-        So every later pass reads memory in order, which is twice as fast as following a random order each time.
-        """
+        """Write the kept tokens into an array of our own."""
         if self._limit is not None:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
         # Memory of earlier rounds is free, but allocators keep it: gigabytes beside the array that comes now.
         release_unused()
-        order = np.arange(self._user_key.size) if self._order is None else self._order
-        # (users + 1,), where each user's positions begin in the new order.
-        places = np.concatenate([[0], np.cumsum(np.diff(self._user_start)[order])]).astype(np.int64)
-        ids = np.empty(self._tokens.size, np.int32)
-        cuts = np.unique(np.searchsorted(places, np.arange(0, places[-1], POSITIONS_AT_ONCE)))
-
-        def write(span: tuple[int, int]) -> None:
-            rename_users(self._tokens, self._user_start, order[span[0] : span[1]], ranks, ids, int(places[span[0]]))
-            forget_pages(self._tokens)
-
-        for _ in in_order(write, pairwise([*cuts.tolist(), order.size])):
-            pass
-        self._ids, self._user_start, self._user_key, self._order = ids, places, self._user_key[order], None
-        self._ranges = _ranges(places)
+        # Where users were put in order, the tokens are a copy already.
+        ids = self._tokens if self._in_order else np.array(self._tokens)
+        self._each_range(lambda begin, end: rename_range(ids, begin, end, ranks))
+        self._ids = ids
 
     def _each_range(self, work: "Work") -> None:
         for _ in in_order(lambda span: work(*span), self._ranges):

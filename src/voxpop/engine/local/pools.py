@@ -141,8 +141,8 @@ class PoolUsers:
     def of(corpus: "LocalCorpus", names: Uint64s, secret: Draws) -> "PoolUsers":
         """Lay out the distinct items of every user, users in the order in which they weigh."""
         batches, holdings, held = Batches(corpus.limit), corpus.holdings(secret, ORDER, ordered=True), 0
-        # `shuffle`: in the secret order of users, one for all rounds.
-        for batch in distinct_sets(holdings, None, Batch.of, shuffle=True):
+        # In the secret order of users, one for all rounds.
+        for batch in distinct_sets(holdings, None, Batch.of):
             batches.append(batch)
             held += batch.items.size
             if held > ITEMS_BEFORE_FORGETTING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from voxpop.engine.contract import WORDS, Draws, Shares, sample_of
+from voxpop.engine.contract import WORDS, Decision, Draws, LevelRule, Shares, sample_of
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Texts, Uint64s
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Texts, Uint64s
 from voxpop.kernels.pairs import mark_met, table_of
 from voxpop.kernels.threads import THREADS, in_order
 from voxpop.kernels.weigh import gather_distinct, keep_smallest, pairs_over_limit
@@ -33,10 +33,9 @@ class Holdings:
 
     Attributes:
         ids: int32, the item or gram at each position; negative if no item is there.
-        user_start: int64 (users + 1), where each user's positions begin.
+        user_start: int64 (users + 1), where each user's positions begin; users lie in the order in which they weigh.
         user_key: uint64 (users), a function of the user's id only.
         size: ids are below it.
-        order: int64 (users), the order in which they weigh where it matters; None for that of the corpus.
         names: int64 (size), the name of each id in draws, the same on every engine; None where ids themselves are.
         limit: memory limit of weighing them; None for as much as it needs.
         words: large_string (size), the items themselves at length 1: draws name them by their bytes, because ids depend
@@ -47,7 +46,6 @@ class Holdings:
     user_start: Int64s
     user_key: Uint64s
     size: int
-    order: Int64s | None = None
     names: Int64s | None = None
     limit: "MemoryLimit | None" = None
     words: pa.LargeStringArray | None = None
@@ -106,19 +104,12 @@ class _Scratch:
 
 
 def bounded_sets(
-    holdings: Holdings,
-    limit: int,
-    candidates: Bytes | None,
-    secret: Draws,
-    pass_name: str,
-    *,
-    shuffle: bool,
+    holdings: Holdings, limit: int, candidates: Bytes | None, secret: Draws, pass_name: str
 ) -> Iterator[BoundedSets]:
     """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
 
     A user's draw depends on the secret, the user's key and the user's own items only, so adding a user changes no other
-    user's draw. With `shuffle` the users come in the order of the holdings. The sets come in that order whatever the
-    number of threads that prepare them ahead.
+    user's draw. The sets come in the order of users whatever the number of threads that prepare them ahead.
     """
     # Positions bound distinct items: where no user has more of them than the limit nothing is drawn.
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
@@ -128,15 +119,13 @@ def bounded_sets(
     def bound(items: Int32s, starts: Int64s, keys: Uint64s) -> BoundedSets:
         return cut_to_limit(names, items, starts, keys, limit, secret, pass_name)
 
-    yield from distinct_sets(holdings, candidates, bound, shuffle=shuffle)
+    yield from distinct_sets(holdings, candidates, bound)
 
 
 def distinct_sets(
     holdings: Holdings,
     candidates: Bytes | None,
     then: Callable[[Int32s, Int64s, Uint64s], Result],
-    *,
-    shuffle: bool,
 ) -> Iterator[Result]:
     """Yield the result of `then` on (items, starts, keys) of users: all distinct candidates of each, in order."""
     check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
@@ -154,10 +143,7 @@ def distinct_sets(
         scratches.put(scratch)
         return then(items, starts, holdings.user_key[users])
 
-    if holdings.order is None or not shuffle:
-        yield from in_order(distinct, _batches_as_they_are(holdings))
-    else:
-        yield from in_order(distinct, _batches(holdings, holdings.order))
+    yield from in_order(distinct, _batches(holdings))
 
 
 def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch) -> BoundedSets:
@@ -176,8 +162,7 @@ def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch)
             forget_pages(ids, place, int(span[1]))
         items = np.concatenate(parts)
         starts = np.array([0, items.size], np.int64)
-    if holdings.order is None:
-        forget_pages(ids, begin, end)
+    forget_pages(ids, begin, end)
     return items, starts
 
 
@@ -203,19 +188,7 @@ def cut_to_limit(
     return items[:kept], starts
 
 
-def _batches(holdings: Holdings, order: Int64s) -> Iterator[Int64s]:
-    """Yield the users in an order, about `TOKENS_AT_ONCE` tokens at a time."""
-    # (users,), positions up to and with each user, in the order in which they weigh.
-    ends = np.cumsum(np.diff(holdings.user_start)[order])
-    start = 0
-    while start < order.size:
-        before = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right")))
-        yield order[start:stop]
-        start = stop
-
-
-def _batches_as_they_are(holdings: Holdings) -> Iterator[Int64s]:
+def _batches(holdings: Holdings) -> Iterator[Int64s]:
     """Yield the users in stored order, about that number of tokens and at most that number of users at a time."""
     user_start, start = holdings.user_start, 0
     most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
@@ -232,11 +205,6 @@ def _batches_as_they_are(holdings: Holdings) -> Iterator[Int64s]:
 
 IDS_AT_ONCE = 1 << 17
 """Items that are decided together: draws for their bytes take 42 MB then, and 147 for two million at once."""
-
-Decision = Callable[[Int64s, Int64s, Texts | None], Bools]
-"""Which items pass: of weights, of names and of the items' bytes, the last two for draws."""
-LevelRule = Callable[[Int64s, Int64s, Texts | None], Int64s]
-"""Number of cutpoints that items reach."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -259,15 +227,16 @@ class Histogram:
         Args:
             decision: which of the items pass.
         """
-        # Draws are by name, so parts may be of any size.
-        parts = [ids[decision(weights, ids, texts)] for weights, ids, texts in self._parts()]
-        return np.sort(np.concatenate([np.empty(0, np.int64), *parts]))
+        nobody = np.empty(0, np.int64)
+        return self.noisy_levels(decision, nobody, nobody)[0]
 
-    def noisy_levels(self, levels: LevelRule, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
+    def noisy_levels(
+        self, levels: LevelRule | Decision, spurious_names: Int64s, theirs: Int64s
+    ) -> tuple[Int64s, Int64s]:
         """Return the ids of a level above 0, rising, and their levels.
 
         Args:
-            levels: number of cutpoints that each item with weight reaches.
+            levels: number of cutpoints that each item with weight reaches; 1 for one that passes a decision.
             spurious_names: ids that have a level where they have no weight, rising.
             theirs: int64 (spurious), the level of each.
         """
@@ -278,7 +247,7 @@ class Histogram:
         def grade(part: tuple[Int64s, Int64s, Texts | None]) -> tuple[Int64s, Int64s]:
             weights, ids, texts = part
             mark_met(ids, table, somebodys)
-            each = levels(weights, ids, texts)
+            each = levels(weights, ids, texts).astype(np.int64, copy=False)
             return ids[each > 0], each[each > 0]
 
         # Draws are by name, so neither parts nor threads change them; those of bytes need memory, one part at a time.
@@ -352,14 +321,13 @@ def weigh(
         holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
     # int64 (ids), units of the weighting's grid: sums are exact, so their order matters only to sequential weightings.
     histogram, weighed = np.zeros(holdings.size, np.int64), 0
-    for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name, shuffle=shares.sequential):
+    for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name):
         if bounds is None:
             shares.add(histogram, items, starts)
         else:
             shares.add(histogram, items, starts, bounds[weighed : weighed + starts.size - 1])
         weighed += starts.size - 1
-    # Reaches are by the places of users; any other order would give users the bounds of other users.
-    if bounds is not None and (holdings.order is not None or weighed != bounds.size):
+    if bounds is not None and weighed != bounds.size:
         raise InternalError("users weighed with the bounds of others")
     # The support of the bounded sets, and nothing else, may be queried.
     if holdings.names is not None:

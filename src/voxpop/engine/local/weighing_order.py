@@ -12,6 +12,7 @@ import numpy as np
 
 from voxpop.engine.contract import Draws, order_of
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
+from voxpop.kernels.group import gather_slices
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
 
@@ -71,14 +72,18 @@ def _mend(order: Int64s, same: Bools, hashes: Keys, keys: Keys) -> None:
 
 
 def in_weighing_order(
-    tokens: Int32s,
-    user_start: Int64s,
-    user_key: Keys,
-    limit: MemoryLimit,
-    secret: Draws,
-    pass_name: str,
+    tokens: Int32s, user_start: Int64s, user_key: Keys, limit: MemoryLimit | None, secret: Draws, pass_name: str
 ) -> Mapped:
-    """Return the same users in the order that `weighing_order` gives, mapped."""
+    """Return the same users in the order that `weighing_order` gives: in memory, or mapped within a limit.
+
+    Passes then read memory in order, which is twice as fast as following a random order each time.
+    """
+    if limit is None:
+        order = weighing_order(user_key, secret, pass_name)
+        starts = np.concatenate([[0], np.cumsum(np.diff(user_start)[order])]).astype(np.int64)
+        moved = np.empty(tokens.size, np.int32)
+        gather_slices(tokens, user_start, order, moved)
+        return moved, starts, user_key[order]
     # Bytes; a sixteenth of it at a time goes in.
     most = limit.room // SHARE_OF_SORTER
     sorter = Sorter(limit, most, tokens.nbytes + HEAD.itemsize * user_key.size)

@@ -17,7 +17,6 @@ from voxpop.reading.keys import Keys
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from voxpop.engine import contract as engine
     from voxpop.engine.contract import Engine, RestrictableDraws
     from voxpop.engine.spark.frames import Answer, Batches
 
@@ -112,29 +111,19 @@ class SparkCorpus:
             self._groups = self._holder.hold(in_groups(self._state, self._places))
         return self._groups
 
-    def gathered(self) -> "engine.Arrays":
+    def gathered(self) -> NoReturn:
         """Refuse: users stay on their executors.
 
         Raises:
             InputError: always.
         """
-        raise _spread("arrays of all users")
-
-    def __getattr__(self, name: str) -> NoReturn:
-        """Raise the error for data that a cluster does not hold in one piece."""
-        if name in ("tokens", "user_start", "user_key", "vocabulary", "weigh", "bounded", "require", "save"):
-            raise _spread(f"`{name}`")
-        raise AttributeError(name)
+        raise InputError(
+            "a corpus on Spark has no arrays of all users: they stay on their executors. Set union, n-grams, counts "
+            "and sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
+        )
 
     def __repr__(self) -> str:
         return f"SparkCorpus(kind={self.kind!r}, private)"
-
-
-def _spread(what: str) -> InputError:
-    return InputError(
-        f"a corpus on Spark has no {what}: its users stay on their executors. Set union, n-grams, counts and sequences "
-        "run on it; for heavy hitters, comparisons and baselines read a table on this machine."
-    )
 
 
 if TYPE_CHECKING:

@@ -49,6 +49,8 @@ PIECE = 1 << 21
 BYTES_AT_ONCE = 1 << 24
 """Approximate number of bytes of rows that go to Spark together."""
 ROWS_AT_ONCE = 1 << 16
+LOW_BITS = 31
+"""Weights of sequential weightings reach 2^61 in each partition, so they are summed in two parts."""
 MOST_IN_CLOSURE = 1 << 18
 """Bytes of public arrays in a closure; with `MOST_CLOSURE` for all else below the size that Spark writes to disk."""
 MOST_CLOSURE = 1 << 19
@@ -195,12 +197,10 @@ def texts_of(arrays: Arrays) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(starts.size - 1, pa.py_buffer(starts), pa.py_buffer(arrays["word_data"]))
 
 
-def weight_rows(names: pa.Array | Int64s, weights: Int64s, low_bits: int) -> Answer:
+def weight_rows(names: pa.Array | Int64s, weights: Int64s) -> Answer:
     """Yield (name, high, low): weights in two parts whose sums over all partitions cannot overflow."""
-    low = weights & ((1 << low_bits) - 1) if low_bits < 63 else weights
-    high = weights >> low_bits
-    names = pa.array(names) if isinstance(names, np.ndarray) else names
-    batch = pa.RecordBatch.from_arrays([names, pa.array(high), pa.array(low)], ["name", "high", "low"])
+    parts = [pa.array(names), pa.array(weights >> LOW_BITS), pa.array(weights & ((1 << LOW_BITS) - 1))]
+    batch = pa.RecordBatch.from_arrays(parts, ["name", "high", "low"])
     for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
         yield batch.slice(begin, ROWS_AT_ONCE)
 

@@ -66,7 +66,7 @@ def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> An
     users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
     histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
     ids = np.flatnonzero(histogram)
-    yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids], weighing)
+    yield from word_rows(corpus.vocabulary.take(int64_array(ids)), histogram[ids])
 
 
 @task
@@ -267,7 +267,7 @@ class SparkPools:
     def first_round(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""
         weighing = Weighing(shares, limit, self._restricted(pass_name), pass_name)
-        histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), words=True)
+        histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), {}, words=True)
         self._opened = histogram.texts(histogram.chosen(decision))
 
     def draw(self, size: int, pass_name: str) -> None:

@@ -8,7 +8,7 @@ the same.
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,16 +24,10 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
-    from voxpop.reading.types import Column
 
 set_up()  # in a worker of the daemon the package was there before there was a task
 
-LOW_BITS = 31
-"""Weights of sequential weightings reach 2^61 in each partition, so they are summed in two parts."""
-WHOLE = 63
 MOST_WEIGHT = 1 << 61
-IN_BATCH = "rows of the table, counted within one batch of Spark"
-"""Where a value is that does not fit: files of Spark are read in parallel, so rows have no numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +49,9 @@ class Weighing:
     paying: "Paying | None" = None
 
     @property
-    def low_bits(self) -> int:
-        """How weights are split for the sum."""
-        return LOW_BITS if self.shares.sequential else WHOLE
+    def given(self) -> "tuple[Shares, int, Draws, str]":
+        """The arguments of `weigh` on the local engine."""
+        return self.shares, self.limit, self.secret, self.pass_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +70,6 @@ class Paying:
     charge: "Charge"
     kept: bool
     subset: int | None = None
-
-
-@task
-def decode_lines(batches: Batches, *, columns: "list[Column]") -> Answer:
-    """Yield columns of JSON lines, decoded by the rule of the local engine."""
-    from voxpop.reading.text_files import json_batch
-
-    for batch in batches:
-        data = b"\n".join(batch.column(0).cast(pa.binary()).to_pylist())
-        if data.strip():
-            yield _small_offsets(json_batch(data + b"\n", columns, IN_BATCH, 1))
-
-
-@task
-def declare(batches: Batches, *, columns: "list[Column]") -> Answer:
-    """Yield strings as values of the types that the caller declares."""
-    from voxpop.reading.types import typed
-
-    for batch in batches:
-        arrays = [typed(batch.column(each.name), each, IN_BATCH, 0) for each in columns]
-        yield _small_offsets(pa.RecordBatch.from_arrays(arrays, [each.name for each in columns]))
-
-
-def _small_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return strings and lists as Spark takes them, with offsets of 32 bits."""
-
-    def small(kind: pa.DataType) -> pa.DataType:
-        if pa.types.is_large_list(kind):
-            return pa.list_(small(kind.value_type))
-        return pa.string() if pa.types.is_large_string(kind) else kind
-
-    return batch.cast(pa.schema([(each.name, small(each.type)) for each in batch.schema]))
 
 
 @task
@@ -161,21 +123,19 @@ def weigh_remaining(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answ
         found = places_of(texts_of(sent), corpus.vocabulary)
         left[found[found >= 0]] = 0
     histogram = corpus.weigh(weighing.shares, weighing.limit, left, weighing.secret, weighing.pass_name)
-    yield from word_rows(histogram.words, histogram.weights, weighing)
+    yield from word_rows(histogram.words, histogram.weights)
 
 
 @on_state
 def weigh_words(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> Answer:
     """Weigh the words of a partition, as the first length of a walk."""
-    histogram = (
-        corpus_of(arrays).length_walk().weigh(weighing.shares, weighing.limit, weighing.secret, weighing.pass_name)
-    )
-    yield from word_rows(histogram.words, histogram.weights, weighing)
+    histogram = corpus_of(arrays).length_walk().weigh(*weighing.given)
+    yield from word_rows(histogram.words, histogram.weights)
 
 
-def word_rows(words: Any, weights: Int64s, weighing: Weighing) -> Answer:
+def word_rows(words: Any, weights: Int64s) -> Answer:
     """Yield (name, high, low) of words by their bytes."""
-    return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights, weighing.low_bits)
+    return weight_rows(words.cast(pa.large_binary()).cast(pa.binary()), weights)
 
 
 @on_state
@@ -196,33 +156,13 @@ def places_of(wanted: pa.Array, vocabulary: pa.Array) -> Int64s:
 
 
 def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> Answer:
-    """Yield the rest of a partition, without users who hold nothing any more."""
-    ids, first, user_start, user_key, users = levels.compact(single=single)
-    if user_key.size:
-        arrays: Arrays = {"ids": ids, "user_start": user_start, "user_key": user_key}
-        left, deferred, deferred_start = levels.past(users)
-        if left is not None:
-            arrays |= {"left": left, "deferred": deferred, "deferred_start": deferred_start}
-        if single:
-            arrays["first"] = first
-        yield from pieces(arrays)
+    """Yield the rest of a partition, unless none of its users holds anything any more."""
+    state = levels.state(single=single)
+    if state["user_key"].size:
+        yield from pieces(state)
 
 
-def _levels_of(arrays: Arrays, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
-    from voxpop.engine.local.deferred import DeferredCandidates
-    from voxpop.engine.local.length_walk import MemoryLengthWalk
-
-    users = arrays["user_start"], arrays["user_key"]
-    levels = MemoryLengthWalk.at(length, arrays["ids"], arrays.get("first"), *users, size)
-    if "left" not in arrays:
-        return levels
-    return levels.with_past(
-        arrays["left"], DeferredCandidates.of(arrays["deferred"], arrays["deferred_start"], deferred_size)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
+class _Candidates(NamedTuple):
     """Candidates as they were sent."""
 
     need: Int64s
@@ -236,13 +176,15 @@ class Since:
 
     Attributes:
         length: of the grams that are kept in the state.
+        size: number of these grams.
         single: whether partners of candidates are tokens.
         deferred_size: number of deferred candidates of shorter lengths.
-        paid: passes since the state was made, in order.
+        paid: passes since the state was made, in order: first those over kept grams.
     """
 
     length: int
-    single: bool
+    size: int
+    single: bool = False
     deferred_size: int = 0
     paid: tuple[Paying, ...] = ()
 
@@ -256,58 +198,41 @@ def _subset(public: Arrays, paying: Paying | None) -> "Subset | None":
     return Subset(_Candidates(mine["need"], mine["estimates"], single=False), mine["further"])  # type: ignore[arg-type]
 
 
-def _kept(arrays: Arrays, since: Since, size: int) -> "MemoryLengthWalk":
-    """Return the walk at the kept grams, after charging for them."""
-    levels = _levels_of(arrays, since.length, size, since.deferred_size)
+def _walk(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
+    """Return the walk at the kept grams, or at the candidates that were sent, after charging for earlier passes."""
+    from voxpop.engine.local.length_walk import MemoryLengthWalk
+
+    levels = MemoryLengthWalk.of_state(arrays, since.length, since.size, since.deferred_size)
     for paying in since.paid:
         if paying.kept:
             levels.pay(paying.charge)
+    if "need" in public:
+        levels.extend(_Candidates(public["need"], public["estimates"], since.single))
+        for paying in since.paid:
+            if not paying.kept:
+                levels.pay(paying.charge, _subset(public, paying))
     return levels
-
-
-def _extended(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
-    """Return the walk at the next candidates, after charging for earlier passes."""
-    levels = _kept(arrays, since, public["need"].size)
-    levels.extend(_Candidates(public["need"], public["estimates"], since.single))
-    for paying in since.paid:
-        if not paying.kept:
-            levels.pay(paying.charge, _subset(public, paying))
-    return levels
-
-
-@on_state
-def weigh_next(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> Answer:
-    """Weigh the candidates one longer than the grams that a partition holds."""
-    yield from _weighed(_extended(arrays, sent, since), weighing, _subset(sent, weighing.paying))
 
 
 @on_state
 def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> Answer:
     """Go on to the released grams one longer."""
-    levels = _extended(arrays, sent, since)
+    levels = _walk(arrays, sent, since)
     levels.keep(sent["names"], sent.get("deferred"))
     yield from _kept_rows(levels, single=since.single)
 
 
 @on_state
-def weigh_kept(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since, size: int) -> Answer:
-    """Weigh the released grams by their ranks."""
-    yield from _weighed(_kept(arrays, since, size), weighing, None)
+def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> Answer:
+    """Weigh candidates if some were sent, else kept grams by their ranks."""
+    charge = None if weighing.paying is None else weighing.paying.charge
+    among = _subset(sent, weighing.paying)
+    histogram = _walk(arrays, sent, since).weigh(*weighing.given, charge, among)
+    yield from weight_rows(histogram.ids, histogram.weights)
 
 
 @on_state
-def weigh_deferred(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since, size: int) -> Answer:
+def weigh_deferred(arrays: Arrays, sent: Arrays, *, weighing: Weighing, charge: "Charge", since: Since) -> Answer:
     """Weigh the candidates that were deferred, by their numbers."""
-    if weighing.paying is None:
-        return
-    levels = _kept(arrays, since, size)
-    given = weighing.shares, weighing.limit, weighing.secret, weighing.pass_name
-    histogram = levels.weigh_deferred(*given, weighing.paying.charge)
-    yield from weight_rows(histogram.ids, histogram.weights, weighing.low_bits)
-
-
-def _weighed(levels: "MemoryLengthWalk", weighing: Weighing, among: "Subset | None") -> Answer:
-    given = weighing.shares, weighing.limit, weighing.secret, weighing.pass_name
-    charge = None if weighing.paying is None else weighing.paying.charge
-    histogram = levels.weigh(*given, charge, among)
-    yield from weight_rows(histogram.ids, histogram.weights, weighing.low_bits)
+    histogram = _walk(arrays, sent, since).weigh_deferred(*weighing.given, charge)
+    yield from weight_rows(histogram.ids, histogram.weights)

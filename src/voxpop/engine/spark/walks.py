@@ -33,8 +33,7 @@ from voxpop.engine.spark.tasks import (
     keep_next,
     keep_words,
     weigh_deferred,
-    weigh_kept,
-    weigh_next,
+    weigh_grams,
     weigh_remaining,
     weigh_words,
 )
@@ -67,11 +66,10 @@ def restricted_weighing(
     return Weighing(shares, limit, secret.restrict(*purposes), pass_name, paying)
 
 
-def weigh_by(state: "DataFrame", work: Task, *, words: bool, public: Arrays | None = None) -> SparkHistogram:
-    """Run a weighing on every partition, with public arrays where it needs some."""
+def weigh_by(state: "DataFrame", work: Task, public: Arrays, *, words: bool) -> SparkHistogram:
+    """Run a weighing on every partition, with public arrays."""
     schema = f"name {'binary' if words else 'bigint'}, high bigint, low bigint"
-    rows = state.mapInArrow(work, schema) if public is None else run_with_public(state, work, public, schema)
-    return SparkHistogram(rows, words=words)
+    return SparkHistogram(run_with_public(state, work, public, schema), words=words)
 
 
 class SparkRoundWalk:
@@ -86,10 +84,10 @@ class SparkRoundWalk:
 
     def weigh(self, shares: "Shares", limit: int, secret: "RestrictableDraws", pass_name: str) -> SparkHistogram:
         """Let every user share its weight over at most `limit` distinct items that are left."""
-        public = word_arrays(self.released()) if self._released else None
+        public = word_arrays(self.released())
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=pass_name)
         state = self._in_groups() if shares.sequential else self._state
-        self._last = weigh_by(state, closure(weigh_remaining, weighing=weighing), words=True, public=public)
+        self._last = weigh_by(state, closure(weigh_remaining, weighing=weighing), public, words=True)
         return self._last
 
     def leave_out(self, ids: Int64s) -> None:
@@ -155,17 +153,14 @@ class SparkLengthWalk:
             if shares.sequential:
                 self._in_order(secret)
             weighing = restricted_weighing(*given, order=ALL_LENGTHS)
-            self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), words=True)
+            self._words = weigh_by(self._state, closure(weigh_words, weighing=weighing), {}, words=True)
             return self._words
         if shares.sequential and self._order is None:
             raise InternalError("a walk that began without an order of users cannot have one at a later length")
-        since, paying = self._since(), self._paying(charge, among)
+        since, paying = self._since(self._size), self._paying(charge, among)
         weighing = restricted_weighing(*given, order=ALL_LENGTHS, paying=paying)
-        if self._candidates is None:
-            work: Task = closure(weigh_kept, weighing=weighing, since=since, size=self._size)
-            return weigh_by(self._state, work, words=False)
-        work = closure(weigh_next, weighing=weighing, since=since)
-        return weigh_by(self._state, work, words=False, public=self._public())
+        work = closure(weigh_grams, weighing=weighing, since=since)
+        return weigh_by(self._state, work, self._public(), words=False)
 
     def _in_order(self, secret: "RestrictableDraws") -> None:
         """Let users weigh in an order from now on, in groups."""
@@ -178,16 +173,17 @@ class SparkLengthWalk:
         """Let every user share its weight over at most `limit` of all candidates that were deferred."""
         if self._size is None or self._candidates is not None:
             raise InternalError("deferred candidates were weighed in the middle of a length")
-        since, paying = self._since(), self._paying(charge, None)
-        weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS, paying=paying)
-        work: Task = closure(weigh_deferred, weighing=weighing, since=since, size=self._size)
-        return weigh_by(self._state, work, words=False)
+        since = self._since(self._size)
+        self._paying(charge, None)
+        weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
+        work = closure(weigh_deferred, weighing=weighing, charge=charge, since=since)
+        return weigh_by(self._state, work, {}, words=False)
 
-    def _since(self) -> Since:
+    def _since(self, size: int) -> Since:
         """Return the settings that a task needs in addition to the state."""
         between = self._candidates is not None
         single = self._candidates is not None and self._candidates.single
-        return Since(self._length - between, single, self._deferred_size, tuple(self._paid))
+        return Since(self._length - between, size, single, self._deferred_size, tuple(self._paid))
 
     def _paying(self, charge: "Charge | None", among: "Subset | None") -> Paying | None:
         """Remember that users pay for a pass."""
@@ -203,7 +199,7 @@ class SparkLengthWalk:
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
         """Keep only these grams."""
-        if self._candidates is None:
+        if self._size is None or self._candidates is None:
             if self._words is None:
                 raise InternalError("words were kept before they were weighed")
             self.keep_words(self._words.texts(names))
@@ -211,7 +207,7 @@ class SparkLengthWalk:
         public = {**self._public(), "names": names}
         if deferred is not None and deferred.size:
             public["deferred"] = deferred
-        self._go_on(closure(keep_next, since=self._since()), public, names.size)
+        self._go_on(closure(keep_next, since=self._since(self._size)), public, names.size)
         self._deferred_size += 0 if deferred is None else deferred.size
 
     def keep_words(self, words: pa.LargeStringArray, order: "RestrictableDraws | None" = None) -> None:
@@ -237,7 +233,7 @@ class SparkLengthWalk:
 
     def _public(self) -> Arrays:
         if self._candidates is None:
-            raise InternalError("candidates were to be sent where there are none")
+            return {}
         public: Arrays = {"need": self._candidates.need, "estimates": self._candidates.estimates}
         for number, each in enumerate(self._subsets):
             public |= {f"need/{number}": each.rule.need, f"estimates/{number}": each.rule.estimates}
@@ -256,7 +252,9 @@ def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "
 @on_state
 def count_steps_of(arrays: Arrays, sent: Arrays, *, alphabet: int, block: int) -> Answer:
     """Count the symbols after the contexts, each count with the block of its node."""
-    yield _by_block(_counting_of(arrays, alphabet).count_following(), block)
+    keys, counts = _counting_of(arrays, alphabet).count_following()
+    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
+    yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
 
 
 @on_state
@@ -283,13 +281,6 @@ def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "TreeNoise", width
         return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
-def _by_block(counted: tuple[Int64s, Int64s], block: int) -> pa.RecordBatch:
-    """Return keys and their counts, each with the block of its node."""
-    keys, counts = counted
-    columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
-    return pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
-
-
 def _rows_of(counting: "MemoryTreeWalk") -> Iterator[pa.RecordBatch]:
     arrays: Arrays = {"symbols": counting.symbols, "places": counting.places}
     return pieces(arrays)
@@ -298,7 +289,7 @@ def _rows_of(counting: "MemoryTreeWalk") -> Iterator[pa.RecordBatch]:
 def _counting_of(arrays: Arrays, alphabet: int) -> "MemoryTreeWalk":
     from voxpop.engine.local.corpus import MemoryTreeWalk
 
-    return MemoryTreeWalk.at(arrays["symbols"], arrays["places"], alphabet)
+    return MemoryTreeWalk(arrays["symbols"], alphabet, 0, arrays["places"])
 
 
 # Sequences on a cluster: each partition counts, noise is added where the counts are.

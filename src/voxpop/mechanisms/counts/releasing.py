@@ -4,7 +4,8 @@ For a public list of grams: the walk to the grams, the share of each user, and t
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -36,7 +37,7 @@ class ListedGrams:
         length: of each.
         names: int64, rising: ranks at length 1, `left * 2^32 + partner` above.
         words: in order of bytes, at length 1; empty above.
-        before: how many grams were kept at the length before.
+        before: number of grams that were kept at the length before.
         ranks: int64 by place on the list, the rank of each among the names.
         counted: bool by rank, which are on the list; None where all are.
     """
@@ -53,16 +54,6 @@ class ListedGrams:
         """The number of kept grams."""
         return int(self.names.size)
 
-    @property
-    def places(self) -> Int64s:
-        """int64 by rank, the place on the list; parts that are not on it come behind."""
-        # (kept,): the inverse of `ranks`, followed by the grams kept only for longer grams.
-        places = np.empty(self.size, np.int64)
-        places[self.ranks] = np.arange(self.ranks.size)
-        others = np.setdiff1d(np.arange(self.size), self.ranks)
-        places[others] = self.ranks.size + np.arange(others.size)
-        return places
-
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
     """Yield the grams of each length from 1 on, with the parts through which a walk must go.
@@ -71,39 +62,27 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
         release: whose grams are on the list.
         lengths: of the longest gram.
     """
-    wanted = by_length(release, lengths)
+    wanted: list[dict[Gram, None]] = [{} for _ in range(lengths)]
+    for gram in release.each_gram():
+        wanted[len(gram) - 1][gram] = None
+    walked = [dict(each) for each in wanted]
+    for longer, shorter in zip(walked[:0:-1], walked[-2::-1], strict=True):
+        # Parts that are not on the list are walked through, and do not count.
+        shorter |= {part: None for gram in longer for part in (gram[:-1], gram[1:])}
     rank: dict[Gram, int] = {}
-    for number, walked in enumerate(with_parts(wanted)):
+    for number, grams in enumerate(walked):
         if number:
             # left * 2^32 + partner, as the walk names a gram by its two parts.
-            named = {gram: (rank[gram[:-1]] << 32) | rank[gram[1:]] for gram in walked}
+            named = {gram: (rank[gram[:-1]] << 32) | rank[gram[1:]] for gram in grams}
             kept, words = sorted(named, key=named.__getitem__), string_array([])
             names = np.array([named[gram] for gram in kept], np.int64)
         else:
-            kept = sorted(walked, key=lambda gram: gram[0].encode())
+            kept = sorted(grams, key=lambda gram: gram[0].encode())
             words, names = string_array([gram[0] for gram in kept]), np.arange(len(kept))
         before, rank = len(rank), {gram: place for place, gram in enumerate(kept)}
         listed = np.array([gram in wanted[number] for gram in kept], np.bool_)
         ranks = np.array([rank[gram] for gram in wanted[number]], np.int64)
         yield ListedGrams(number + 1, names, words, before, ranks, None if listed.all() else listed)
-
-
-def by_length(release: "Release", lengths: int) -> list[dict[Gram, None]]:
-    """Return the grams of each length from 1 on, in canonical order."""
-    found: list[dict[Gram, None]] = [{} for _ in range(lengths)]
-    for gram in release.each_gram():
-        found[len(gram) - 1][gram] = None
-    return found
-
-
-def with_parts(wanted: Sequence[dict[Gram, None]]) -> list[dict[Gram, None]]:
-    """Add the parts of grams that are not on the list themselves: they must be walked through, and do not count."""
-    walked = [dict(each) for each in wanted]
-    for number in range(len(walked) - 1, 0, -1):
-        for gram in walked[number]:
-            walked[number - 1].setdefault(gram[:-1])
-            walked[number - 1].setdefault(gram[1:])
-    return walked
 
 
 def sizes_of(release: "Release") -> list[int]:
@@ -178,7 +157,7 @@ def weights_of_holders(
         if listed.length == 1:
             levels.keep_words(listed.words)
         else:
-            levels.extend(_Everything.of(listed.before))
+            levels.extend(_Everything(*np.zeros((2, listed.before), np.int64)))
             levels.keep(listed.names)
         shares = HolderShares(limit, listed.counted)
         # The limit is the number of grams, so nothing is sampled and no draw is made.
@@ -199,21 +178,13 @@ class _Everything:
     estimates: Int64s
     single: bool = False
 
-    @staticmethod
-    def of(size: int) -> "_Everything":
-        """Return the candidates among this number of kept grams."""
-        return _Everything(np.zeros(size, np.int64), np.zeros(size, np.int64))
-
 
 def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     """Weigh every released gram, add noise to every one, and round to whole users; see `Counts.release`."""
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-
-    def noise(length: int) -> Noise:
-        return CellNoise(plan.sigma, UNIT, UNIT, secret, f"noise/count {length}")
-
-    users = measured_holders(data, plan.grams, plan.limits, secret, noise)
+    noise = partial(CellNoise, plan.sigma, UNIT, UNIT, secret)
+    users = measured_holders(data, plan.grams, plan.limits, secret, lambda length: noise(f"noise/count {length}"))
     return Tally(plan.grams, users, plan.error, plan, guarantee)
 
 
@@ -221,11 +192,9 @@ def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Ranking:
     """Count all who hold each released gram, add noise to every count, and return the first; see `Top.release`."""
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-
-    def noise(length: int) -> Noise:
-        return GumbelNoise(plan.rate, UNIT, secret, f"noise/top {length}")
-
-    noisy = measured_holders(data, plan.grams, sizes_of(plan.grams), secret, noise)
+    noise = partial(GumbelNoise, plan.rate, UNIT, secret)
+    limits = sizes_of(plan.grams)
+    noisy = measured_holders(data, plan.grams, limits, secret, lambda length: noise(f"noise/top {length}"))
     # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other (docs/privacy/top.md,
     # "Proof").
     first = np.argsort(-noisy, kind="stable")[: plan.picks]
@@ -249,33 +218,6 @@ def measured_holders(
         check_ordered(corpus)
     parts = [np.empty(0, np.int64)]
     for listed, weights in weights_of_holders(corpus, release, limits, secret):
-        placed = _placed(noise(listed.length), listed)
         # By rank among the grams that the walk kept, then by place on the list: parts that are not on it are dropped.
-        parts.append(weights.measured(placed, listed.size)[listed.ranks])
+        parts.append(weights.measured(noise(listed.length), listed.size)[listed.ranks])
     return np.concatenate(parts)
-
-
-def _placed(noise: Noise, listed: ListedGrams) -> Noise:
-    """Return noise that names each gram by its place on the list, for parts of longer grams have ranks as well."""
-    return noise if listed.counted is None else PlacedNoise(noise, listed.places)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PlacedNoise:
-    """Noise for kept grams, indexed by their place on a public list.
-
-    Attributes:
-        noise: by place.
-        places: int64 by rank, all different.
-    """
-
-    noise: Noise
-    places: Int64s
-
-    def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return noisy weights by rank."""
-        return self.noise(weights, self.places[names])
-
-    def restricted(self) -> "PlacedNoise":
-        """Return noise that can be serialized and serves this purpose only."""
-        return replace(self, noise=self.noise.restricted())

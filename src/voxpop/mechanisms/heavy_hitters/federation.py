@@ -12,7 +12,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Uint32s
 from voxpop.mechanisms.heavy_hitters import protocol
 from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Prefix, Rules, Symbol, Trie, Word
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Prefix, Rules, Symbol, Trie
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
@@ -232,32 +232,7 @@ def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret"
     """
     spelling = protocol.spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    users, cast = electorate.sampled(trie.rounds, rules, secret)
-    having, words = electorate.choices(users, trie.rounds, rules, secret)
-    votes: Counter[Prefix] = Counter()
-    distinct, place = np.unique(words, return_inverse=True)
-    # Votes by word first, so that each word is spelled once.
-    for number, count in zip(distinct, np.bincount(place, cast[having], minlength=distinct.size), strict=True):
-        word: Word = tuple(protocol.gram_of(int(number), spelling, corpus.vocabulary))
-        if rules.alphabet != "tokens":
-            word = tuple(str(word[0]).encode() if rules.alphabet == "bytes" else str(word[0]))
-        # As `cast_vote` does for one user: one prefix, or silence.
-        if protocol.prefix_after(word, rules.size(trie.rounds)) in trie.live:
-            votes[protocol.prefix_after(word, rules.size(trie.rounds + 1))] += int(count)
-    return votes
-
-
-def received_gram(word: Word, alphabet: str) -> list[str]:
-    """Return a found word as a gram.
-
-    Args:
-        word: its symbols, as they came over the wire.
-        alphabet: see `HeavyHitters`.
-    """
-    if alphabet == "bytes":
-        return [bytes(int(str(byte)) & 0xFF for byte in word).decode(errors="backslashreplace")]
-    symbols = [str(symbol) for symbol in word]
-    return symbols if alphabet == "tokens" else ["".join(symbols)]
+    return protocol.prefix_votes(spelling, electorate, trie, rules, secret)
 
 
 def next_trie(

@@ -28,7 +28,7 @@ from voxpop.mechanisms.heavy_hitters.federation import Domain, Sums, node_votes,
 from voxpop.mechanisms.heavy_hitters.masking import LEAST_NODES, Collector, Member
 from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan, certified_plan
-from voxpop.mechanisms.heavy_hitters.protocol import Symbol, Trie, grow, is_over
+from voxpop.mechanisms.heavy_hitters.protocol import Symbol, Trie, gram_of, grow, is_over
 from voxpop.mechanisms.heavy_hitters.releasing import release_of
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.planned import with_record
@@ -277,7 +277,7 @@ def serve(grid: Grid, context: Context) -> None:
         for complaint in complaints:
             log(WARNING, "voxpop: %s", complaint)
         log(INFO, "voxpop: round %s of at most %s done", trie.rounds, plan.rounds)
-    grams = [federation.received_gram(word, plan.rules.alphabet) for word in trie.words]
+    grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
     release = release_of(grams, plan, guarantee)
     release.save(settings.output)
     log(INFO, "voxpop: %s; saved to %s", release, settings.output)

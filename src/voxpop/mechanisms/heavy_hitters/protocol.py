@@ -2,11 +2,13 @@
 
 The end mark of a word counts as a symbol, which distinguishes a word from its start.
 
-A simulation holds the votes of all users of a corpus in arrays (reference implementation: `tests/naive/protocol.py`).
+The votes of all users of a corpus are drawn in arrays (reference implementation: `tests/naive/protocol.py`). A release
+on one machine and a node of a federation use the same votes.
 Words are numbered in the order of their symbols, so the words with a common prefix are adjacent and form a run. A run
 for a number of symbols begins where a word has fewer symbols in common with the word before.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,10 +23,9 @@ from voxpop.kernels.tries import copy_rows, hold_all, keep_most_frequent, measur
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import text_buffers
-from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Arrays
+    from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.privacy.secret import Secret
 
 Symbol = Hashable
@@ -191,6 +192,8 @@ class Spelling:
         shared: int32 (words), symbols each has in common with the start of the word before.
         said: int32, the word at every position; negative if none fits.
         user_start: int64 (users + 1), where each user's positions begin.
+        vocabulary: the tokens.
+        in_bytes: whether the symbols of a token are its bytes.
         rows: int32 (words, longest), tokens of each word, -1 beyond its end; None where a word is a token itself.
     """
 
@@ -198,6 +201,8 @@ class Spelling:
     shared: Int32s
     said: Int32s
     user_start: Int64s
+    vocabulary: pa.LargeStringArray
+    in_bytes: bool = False
     rows: Int32s | None = None
 
     def fits(self, rules: Rules) -> Bytes:
@@ -206,8 +211,15 @@ class Spelling:
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         return fitting.view(np.uint8)
 
+    def word(self, number: int) -> Word:
+        """Return the symbols of a word."""
+        if self.rows is not None:
+            return tuple(self.vocabulary[int(token)].as_py() for token in self.rows[number, : self.sizes[number]])
+        text = str(self.vocabulary[number].as_py())
+        return tuple(text.encode() if self.in_bytes else text)
 
-def spell(corpus: "Arrays", rules: Rules) -> Spelling:
+
+def spell(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     """Return the words of a corpus in the alphabet of the rules.
 
     Raises:
@@ -218,10 +230,10 @@ def spell(corpus: "Arrays", rules: Rules) -> Spelling:
     words = len(corpus.vocabulary)
     sizes, shared = np.empty(words, np.int32), np.empty(words, np.int32)
     measure_strings(*text_buffers(corpus.vocabulary), rules.alphabet == "characters", sizes, shared)
-    return Spelling(sizes, shared, corpus.tokens, corpus.user_start)
+    return Spelling(sizes, shared, corpus.tokens, corpus.user_start, corpus.vocabulary, rules.alphabet == "bytes")
 
 
-def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
+def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     if corpus.kind == "items":
         raise InputError(
             'alphabet="tokens" spells documents token by token, and items have no order. Read the column with '
@@ -245,13 +257,20 @@ def _documents(corpus: "Arrays", rules: Rules) -> Spelling:
     distinct = np.empty((count, rules.longest), np.int32)
     distinct[numbers] = rows
     lengths = (distinct >= 0).sum(axis=1, dtype=np.int32)
-    return Spelling(lengths, shared[:count], said, user_start, distinct)
+    return Spelling(lengths, shared[:count], said, user_start, corpus.vocabulary, rows=distinct)
 
 
-def gram_of(word: int, spelling: Spelling, vocabulary: pa.LargeStringArray) -> list[str]:
-    """Return a word of a corpus as a gram: a list of tokens."""
-    tokens = [word] if spelling.rows is None else spelling.rows[word, : spelling.sizes[word]]
-    return [vocabulary[int(token)].as_py() for token in tokens]
+def gram_of(word: Word, alphabet: str) -> list[str]:
+    """Return a found word as a gram: a list of tokens.
+
+    Args:
+        word: its symbols, in a federation as they came over the wire.
+        alphabet: see `HeavyHitters`.
+    """
+    if alphabet == "bytes":
+        return [bytes(int(str(byte)) & 0xFF for byte in word).decode(errors="backslashreplace")]
+    symbols = [str(symbol) for symbol in word]
+    return symbols if alphabet == "tokens" else ["".join(symbols)]
 
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -361,75 +380,38 @@ def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
     return (((draws >> _HALF) * whole + low) >> _HALF).astype(np.int64)
 
 
-@final
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Round:
-    """The events of one round: private, except the words that grew.
-
-    Attributes:
-        voters: int64, places of the users who voted, rising.
-        votes: int32, the word whose prefix each of them named.
-        cast: int64, number of votes that each of them cast for it.
-        grown: bool (words), whose prefix grew in this round.
-        live: bool (words), of which of them more is to come.
-    """
-
-    voters: Int64s
-    votes: Int32s
-    cast: Int64s
-    grown: Bools
-    live: Bools
-
-
-def simulate(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Int64s:
-    """Run every round.
+def prefix_votes(
+    spelling: Spelling, electorate: Electorate, trie: Trie, rules: Rules, secret: "Secret", least: int = 1
+) -> Counter[Prefix]:
+    """Return the votes of all users in the next round, by prefix: those of each user go to one.
 
     Args:
-        spelling: the words.
+        spelling: the words of the users.
         electorate: the users.
+        trie: state before the round.
         rules: the public rules.
-        secret: of the run.
-
-    Returns:
-        Numbers of the words that grew up to their end mark, rising.
+        secret: determines coins and choices of words.
+        least: prefixes with fewer votes are left out.
     """
-    found = np.zeros(spelling.sizes.size, np.bool_)
-    rounds = simulated_rounds(spelling, electorate, rules, secret)
-    for each in track(rounds, "releasing", lambda _: 1, None, "rounds", exact=True):
-        found |= each.grown & ~each.live
-    return np.flatnonzero(found)
+    known, size, live = rules.size(trie.rounds), rules.size(trie.rounds + 1), trie.live
+    users, cast = electorate.sampled(trie.rounds, rules, secret)
+    having, words = electorate.choices(users, trie.rounds, rules, secret)
+    # Words are in order, so those with the same prefix form a run, which begins where fewer symbols are shared.
+    first = np.flatnonzero(spelling.shared < size)
+    run = np.searchsorted(first, words, side="right") - 1
+    counts = np.bincount(run, cast[having], minlength=first.size)
+    votes: Counter[Prefix] = Counter()
+    for each in np.flatnonzero(counts >= least).tolist():
+        # Every word of a run has the same prefix. Who votes for a dead prefix is silent: like `cast_vote`.
+        word = spelling.word(int(first[each]))
+        if prefix_after(word, known) in live:
+            votes[prefix_after(word, size)] = int(counts[each])
+    return votes
 
 
-def simulated_rounds(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Iterator[Round]:
-    """Yield the events of each round, until no prefix can grow or no round is left.
-
-    Args:
-        spelling: the words.
-        electorate: the users.
-        rules: the public rules.
-        secret: of the run.
-    """
-    live = spelling.fits(rules).view(np.bool_)
-    for rounds in range(rules.rounds):
-        if rounds and not live.any():
-            return
-        # Places of the sampled users, and X for each of them, at least 1.
-        users, cast = electorate.sampled(rounds, rules, secret)
-        having, votes = electorate.choices(users, rounds, rules, secret)
-        # Who votes for a dead prefix is silent: like `cast_vote`.
-        heard = live[votes]
-        voters, votes, cast = users[having][heard], votes[heard], cast[having][heard]
-        size = rules.size(rounds + 1)
-        grown = live & _popular(votes, cast, spelling.shared, size, rules.ballot.theta)
-        # A word shorter than the prefixes of the round has ended; it grew for good.
-        live = grown & (spelling.sizes >= size)
-        yield Round(voters, votes, cast, grown, live)
-
-
-def _popular(votes: Int32s, cast: Int64s, shared: Int32s, size: int, theta: int) -> Bools:
-    """Return for each word whether its first `size` symbols, the end mark counted, got enough votes."""
-    run = np.cumsum(shared < size) - 1  # the first word shares nothing, so runs count from 0
-    counts = np.bincount(run[votes], cast, minlength=int(run[-1]) + 1 if run.size else 0)
-    # (words,): every word of a run shares its prefix, so its votes.
-    popular: Bools = (counts >= theta)[run]
-    return popular
+def grown_tries(spelling: Spelling, electorate: Electorate, rules: Rules, secret: "Secret") -> Iterator[Trie]:
+    """Yield the trie after each round, until no prefix can grow or no round is left."""
+    trie = Trie()
+    while not is_over(trie, rules):
+        trie = grow(trie, prefix_votes(spelling, electorate, trie, rules, secret, rules.ballot.theta), rules)
+        yield trie

@@ -1,13 +1,16 @@
 """The privacy boundary: the only code that turns votes into published words."""
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, simulate, spell
+from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.secret import Secret
 from voxpop.reading.keys import WORDS, Keys
+from voxpop.reading.progress import track
 from voxpop.release.cutting import table_of_lists
 from voxpop.release.release import Release
 
@@ -20,12 +23,13 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     corpus = check_engine(data)
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-    held = corpus.gathered()
+    held: LocalCorpus = corpus.gathered()
     wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(held, plan.rules)
-    found = simulate(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, secret)
-    grams = [gram_of(word, spelling, held.vocabulary) for word in found.tolist()]
+    tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, secret)
+    trie = deque(track(tries, "releasing", lambda _: 1, None, "rounds", exact=True), maxlen=1).pop()
+    grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
     return release_of(grams, plan, guarantee, reading=corpus.reading, keys=corpus.keys)
 
 

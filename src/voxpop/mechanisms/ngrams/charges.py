@@ -19,25 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.ngrams.constants import (
-    CHAIN_FALL,
-    DENSE,
-    EARLY_ETA,
-    FALL,
-    FEW_TOKENS,
-    FIRST_CHARGES,
-    FIRST_SHARE,
-    LEAST_SHARE,
-    MEASUREMENT,
-    OWN_ETA_FROM,
-    PACED_FROM,
-    RISE,
-    SCREENING_CHARGES,
-    SECOND_ALPHA,
-    SECOND_CHARGE,
-    SPARE,
-    SPARE_OF_DENSE,
-)
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged, with_cutoff
 from voxpop.mechanisms.weightings.rule import RuleSetting, WeightingRule
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter, noise_for
@@ -65,9 +47,9 @@ class Outlook:
     @property
     def ratio(self) -> float:
         """Return the assumed growth factor of the shares of later lengths, from length to length."""
-        if self.expected / self.valid < DENSE:
-            return FALL
-        return min(max(self.expected / self.released, FALL), RISE)
+        if self.expected / self.valid < tuned.DENSE:
+            return tuned.FALL
+        return min(max(self.expected / self.released, tuned.FALL), tuned.RISE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +70,11 @@ class Charges:
 
     def after_words(self, words: int) -> Self:
         """Return the charges once the number of released words is known."""
-        return replace(self, dense=words <= FEW_TOKENS)
+        return replace(self, dense=words <= tuned.FEW_TOKENS)
 
     def measurement(self, length: int) -> tuple[Charge, Self]:
         """Return the charge of the measurement before the vote on a length, and the charges that follow."""
-        share = self._share(length, None) * MEASUREMENT
+        share = self._share(length, None) * tuned.MEASUREMENT
         charges = IndividualFilter(self.cap)
         # Even shares are rounded down one by one: the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
         return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
@@ -104,18 +86,18 @@ class Charges:
     def vote(self, length: int, outlook: Outlook | None) -> tuple[float, Rates | None, Self]:
         """Return the mu^2 of the vote on a length, the rates that users pay, and the charges that follow."""
         share = self._share(length, outlook)
-        rates = self._rates(length, FALL if outlook is None else outlook.ratio)
+        rates = self._rates(length, tuned.FALL if outlook is None else outlook.ratio)
         return share * self.cap, rates, replace(self, left=self.left - share)
 
     def screening(self, length: int) -> float | None:
         """Return the mu^2 of the screening vote before the vote on a length, None where there is none."""
-        if self.dense or length > 1 + len(SCREENING_CHARGES):
+        if self.dense or length > 1 + len(tuned.SCREENING_CHARGES):
             return None
-        return SCREENING_CHARGES[length - 2] * self.cap
+        return tuned.SCREENING_CHARGES[length - 2] * self.cap
 
     def second_chance(self) -> tuple[float, Rates]:
         """Return the mu^2 that sets the noise of the second-chance pass; users pay all that they have left."""
-        return SECOND_CHARGE * self.cap, (BOUND_STEPS,)
+        return tuned.SECOND_CHARGE * self.cap, (BOUND_STEPS,)
 
     def charge(self, square: float | Fraction, sensitivity: float, rates: Rates | None) -> Charge:
         """Return the charge of a vote, with the noise that it buys."""
@@ -127,18 +109,18 @@ class Charges:
             return usual_charges(self.worths)[length - 2]
         if length == len(self.worths):
             return max(self.left, LEAST_LEFT)
-        return self.left * dense_share(self.worths[length - 1 :], FALL if outlook is None else outlook.ratio)
+        return self.left * dense_share(self.worths[length - 1 :], tuned.FALL if outlook is None else outlook.ratio)
 
     def _rates(self, length: int, ratio: float) -> Rates | None:
-        if not self.dense and length < PACED_FROM:
+        if not self.dense and length < tuned.PACED_FROM:
             return None
         if self.dense:
             # (lengths left,), charges relative to that of this length.
             coming = ratio ** np.arange(len(self.worths) - length + 1)
-            spare = SPARE_OF_DENSE * float(coming.sum())
+            spare = tuned.SPARE_OF_DENSE * float(coming.sum())
         else:
             coming = np.array(usual_charges(self.worths)[length - 2 :])
-            spare = SPARE[length - PACED_FROM] if length - PACED_FROM < len(SPARE) else 0.0
+            spare = tuned.SPARE[length - tuned.PACED_FROM] if length - tuned.PACED_FROM < len(tuned.SPARE) else 0.0
         # A run of r candidates takes part in at most r more lengths, this one included: its user pays c_1 / (c_1 + ...
         # + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
@@ -159,10 +141,10 @@ def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
         ((0.25, 0.24), [0.246, 0.627])
     """
     lengths = len(worths) - 1
-    first = FIRST_CHARGES[:lengths]
+    first = tuned.FIRST_CHARGES[:lengths]
     rest = lengths - len(first)
     if rest:
-        usual = (*first, *([(1.0 - fsum(FIRST_CHARGES)) / rest] * rest))
+        usual = (*first, *([(1.0 - fsum(tuned.FIRST_CHARGES)) / rest] * rest))
     else:
         usual = (*first[:-1], *(2.0 * last for last in first[-1:]))
     return usual if len(set(worths)) == 1 else _valued(usual, worths[1:])
@@ -172,11 +154,11 @@ def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, .
     # Where short grams count too, the second-chance pass finds many of them: usual charges by worth.
     spread = _adding_up([charge * worth for charge, worth in zip(usual, worths, strict=True)], fsum(usual))
     # If only the longest count, all parts of one must be released in their own votes: shares fall, and all is spent.
-    chained = _adding_up([worth * CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
+    chained = _adding_up([worth * tuned.CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
     # 1 where length 2 is worth as much as the last, 0 where it is worth nothing.
     short = min(1.0, worths[0] / worths[-1])
     mixed = (short * one + (1.0 - short) * other for one, other in zip(spread, chained, strict=True))
-    return tuple(max(charge, LEAST_SHARE * least) for charge, least in zip(mixed, usual, strict=True))
+    return tuple(max(charge, tuned.LEAST_SHARE * least) for charge, least in zip(mixed, usual, strict=True))
 
 
 def _adding_up(parts: Sequence[float], total: float) -> list[float]:
@@ -192,7 +174,7 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
         ratio: growth factor of the shares from length to length.
     """
     share = worths[0] / fsum(worth * ratio**number for number, worth in enumerate(worths))
-    return min(1.0, max(share, LEAST_SHARE / len(worths)))
+    return min(1.0, max(share, tuned.LEAST_SHARE / len(worths)))
 
 
 def first_share(worths: Sequence[float]) -> float:
@@ -200,10 +182,10 @@ def first_share(worths: Sequence[float]) -> float:
     if len(worths) == 1:
         return 1.0
     # Shares of lengths 2, 3, ... over that of length 2, if every gram counts the same.
-    falling = [FALL**number for number in range(len(worths) - 1)]
+    falling = [tuned.FALL**number for number in range(len(worths) - 1)]
     later = fsum(map(mul, worths[1:], falling)) / fsum(falling)
     # w_1 s / (w_1 s + w' (1 - s)), with w' the mean worth of later lengths by their usual shares.
-    return FIRST_SHARE * worths[0] / (FIRST_SHARE * worths[0] + (1 - FIRST_SHARE) * later)
+    return tuned.FIRST_SHARE * worths[0] / (tuned.FIRST_SHARE * worths[0] + (1 - tuned.FIRST_SHARE) * later)
 
 
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
@@ -344,7 +326,7 @@ class Voting:
     @property
     def second_chance(self) -> "Voting":
         """Return the votes of the second-chance pass: as at any length, but weight stops rising earlier."""
-        return replace(self, alpha=SECOND_ALPHA)
+        return replace(self, alpha=tuned.SECOND_ALPHA)
 
     def grid_and_charge(
         self, charges: Charges, square: float, rates: Rates | None, released: int, candidates: int
@@ -416,6 +398,6 @@ def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> f
 
 def allowance(eta: float, length: int) -> SpuriousAllowance:
     """Return the number of spurious grams that a length from 2 on may add."""
-    if length < OWN_ETA_FROM:
-        return SpuriousAllowance(EARLY_ETA * eta, ALL_SO_FAR)
+    if length < tuned.OWN_ETA_FROM:
+        return SpuriousAllowance(tuned.EARLY_ETA * eta, ALL_SO_FAR)
     return SpuriousAllowance(eta, ONE_SHORTER)

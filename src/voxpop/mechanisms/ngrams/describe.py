@@ -14,19 +14,31 @@ PROBABILITIES = (0.5, 0.9)
 
 def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of an extraction from its plan's numbers and the number of grams that each length released."""
-    runs = plan["ran"]
+    limits, spurious, single = _limits(plan), spurious_of(plan), single_user(plan, sizes)
     # Several rounds decide about length 1, so one noise scale and threshold do not give its probabilities.
     first = 2 if plan.get("round_plans") else 1
-    chances = {run["length"]: _chance(plan, run) for run in runs if run["length"] >= first}
-    users = _users_of(plan, chances)
-    each = min(PHRASES_OF_EACH, *_limit_rows(plan))
-    longest = max(sizes, default=1)
-    single = single_user(plan, sizes)
+    chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
+    # Of length 1 as planned, of others with the thresholds that ran.
+    users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in PROBABILITIES]}
+    users |= {length: [users_for(chances[length], p) for p in PROBABILITIES] for length in chances if length > 1}
+    known = [needed[-1] for length, needed in users.items() if sizes.get(length) and needed[-1] is not None]
+    each, longest = min(PHRASES_OF_EACH, *limits), max(sizes, default=1)
     curves = [
         {"name": f"length {length}", "points": curve(chance)}
         for length, chance in chances.items()
         if length <= longest and users_for(chance, PROBABILITIES[-1])
     ]
+    cards = [
+        ("Written by nobody", f"at most {at_most(max(spurious, 0.01))}", "expected number of spurious phrases"),
+        ("Written by one user", f"up to {single}", "probability of release at worst, once its parts are released"),
+    ]
+    needed = Grid(
+        "Users that a phrase needed",
+        ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
+        [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
+        f"If each user holds {each} phrases of that length, none held by more users. A user with fewer phrases gives "
+        "each more weight, one with more gives each less.",
+    )
     return Story(
         words="ngrams.html",
         noun=("phrase", "phrases"),
@@ -35,67 +47,48 @@ def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         proof="docs/privacy/ngrams.md",
         values={
             "max_length": plan["max_length"],
-            "limits": _limit_rows(plan),
+            "limits": limits,
             "eta": plan["eta"],
-            "spurious": spurious_of(plan),
+            "spurious": spurious,
             "single": single,
             "longest": longest,
             "each": each,
         },
-        needed=_needed(users, sizes, each),
-        about=_about(users, sizes),
+        needed=needed,
+        about=(_span(known), "for 90 %, by length") if known else ("–", "nothing was released"),
         curves=curves,
         curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
         f"phrase’s parts are released, if each user holds {each} phrases of that length, none held by more users.",
-        cards=_cards(plan, single),
+        cards=cards if single else [],
         costs=_costs(plan),
-        grids=[_ran_rows(plan, sizes)],
+        grids=[_ran_grid(plan, sizes)],
     )
 
 
-def _limit_rows(plan: Mapping[str, Any]) -> list[int]:
+def _span(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _limits(plan: Mapping[str, Any]) -> list[int]:
+    """Return the limit of each length; plans of DPNE may have a list."""
     limit = plan["limit"]
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 
 
+def _is_published(plan: Mapping[str, Any]) -> bool:
+    """Return whether DPNE ran, which charges all users for every pass."""
+    return plan.get("algorithm") == "DPNE"
+
+
 def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASES_OF_EACH) -> Chance:
-    limits = _limit_rows(plan)
-    limit = limits[run["length"] - 1]
-    share = share_of(plan["weighting"], "gaussian", limit, min(items, *limits))
+    limits = _limits(plan)
+    share = share_of(plan["weighting"], "gaussian", limits[run["length"] - 1], min(items, *limits))
     if share is None:
         raise ValueError("a weighting of another version")
-    cutoff = (
-        max(run["threshold"] + plan["alpha"] * run["sigma"], 1.0) if plan["weighting"] == "policy-gaussian" else None
-    )
-    numbers = {"noise": "gaussian", "scale": run["sigma"], "threshold": run["threshold"], "cutoff": cutoff}
-    return threshold_chance(numbers, share)
-
-
-def _users_of(plan: Mapping[str, Any], chances: Mapping[int, Chance]) -> dict[int, list[int | None]]:
-    """Return the users needed for `PROBABILITIES`: of length 1 as planned, of others with the thresholds that ran."""
-    users = {length: [users_for(chance, wanted) for wanted in PROBABILITIES] for length, chance in chances.items()}
-    planned = plan["lengths"][0]
-    return {1: [planned[f"users_{round(100 * wanted)}"] for wanted in PROBABILITIES]} | {
-        length: needed for length, needed in users.items() if length > 1
-    }
-
-
-def _about(users: Mapping[int, Sequence[int | None]], sizes: Mapping[int, int]) -> tuple[str, str]:
-    """Return the least and the greatest number of users needed, over the lengths that released."""
-    known = [needed[-1] for length, needed in users.items() if sizes.get(length) and needed[-1] is not None]
-    if not known:
-        return "–", "nothing was released"
-    span = whole(known[0]) if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
-    return span, "for 90 %, by length"
-
-
-def _cards(plan: Mapping[str, Any], single: str) -> list[tuple[str, str, str]]:
-    """Return the head of the report about phrases of two and more tokens, if any were released."""
-    spurious = at_most(max(spurious_of(plan), 0.01))
-    return [
-        ("Written by nobody", f"at most {spurious}", "expected number of spurious phrases"),
-        ("Written by one user", f"up to {single}", "probability of release at worst, once its parts are released"),
-    ][: 2 * bool(single)]
+    cutoff = max(run["threshold"] + plan["alpha"] * run["sigma"], 1.0)
+    numbers = {"noise": "gaussian", "scale": run["sigma"], "threshold": run["threshold"]}
+    return threshold_chance(numbers | {"cutoff": cutoff if plan["weighting"] == "policy-gaussian" else None}, share)
 
 
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
@@ -108,26 +101,14 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         plan: the numbers of a plan, before or after it ran.
         sizes: number of released phrases of each length; lengths without any are left out.
     """
-    planned = ({**each, "threshold": each["lowest_threshold"]} for each in plan["lengths"])
-    found = [
-        _chance(
-            plan, {**run, "threshold": min([run["threshold"], *(b["threshold"] for b in run.get("bands", ()))])}, 1
-        )(1)
-        for run in plan["ran"] or planned
-        if run["length"] > 1 and (sizes is None or sizes.get(run["length"]))
-    ]
+    runs = plan["ran"] or [{**each, "threshold": each["lowest_threshold"]} for each in plan["lengths"]]
+    found = []
+    for run in runs:
+        if run["length"] > 1 and (sizes is None or sizes.get(run["length"])):
+            # A band that released nothing has no threshold.
+            used = [band["threshold"] for band in run.get("bands", ()) if band["threshold"] is not None]
+            found.append(_chance(plan, {**run, "threshold": min([run["threshold"], *used])}, 1)(1))
     return f"{at_most(100 * max(found))} %" if found else ""
-
-
-def _needed(users: Mapping[int, Sequence[int | None]], sizes: Mapping[int, int], each: int) -> Grid:
-    rows = [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()]
-    return Grid(
-        "Users that a phrase needed",
-        ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in PROBABILITIES)],
-        rows,
-        f"If each user holds {each} phrases of that length, none held by more users. A user with fewer phrases gives "
-        "each more weight, one with more gives each less.",
-    )
 
 
 def spurious_of(plan: Mapping[str, Any]) -> float:
@@ -155,7 +136,7 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     if plan.get("second_chance"):
         parts.append({"length": None, "part": "vote", "square": plan["second_chance"]["sigma"] ** -2})
     asked = sum(part["square"] for part in parts[1:])
-    if _individual(plan) and asked:
+    if not _is_published(plan) and asked:
         parts[1:] = [{**part, "square": part["square"] * later / asked} for part in parts[1:]]
     elif later - asked > 1e-3 * later:
         parts.append({"length": None, "part": "not used", "square": later - asked})
@@ -163,67 +144,47 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
 
 
-def _ran_rows(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
+RAN = ["tokens", "candidates", "sigma", "threshold", "sigma of the forecast", "of the screening vote", "spurious"]
+
+
+def _ran(plan: Mapping[str, Any]) -> list[list[str]]:
+    """Return the numbers of each length that ran, in the columns of `RAN`."""
+    spurious, rows = _spurious_by_length(plan), []
+    for run in plan["ran"]:
+        looks = plain(run["measurement_sigma"]), plain(run.get("screening_sigma"))
+        numbers = [plain(run[name]) for name in ("length", "candidates", "sigma", "threshold")]
+        rows.append([*numbers, *looks, "–" if run["length"] == 1 else plain(spurious[run["length"]], 3)])
+    return rows
+
+
+def _ran_grid(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
     shares: dict[Any, float] = {}
     for cost in _costs(plan):
         shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
-    spurious = _spurious_by_length(plan)
     rows = [
-        [
-            str(run["length"]),
-            f"{sizes.get(run['length'], 0):,}",
-            "–" if run["candidates"] is None else f"{run['candidates']:,}",
-            plain(run["sigma"]),
-            plain(run["threshold"]),
-            plain(run["measurement_sigma"]),
-            percent(shares[run["length"]]),
-            "–" if run["length"] == 1 else plain(spurious[run["length"]]),
-        ]
-        for run in plan["ran"]
+        [*row, f"{sizes.get(run['length'], 0):,}", percent(shares[run["length"]])]
+        for row, run in zip(_ran(plan), plan["ran"], strict=True)
     ]
-    return Grid(
-        "What ran, length by length",
-        [
-            "tokens",
-            "released",
-            "candidates",
-            "sigma",
-            "threshold",
-            "sigma of the forecast",
-            "of the budget",
-            "spurious",
-        ],
-        rows,
+    text = (
         "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
         "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
         "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown. Spurious: "
         "an estimate of how many nobody holds, with the second-chance pass; no share is promised at one length."
-        + _of_individual(plan),
     )
-
-
-def _individual(plan: Mapping[str, Any]) -> bool:
-    return plan.get("algorithm") != "DPNE"
-
-
-def _of_individual(plan: Mapping[str, Any]) -> str:
-    """Describe the differences if each user is charged separately."""
-    if not _individual(plan):
-        return ""
-    text = " Each user pays from its own budget, and only at lengths where it holds a candidate. Sigma is that of the "
-    text += "usual charge of the length, and shares of the budget are charges."
-    second = plan.get("second_chance")
-    if second:
-        text += f" At the end a second-chance pass about {second['candidates']:,} deferred candidates, with what each "
-        text += f"user had left (sigma {plain(second['sigma'])}), released {sum(second['released']):,} more phrases."
-    return text
+    if not _is_published(plan):
+        text += " Each user pays from its own budget, and only at lengths where it holds a candidate. Sigma is that of "
+        text += "the usual charge of the length, and shares of the budget are charges."
+    if plan.get("second_chance"):
+        text += f" At the end, {_second_chance(plan['second_chance'])}; each user paid what it had left."
+    return Grid("What ran, length by length", [*RAN, "released", "of the budget"], rows, text)
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    paper = plan.get("algorithm") == "DPNE"
+    limits, paper = _limits(plan), _is_published(plan)
+    most = ", ".join(f"{limit:,}" for limit in (limits if len(set(limits)) > 1 else limits[:1]))
     lines = [
-        f"Phrases of 1 to {plan['max_length']} tokens, {_limits(plan['limit'])} a user and length, "
+        f"Phrases of 1 to {plan['max_length']} tokens, at most {most} a user and length, "
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
         *_risk(plan),
@@ -239,7 +200,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     if plan["max_length"] > 1:
         lines += _about_passes(plan["eta"], paper=paper)
     if plan["ran"]:
-        lines += ["", "What ran", *table(_ran(plan["ran"], plan.get("second_chance") or {}))]
+        lines += ["", "What ran", *table([RAN, *_ran(plan)])]
     if plan.get("second_chance"):
         lines.append(_second_chance(plan["second_chance"]))
     return "\n".join(lines)
@@ -278,34 +239,14 @@ def _about_passes(eta: float, *, paper: bool) -> list[str]:
     ]
 
 
-def _limits(limit: Any) -> str:
-    return f"at most {limit:,}" if isinstance(limit, int) else "at most " + ", ".join(f"{each:,}" for each in limit)
-
-
 def _planned(lengths: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     rows = [["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %", "spurious"]]
     for each in lengths:
-        low, high = each["lowest_threshold"], each["highest_threshold"]
+        low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
-        users = [_users(each["users_50"]), _users(each["users_90"])]
-        noise = [f"{each['sigma']:.5g}", _number(each["measurement_sigma"])]
-        rows.append([str(each["length"]), *noise, span, *users, _allowed(each["spurious"])])
-    return rows
-
-
-def _allowed(rule: Mapping[str, Any] | None) -> str:
-    return "-" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
-
-
-def _ran(runs: Sequence[Mapping[str, Any]], second: Mapping[str, Any]) -> list[list[str]]:
-    rows = [["length", "sigma", "measured with", "screening", "candidates", "threshold", "spurious"]]
-    more = [0.0, *second.get("spurious", ()), *[0.0] * len(runs)]
-    for each, further in zip(runs, more, strict=False):
-        candidates = "-" if each["candidates"] is None else f"{each['candidates']:,}"
-        looks = [_number(each["measurement_sigma"]), _number(each.get("screening_sigma"))]
-        spurious = "-" if each.get("spurious") is None else f"{each['spurious'] + further:.3g}"
-        numbers = [f"{each['sigma']:.5g}", *looks, candidates, f"{each['threshold']:.5g}", spurious]
-        rows.append([str(each["length"]), *numbers])
+        allowed = "–" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
+        numbers = [plain(each[name]) for name in ("length", "sigma", "measurement_sigma")]
+        rows.append([*numbers, span, whole(each["users_50"]), whole(each["users_90"]), allowed])
     return rows
 
 
@@ -314,11 +255,3 @@ def _second_chance(second: Mapping[str, Any]) -> str:
         f"of {second['candidates']:,} deferred candidates the second-chance pass released "
         f"{sum(second['released']):,}, with sigma {second['sigma']:.5g}"
     )
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.5g}"
-
-
-def _users(value: int | None) -> str:
-    return "never" if value is None else f"{value:,}"

@@ -15,21 +15,8 @@ from math import floor, log2
 import numpy as np
 
 from voxpop.kernels.arrays import Int64s
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, NOTHING, Bands, Candidates, Joined, Pairs
-from voxpop.mechanisms.ngrams.constants import (
-    ALIKE,
-    BREADTH,
-    CELLS_IN_SIGMA,
-    FEWEST_IN_BAND,
-    FIRST_BREADTH,
-    LEAST_MEAN,
-    LEAST_OF_MEAN,
-    LIKELY,
-    MANY,
-    MOST_BANDS,
-    SCREENING_STEPS,
-    YIELD,
-)
 
 FINE = 2**8
 """Steps of a level in one whole forecast unit."""
@@ -64,7 +51,7 @@ class Estimates:
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `CELLS_IN_SIGMA`."""
     # A power of two, so that cells and units of the grid divide each other.
-    return float(2.0 ** floor(log2(sigma / CELLS_IN_SIGMA)))
+    return float(2.0 ** floor(log2(sigma / tuned.CELLS_IN_SIGMA)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,14 +110,14 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
         joined: the candidates with those that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
-    while len(sets) < MOST_BANDS and 0 < level < MOST_LEVEL:
+    while len(sets) < tuned.MOST_BANDS and 0 < level < MOST_LEVEL:
         likelier = forecast.candidates(level)
-        if likelier.count < FEWEST_IN_BAND:
+        if likelier.count < tuned.FEWEST_IN_BAND:
             break
         if likelier.count < sets[-1].count:
             sets.append(likelier)
         level *= 2
-    return Bands(tuple(sets), joined, len(SCREENING_STEPS) + 1)
+    return Bands(tuple(sets), joined, len(tuned.SCREENING_STEPS) + 1)
 
 
 def pruned(
@@ -152,7 +139,7 @@ def pruned(
 
     def low_enough(level: int) -> bool:
         count = forecast.candidates(level).count
-        return count <= enough or level * forecast.unit >= LIKELY * threshold_of(count)
+        return count <= enough or level * forecast.unit >= tuned.LIKELY * threshold_of(count)
 
     level = forecast.level_of(least)
     if level == 0 and forecast.valid.count <= enough:
@@ -169,7 +156,7 @@ def pruned(
 
 def breadth_after(length: int) -> int:
     """Return the number of candidates that a released gram of this length is worth."""
-    return FIRST_BREADTH if length == 1 else BREADTH
+    return tuned.FIRST_BREADTH if length == 1 else tuned.BREADTH
 
 
 def worthless(sizes: Int64s, selected: Int64s) -> int:
@@ -182,9 +169,9 @@ def worthless(sizes: Int64s, selected: Int64s) -> int:
     poor = 0
     for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
         # Bands rise in likelihood: the first good one ends the search.
-        if size >= MANY and chosen >= YIELD * size:
+        if size >= tuned.MANY and chosen >= tuned.YIELD * size:
             break
-        if size >= MANY:
+        if size >= tuned.MANY:
             poor = band + 1
     return poor
 
@@ -213,7 +200,7 @@ def _classes(levels: Int64s) -> list[slice]:
     begins = [0]
     for end in ends[:-1]:
         # The remainder at the end joins the last class, so no class is smaller.
-        if end - begins[-1] >= ALIKE and levels.size - end >= ALIKE:
+        if end - begins[-1] >= tuned.ALIKE and levels.size - end >= tuned.ALIKE:
             begins.append(int(end))
     return [slice(*each) for each in zip(begins, [*begins[1:], levels.size], strict=True)]
 
@@ -221,10 +208,10 @@ def _classes(levels: Int64s) -> list[slice]:
 def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     if not cells.size:
         return cells
-    mean = max(float(cells.mean()), LEAST_MEAN * sigma)
+    mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
     # Variance of measurements = that of the grams + that of the noise; the first is the difference.
     between = max(0.0, float(cells.var()) - sigma**2)
     # The best linear estimate of each gram: all the way to the mean where only noise differs (James and Stein, 1961).
     estimates = mean + between / (between + sigma**2) * (cells - mean)
     # (grams,), whole cells of at least 1: estimates are divided by.
-    return np.rint(np.maximum(estimates, max(LEAST_OF_MEAN * mean, 1.0))).astype(np.int64)  # type: ignore[no-any-return]
+    return np.rint(np.maximum(estimates, max(tuned.LEAST_OF_MEAN * mean, 1.0))).astype(np.int64)  # type: ignore[no-any-return]

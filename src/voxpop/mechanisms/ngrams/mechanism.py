@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.ngrams.constants import ALPHA, LIMIT
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.privacy.budget import Budget, check_budget, check_whole, check_within, is_real
 from voxpop.privacy.planned import Mechanism
 
@@ -71,7 +71,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
     @property
     def bound(self) -> int:
         """The most phrases of one user at each length."""
-        return LIMIT if self.limit is None else self.limit
+        return tuned.LIMIT if self.limit is None else self.limit
 
     def voting(self, length: int) -> "Voting":
         """Return how users vote on a length; the same at all of them."""
@@ -79,7 +79,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
         from voxpop.mechanisms.weightings.builtin import PolicyGaussian
         from voxpop.privacy.individual import MOST_BOUND
 
-        return Voting(PolicyGaussian(), self.bound, self.eta, ALPHA, MOST_BOUND)
+        return Voting(PolicyGaussian(), self.bound, self.eta, tuned.ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
         """Compute noise and thresholds for a budget; no data is needed.
@@ -110,7 +110,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
             "values": None if self.values is None else list(self.values),
             "weighting": "policy-gaussian",
             "noise": "gaussian",
-            "alpha": ALPHA,
+            "alpha": tuned.ALPHA,
         }
 
 

@@ -6,6 +6,7 @@ from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.charges import (
     Charges,
     LengthPlan,
@@ -15,7 +16,6 @@ from voxpop.mechanisms.ngrams.charges import (
     allowance,
     first_share,
 )
-from voxpop.mechanisms.ngrams.constants import WORDS_NOVELTY, WORDS_PART
 from voxpop.mechanisms.rounds.adaptive import (
     AdaptiveRounds,
     plan_rounds,
@@ -198,7 +198,7 @@ def plan_ngrams(
     slack += rounds_slack(budget.epsilon, len(shape.shares), limit, pool)
     exact, share = without_slack(budget, slack), first_share(worths)
     if more:
-        share, shape = share * WORDS_PART, replace(shape, novelty=WORDS_NOVELTY)
+        share, shape = share * tuned.WORDS_PART, replace(shape, novelty=tuned.WORDS_NOVELTY)
     first = plan_rounds(exact.epsilon, exact.delta, limit, pool, shape, share=share)
     # It is fixed before any data is read.
     later = rest_after(first.square, share) if more else 0.0

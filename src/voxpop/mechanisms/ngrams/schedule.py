@@ -14,6 +14,7 @@ import numpy as np
 
 from voxpop.engine.data import Subset
 from voxpop.errors import InternalError
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.candidates import Bands, Candidates, Deferred, DeferredList, Joined, Numbered
 from voxpop.mechanisms.ngrams.charges import (
     ALL_SO_FAR,
@@ -23,16 +24,6 @@ from voxpop.mechanisms.ngrams.charges import (
     SecondChanceRun,
     allowance,
     threshold_for,
-)
-from voxpop.mechanisms.ngrams.constants import (
-    ALPHA,
-    FIRST_EDGE,
-    FIRST_STANDING_OUT,
-    LOWEST_SECOND,
-    SCREENING_STEPS,
-    SECOND_ALPHA,
-    SECOND_CUTPOINTS,
-    STANDING_OUT,
 )
 from voxpop.mechanisms.ngrams.forecast import (
     Estimates,
@@ -129,11 +120,11 @@ def _screening(state: State, ballot: Ballot) -> Pass:
     if square is None:
         raise InternalError("a screening vote has no charge")
     # The expected number of pruned candidates without users that pass, for each gram released before.
-    hits = FIRST_STANDING_OUT if length == 2 else STANDING_OUT
+    hits = tuned.FIRST_STANDING_OUT if length == 2 else tuned.STANDING_OUT
     chance = min(0.5, hits * state.before / (valid.count - likely.count))
     setting, charge = voting.grid_and_charge(state.charges, square, None, state.before, valid.count)
     vote = voting.charged(setting, charge.sigma, threshold_for(chance, charge.sigma, 1, 1), charge.square)
-    cutpoints = vote.threshold / charge.sigma + np.array(SCREENING_STEPS)
+    cutpoints = vote.threshold / charge.sigma + np.array(tuned.SCREENING_STEPS)
     among = Subset(likely, None)
     after = partial(_after_screening, state, likely, among, charge.sigma)
     levels = ThresholdVote.of(valid, vote.rule(state.plan.budget), cutpoints)
@@ -150,9 +141,11 @@ def _vote(state: State, ballot: Ballot) -> Pass:
     """Vote on the likely candidates, and on those that passed the screening vote."""
     vote, joined, likely = ballot.round, state.joined, ballot.likely
     candidates: Numbered = likely if joined is None else joined
-    bands = bands_of(likely, ballot.forecast, FIRST_EDGE * vote.scale, joined)
+    bands = bands_of(likely, ballot.forecast, tuned.FIRST_EDGE * vote.scale, joined)
     usual = vote.threshold / vote.scale
-    cutpoints = np.append(cutpoints_below(usual, state.before, candidates.count), cutpoints_above(usual, usual + ALPHA))
+    cutpoints = np.append(
+        cutpoints_below(usual, state.before, candidates.count), cutpoints_above(usual, usual + tuned.ALPHA)
+    )
     levels = ThresholdVote.of(candidates, vote.rule(state.plan.budget), cutpoints)
     after = partial(_after_vote, state, ballot, levels, bands)
     step = Pass("vote", state.length, vote.shares, vote.scale, after, ballot.charge, levels)
@@ -191,7 +184,7 @@ def _after_vote(state: State, ballot: Ballot, vote: ThresholdVote, bands: Bands,
         joined=None,
         deferred=(*state.deferred, Deferred(names[places], piece, tokens)),
         # Band b begins at FIRST_EDGE 2^(b-1) sigma: below the first good one nothing is voted for next time.
-        least=FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0,
+        least=tuned.FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0,
         spurious=state.spurious + result.spurious,
     )
 
@@ -219,8 +212,8 @@ def _second_chance(state: State) -> Pass:
     setting, charge = voting.grid_and_charge(state.charges, square, rates, released, listed.count)
     vote = voting.charged(setting, charge.sigma, voting.threshold(charge.sigma, released, listed.count), charge.square)
     usual = vote.threshold / charge.sigma
-    below = np.linspace(min(LOWEST_SECOND, usual), usual, SECOND_CUTPOINTS, endpoint=False)
-    cutpoints = np.append(below, cutpoints_above(usual, usual + SECOND_ALPHA))
+    below = np.linspace(min(tuned.LOWEST_SECOND, usual), usual, tuned.SECOND_CUTPOINTS, endpoint=False)
+    cutpoints = np.append(below, cutpoints_above(usual, usual + tuned.SECOND_ALPHA))
     levels = ThresholdVote.of(listed, vote.rule(state.plan.budget), cutpoints)
     after = partial(_after_second_chance, state, listed, levels, charge.sigma)
     return Pass("second chance", state.length, vote.shares, charge.sigma, after, charge, levels, keep=state.keep)

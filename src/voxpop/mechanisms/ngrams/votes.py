@@ -20,18 +20,7 @@ from scipy.special import ndtri
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Bools, Floats, Int64s
 from voxpop.kernels.cutpoints import at_prices, charges
-from voxpop.mechanisms.ngrams.constants import (
-    COARSE_STEP,
-    FEWEST_IN_PIECE,
-    FINE_CUTPOINTS,
-    FINE_STEP,
-    FURTHEST,
-    HITS,
-    LEAST_REAL,
-    LIKELIEST,
-    MOST_CHANCE,
-    PIECES,
-)
+from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.rounds.plan import MOST_UNITS
 from voxpop.privacy import precise
 from voxpop.privacy.decisions import FixedRule, NoisyLevels, Rule, ThresholdRule
@@ -59,8 +48,8 @@ def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
         candidates: number of candidates.
     """
     # Phi^-1(1 - p): N candidates without votes reach it HITS * |S_k| times on average.
-    lowest = -ndtri(min(LIKELIEST, HITS * released / max(candidates, 1)))
-    return np.linspace(min(lowest, usual), usual, FINE_CUTPOINTS, endpoint=False)
+    lowest = -ndtri(min(tuned.LIKELIEST, tuned.HITS * released / max(candidates, 1)))
+    return np.linspace(min(lowest, usual), usual, tuned.FINE_CUTPOINTS, endpoint=False)
 
 
 def cutpoints_above(usual: float, top: float) -> Floats:
@@ -70,9 +59,9 @@ def cutpoints_above(usual: float, top: float) -> Floats:
         usual: the published threshold, in sigma.
         top: where weight stops rising.
     """
-    top = min(top, usual + FURTHEST)
-    fine = np.arange(usual + FINE_STEP, usual + 1, FINE_STEP)
-    return np.concatenate([fine, np.arange(usual + 1, max(top, usual + 1), COARSE_STEP)])
+    top = min(top, usual + tuned.FURTHEST)
+    fine = np.arange(usual + tuned.FINE_STEP, usual + 1, tuned.FINE_STEP)
+    return np.concatenate([fine, np.arange(usual + 1, max(top, usual + 1), tuned.COARSE_STEP)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +81,7 @@ class Votes:
     @property
     def reference(self) -> int:
         """The cutpoint r; the candidates below it estimate the number of candidates without users (Storey 2002)."""
-        return int(np.argmax(self.chances <= MOST_CHANCE))
+        return int(np.argmax(self.chances <= tuned.MOST_CHANCE))
 
     @property
     def empty(self) -> Floats:
@@ -266,14 +255,14 @@ def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -
         mine = np.flatnonzero((held == band) & ~result.selected)
         # By rising level, so pieces are alike in how close they came.
         mine = mine[np.argsort(levels[mine], kind="stable")]
-        for part in np.array_split(mine, max(1, min(PIECES, mine.size // FEWEST_IN_PIECE))):
+        for part in np.array_split(mine, max(1, min(tuned.PIECES, mine.size // tuned.FEWEST_IN_PIECE))):
             if not part.size:
                 continue
             # Numbers of the lowest and of the first unreached cutpoint of the piece.
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
             within = int(reached[band, low] - reached[band, high])
             # The estimated share of the piece that has users: 1 - n (p_low - p_high) / candidates between.
-            if 1.0 - empty[band] * (chances[low] - chances[high]) / max(1, within) >= LEAST_REAL:
+            if 1.0 - empty[band] * (chances[low] - chances[high]) / max(1, within) >= tuned.LEAST_REAL:
                 piece_of[part] = piece
                 piece += 1
     places = np.flatnonzero(piece_of >= 0)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpop.mechanisms.sequences.context_tree import OTHERS
 from voxpop.privacy.budget import printable
 from voxpop.release.cutting import table_of_lists
 from voxpop.release.report.numbers import plain, whole
@@ -93,17 +92,15 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
 
 def rows_of(model: "SequenceModel", end: str) -> list[Row]:
     """Return the grams whose beginnings all have a count too, in canonical order, with their smoothed counts."""
-    tree, smoothed = model.tree, model._sampler.smoothed
-    names = [*model.alphabet, end]
+    import polars as pl
+
+    frame = model.to_polars().filter(~pl.col("begins") & ~pl.col("others"))
     rows: dict[tuple[str, ...], tuple[int, float]] = {}
-    for node in np.flatnonzero((tree.before != OTHERS) & ~tree.begun).tolist():
-        context = tuple(names[symbol] for symbol in tree.contexts[node] if symbol >= 0)
-        if context and context not in rows:
-            continue
-        counts = np.rint(smoothed.totals[node] * smoothed.chances[node]).astype(np.int64)
+    for gram, ends, estimate, scale in frame.select("gram", "ends", "estimate", "scale").iter_rows():
+        context = tuple(gram if ends else gram[:-1])
         # No sequence is empty: the end does not follow nothing.
-        for symbol in np.flatnonzero(counts[: None if context else -1] > 0).tolist():
-            rows[(*context, names[symbol])] = (int(counts[symbol]), float(tree.scales[node]))
+        if round(estimate) > 0 and (context in rows if context else not ends):
+            rows[*context, end if ends else gram[-1]] = (round(estimate), scale)
     found = [([*gram], count, scale) for gram, (count, scale) in rows.items()]
     return sorted(found, key=lambda row: (len(row[0]), [token.encode() for token in row[0]]))
 
