@@ -100,7 +100,7 @@ def test_candidates_unbounded(monkeypatch):
         weights[np.searchsorted(ids, histogram.ids)] = histogram.weights
         return type(histogram)(ids, weights)
 
-    monkeypatch.setattr(weigh, "weigh", asking_all)
+    monkeypatch.setattr(corpus_module, "weigh", asking_all)
     counted, rest = any_of(LIMIT, LIMIT**-0.5, plan), any_of(held - LIMIT, 0.0, plan)
     assert_refuted(alone(plan, held, "over"), 1 - (1 - counted) * (1 - rest), 0.0)
 

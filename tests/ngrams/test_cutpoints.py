@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import cutpoints as naive
+from voxpop.mechanisms.ngrams import constants
 from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.votes import Votes
 
@@ -27,7 +28,7 @@ def few_prices(monkeypatch):
 
 def set_reference(monkeypatch, reference):
     """Count those below this cutpoint."""
-    monkeypatch.setattr(thresholds, "MOST_CHANCE", CHANCES[reference])
+    monkeypatch.setattr(constants, "MOST_CHANCE", CHANCES[reference])
 
 
 def votes_of(bands):
