@@ -28,7 +28,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
         step,
         *filter(None, ["; ".join(filter(None, [guarantee, theorem]))]),
         "",
-        f"  {plan['rounds']} rounds at most; in each, users are asked, each with probability "
+        f"  {plan['rounds']} rounds at most; a user takes part in each with probability "
         f"{100 * plan['sampling_rate']:.4g} %",
         f"  a user votes for {whose}, {times}",
         f"  a prefix grows with {plan['theta']} votes or more",
