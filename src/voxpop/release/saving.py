@@ -33,7 +33,7 @@ class Kind:
         what: its name.
         record: file of the plan, the guarantee and the checksums, as JSON.
         tables: the other files that are read.
-        made_by: the next step where a folder has no such result.
+        made_by: the calls that write such a folder.
         others: further files that may be in its folder.
         base: the kind of the release whose folder it is saved in, if it has no folder of its own.
         version: version of the format.
@@ -167,12 +167,15 @@ class Kind:
             return (source / name).read_bytes()
         except OSError as error:
             if not source.exists():
-                raise ReleaseError(f"{folder} does not exist. {self.made_by}") from error
+                raise ReleaseError(f"{folder} does not exist. Give a folder that {self.made_by} wrote.") from error
             if isinstance(error, FileNotFoundError):
-                raise ReleaseError(f"{folder} holds no {self.what}: {name} is missing. {self.made_by}") from error
+                raise self._absent(folder, f"{name} is missing") from error
             is_file = isinstance(error, NotADirectoryError)
             reason = "it is a file" if is_file else f"{name} cannot be read: {error.strerror}"
-            raise ReleaseError(f"{folder} holds no {self.what}: {reason}. {self.made_by}") from error
+            raise self._absent(folder, reason) from error
+
+    def _absent(self, folder: str | PathLike[str], reason: str) -> ReleaseError:
+        return ReleaseError(f"{folder} holds no {self.what}: {reason}. Give a folder that {self.made_by} wrote.")
 
     def _checked(
         self, record: bytes, tables: dict[str, bytes], folder: str | PathLike[str]
@@ -183,7 +186,9 @@ class Kind:
         except ValueError as error:
             raise ReleaseError(f"{where} is not readable JSON; it may be truncated. {DAMAGED}") from error
         if not self._wrote(record):
-            raise ReleaseError(f"{where} was not written by voxpop: this folder is not a {self.what}. {self.made_by}")
+            raise ReleaseError(
+                f"{where} was not written by voxpop as a {self.what}. Give a folder that {self.made_by} wrote."
+            )
         if parsed.get("format_version") != self.version:
             raise ReleaseError(
                 f"{where} has format version {parsed.get('format_version')!r}; this voxpop reads {self.version}. "
@@ -215,15 +220,11 @@ RELEASE = Kind(
     "release",
     "release.json",
     (TABLE,),
-    "Give the folder that `release.save(folder)` or `voxpop items -o` made.",
+    "`release.save` or `voxpop items -o`",
     ("counts.parquet", "counts.json", "top.parquet", "top.json"),
 )
-COUNTS = Kind(
-    "counts", "counts.json", ("counts.parquet", TABLE), "Make them with `release.count` or `voxpop count`.", (), RELEASE
-)
-RANKINGS = Kind(
-    "rankings", "top.json", ("top.parquet", TABLE), "Make them with `release.top` or `voxpop top`.", (), RELEASE
-)
+COUNTS = Kind("counts", "counts.json", ("counts.parquet", TABLE), "`release.count` or `voxpop count`", (), RELEASE)
+RANKINGS = Kind("rankings", "top.json", ("top.parquet", TABLE), "`release.top` or `voxpop top`", (), RELEASE)
 BESIDE = (COUNTS, RANKINGS)
 
 

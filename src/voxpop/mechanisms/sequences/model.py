@@ -283,7 +283,7 @@ MODEL = Kind(
     "sequence model",
     MODEL_RECORD,
     (COUNTS, ALPHABET),
-    "Give the folder that `model.save(folder)` or `voxpop sequences -o` made.",
+    "`model.save` or `voxpop sequences -o`",
     ("synthetic.parquet",),
     version=3,
 )
