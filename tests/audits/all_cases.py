@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from audits.adaptive_cases import adaptive_cases
 from audits.hitters_cases import hitters_cases
+from audits.limit_cases import limit_cases
 from audits.memory_cases import memory_cases
 from audits.ngrams_cases import ngrams_cases
 from audits.promise_cases import promise_cases
@@ -22,6 +23,7 @@ def all_union_cases() -> Iterator[Case]:
     yield from union_cases()
     yield from promise_cases()
     yield from several_cases()
+    yield from limit_cases()
 
 
 def all_ngrams_cases() -> Iterator[Case]:

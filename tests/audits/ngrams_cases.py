@@ -88,7 +88,7 @@ def _two_lengths(**fields: Any) -> DPNE:
 
 def _enough(plan: NGramsPlan) -> int:
     """Return how many holders make a word's release sure."""
-    return ceil(plan.first.threshold + SURE * plan.first.scale)
+    return ceil(plan.first.shown.threshold + SURE * plan.first.shown.scale)
 
 
 def _near(plan: NGramsPlan, crowd: Crowd, mechanism: str) -> Case:

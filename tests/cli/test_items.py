@@ -12,6 +12,7 @@ import pytest
 
 import voxpop as vp
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.planned import with_record
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -43,11 +44,13 @@ def test_output_holds_nothing_private(voxpop, posts, tmp_path):
     """Neither the printed object nor the saved record names a number of users, rows or distinct items."""
     content = voxpop("items", *CALL, "-o", "words", "--json").json
     plan = vp.SetUnion().plan(vp.Budget(4, 1e-6))
+    # The release states the limit that it chose privately, and the rounds of this limit.
+    ran = with_record(plan, ran=plan.planned.entry(content["plan"]["limit"]))
     assert content == {
         "released": 2,
         "statement": str(plan.guarantee),
         "guarantee": plan.guarantee.to_dict(),
-        "plan": plan.to_dict(),
+        "plan": ran.to_dict(),
         "folder": str(tmp_path / "words"),
     }
     record = json.loads((tmp_path / "words" / "release.json").read_text(encoding="utf-8"))

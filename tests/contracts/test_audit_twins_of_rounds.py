@@ -16,7 +16,7 @@ from audits.several_cases import DATA_SETS, alone_several, near_several
 from audits.top_cases import telling
 from audits.union_cases import BUDGET, EXCESS, LIMIT, Event
 from support.power import surely_refuted, surely_strays
-from support.twins import passed_off
+from support.twins import passed_off, with_rounds
 from voxpop.mechanisms.counts import plan as top_plan
 from voxpop.mechanisms.counts import releasing as holders_module
 from voxpop.mechanisms.counts import releasing as ranking
@@ -50,7 +50,7 @@ def quieter(plan, factor):
     names = ("thresholds", "drop_thresholds")
     levels = {name: tuple(factor * level for level in getattr(plan.score, name)) for name in names}
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.rounds)
-    return passed_off(plan, rounds=rounds, score=replace(plan.score, **levels))
+    return with_rounds(plan, rounds=rounds, score=replace(plan.score, **levels))
 
 
 def with_steps(monkeypatch, change):
@@ -78,7 +78,7 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
     halved = tuple(level / 2 for level in plan.score.thresholds)
-    twin = passed_off(plan, score=replace(plan.score, thresholds=halved))
+    twin = with_rounds(plan, score=replace(plan.score, thresholds=halved))
     assert caught(case, released(twin, 1, 1), 0.0).off_plan
 
 
@@ -100,7 +100,7 @@ def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
 def test_rounds_that_forget_the_promise(monkeypatch):
     """Adaptive rounds, planned with a promise, that run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
-    case, twin = few(plan), replace(plan, score=plain.score)
+    case, twin = few(plan), replace(plan.planned, score=plain.score)
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda _, *rest: real(twin, *rest))
     assert caught(case, released(twin, USERS - 1, 1), 0.0).off_plan
@@ -111,8 +111,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
-    numbers = {"first_round": alone.first_round, "rounds": alone.rounds, "score": alone.score}
-    case = near_several(passed_off(together, **numbers))
+    case = near_several(passed_off(together, planned=alone.planned))
     assert not caught(case, *case.exact, trials=FEW).off_plan
 
 
@@ -140,7 +139,7 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
     assert examine(case, TRIALS).passed
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
     halved = tuple(level / 2 for level in plan.score.thresholds)
-    twin = released(passed_off(plan, score=replace(plan.score, thresholds=halved)), 1, 1)
+    twin = released(with_rounds(plan, score=replace(plan.score, thresholds=halved)), 1, 1)
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 

@@ -29,7 +29,7 @@ from audits.walk_cases import (
 from support.power import surely_strays
 from voxpop.mechanisms.ngrams import votes as selecting
 from voxpop.mechanisms.ngrams.constants import SCREENING_CHARGES
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter
 from voxpop.testing.auditing import examine
 from voxpop.testing.cases import ngrams
@@ -52,7 +52,7 @@ def test_every_pass_takes_part():
     assert 0.3 < np.mean(swept.seen > 0.9 * plan.later) < 0.9
     wide, _ = shown(PRUNED)
     assert set(np.round(wide.seen / plan.later, 3)) == {SCREENING_CHARGES[0], SCREENING_CHARGES[0] + 0.25}
-    assert isinstance(plan.first, AdaptiveRounds)
+    assert isinstance(plan.first, Menu)
 
 
 @pytest.mark.parametrize("engine", [in_memory, within_limit])

@@ -3,6 +3,7 @@
 It shows that the contract suffices: every mechanism runs on it and releases what the other engines release.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -141,6 +142,10 @@ class NaivePools:
 
     def name(self, word):
         return text_name(self.secret, word)
+
+    def sizes(self, edges):
+        held = [len(items) for _, items in self.users if items]
+        return NaiveWeights(dict(Counter(sum(size >= edge for edge in edges) for size in held)))
 
     def first_round(self, shares, limit, decision, pass_name):
         weights = NaiveWeights(weighed(self.users, self.name, shares, limit, self.secret, pass_name))

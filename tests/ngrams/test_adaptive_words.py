@@ -17,12 +17,13 @@ pytestmark = pytest.mark.jit
 
 def spent(plan, first, rest):
     """Return what rounds and what follows spend, by the numbers given, slack counted."""
-    delta = total_delta(first.first_round, first.rounds, first.score, plan.budget, first.pool, rest=rest)
-    return delta + plan.slack
+    return total_delta(first, plan.budget, rest=rest) + plan.slack
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("fields", [{}, {"max_length": 2, "limit": 7}, {"max_length": 1}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{"limit": 3000}, {"max_length": 2, "limit": 7}, {"max_length": 1, "limit": 100}], ids=str
+)
 def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
     """Delta is that of the numbers that run; more of either part, or either part forgotten, is another number."""
     plan = vp.NGrams(**fields).plan(budget)
@@ -44,14 +45,16 @@ def test_words_are_those_of_the_planned_rounds():
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, limit=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)
-    words = released_in_rounds(plan.first, plan.budget, corpus, Secret.of(3)).to_pylist()
+    found, ran = released_in_rounds(plan.first, plan.budget, corpus, Secret.of(3))
+    words = found.to_pylist()
+    assert ran is plan.first
     assert [gram[0] for gram in release.each_gram() if len(gram) == 1] == words == ["barn", "old", "red"]
     assert ("old", "red", "barn") in {tuple(gram) for gram in release.each_gram()}
 
 
 def test_the_plan_says_how_words_come_out():
     """In its text and its numbers, one row a round."""
-    plan = vp.NGrams(max_length=2).plan(vp.Budget(1, 1e-6))
+    plan = vp.NGrams(max_length=2, limit=100).plan(vp.Budget(1, 1e-6))
     assert "length 1 comes in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["round_plans"]]
     assert np.isclose(sum(squares), plan.first.square, rtol=5e-3)

@@ -263,7 +263,7 @@ def test_too_many_cutpoints_are_refused():
 
 def test_the_slack_counts_every_pass():
     """Wide votes and the sweep are charged as lengths are; what composes releases knows how many there can be."""
-    rounds = vp.NGrams(2).plan(BUDGET).first.rounds
+    rounds = vp.NGrams(2).plan(BUDGET).first.shown.rounds
     assert 32 + SIDE_VOTES + 1 + len(rounds) == MOST_PASSES
     assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES
 

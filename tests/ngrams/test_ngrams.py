@@ -80,8 +80,8 @@ def test_what_ran_keeps_to_what_was_planned(letters, budget):
     spent = sum(each.sigma**-2 for each in ran[1:])
     assert 0.999 * plan.later < spent <= plan.later
     assert [each.length for each in ran] == list(range(1, len(ran) + 1))
-    assert ran[0].sigma == plan.first.scale
-    assert ran[0].threshold == plan.first.threshold
+    assert ran[0].sigma == plan.first.shown.scale
+    assert ran[0].threshold == plan.first.shown.threshold
 
 
 @pytest.mark.jit
@@ -115,9 +115,18 @@ def test_limits_of_the_paper_may_differ_by_length(letters, budget):
     assert ("see", "you", "soon") in dpne.release(letters, budget, seed=1)
 
 
-def test_the_default_limit_is_a_constant(budget):
-    """None is 3,000, in plans and in what is saved."""
-    assert vp.NGrams(2).plan(budget).to_dict() == vp.NGrams(2, limit=3000).plan(budget).to_dict()
+def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budget):
+    """The release states the limit of words that ran; longer phrases have 100,000 at no cost."""
+    plan, given = vp.NGrams(2).plan(budget), vp.NGrams(2, limit=100_000).plan(budget)
+    assert plan.sigma[1] == pytest.approx(given.sigma[1], rel=0.01)
+    assert plan.to_dict()["limit"] == given.to_dict()["limit"] == 100_000
+    assert plan.to_dict()["word_limit"] is None
+    assert "to be chosen privately" in str(plan)
+    release = vp.NGrams(2).release(letters, budget, seed=1)
+    limit = release.plan.to_dict()["word_limit"]
+    assert limit in release.plan.to_dict()["menu"]["limits"]
+    assert f"length 1: at most {limit:,} words a user, chosen privately" in str(release.plan)
+    assert release.guarantee.spend == plan.guarantee.spend
 
 
 @pytest.mark.jit

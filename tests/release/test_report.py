@@ -46,7 +46,10 @@ def release_of(grams, plan, guarantee=None):
 
 def ngrams_plan(**fields):
     plan = vp.NGrams(max_length=3, **fields).plan(BUDGET)
-    runs = (LengthRun(1, plan.first.scale, None, None, plan.first.threshold), LengthRun(2, 3.5, 20.0, 400, 9.25, 6.0))
+    runs = (
+        LengthRun(1, plan.first.shown.scale, None, None, plan.first.shown.threshold),
+        LengthRun(2, 3.5, 20.0, 400, 9.25, 6.0),
+    )
     return with_record(plan, ran=runs)
 
 

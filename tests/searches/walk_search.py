@@ -22,7 +22,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.sensitivity import corpus_of
 
@@ -208,7 +208,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 
 def square_of_words(plan: NGramsPlan) -> float:
     """Return the mu^2 that a plan allows to length 1."""
-    if not isinstance(plan.first, AdaptiveRounds):
+    if isinstance(plan.first, RoundPlan):
         raise InternalError("words come in adaptive rounds, and the plan has none")
     return plan.first.square
 

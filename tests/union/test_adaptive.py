@@ -9,11 +9,10 @@ from scipy.stats import binom
 
 import voxpop as vp
 from support.look import read_engine
-from support.twins import passed_off
+from support.twins import with_rounds
 from voxpop.errors import BudgetError, InternalError
-from voxpop.mechanisms.rounds.adaptive import total_delta
+from voxpop.mechanisms.rounds.adaptive import plan_rounds, total_delta
 from voxpop.mechanisms.rounds.plan import COURSE
-from voxpop.mechanisms.set_union.plan import plan_adaptive
 from voxpop.privacy.cumulative import novel_release
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import walk_slack
@@ -34,7 +33,7 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     noise = gaussian_delta(budget.epsilon, float(mu))
     novel = novel_release(plan.score, 20, 60)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
-    again = total_delta(plan.first_round, plan.rounds, plan.score, budget, plan.pool)
+    again = total_delta(plan.planned, budget)
     assert again <= plan.delta == pytest.approx(again)
     assert plan.delta - again >= walk_slack(budget.epsilon, 1 + len(plan.rounds)) * (1 - 1e-9)
 
@@ -43,12 +42,12 @@ def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
     """Whatever planned it: the check looks at what runs."""
     louder = (replace(plan.rounds[0], sigma=0.99 * plan.rounds[0].sigma), *plan.rounds[1:])
     with pytest.raises(InternalError, match="less noise"):
-        total_delta(plan.first_round, louder, plan.score, budget, plan.pool)
+        total_delta(replace(plan.planned, rounds=louder), budget)
 
 
-@pytest.mark.parametrize(("limit", "used"), [(None, (100, 100)), (1, (1, 60)), (300, (300, 300))])
+@pytest.mark.parametrize(("limit", "used"), [(1, (1, 60)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """Where the caller names none, and where one is named."""
+    """Where the caller names a limit; without one see test_limit.py."""
     plan = vp.SetUnion(limit=limit).plan(budget)
     assert (plan.limit, plan.pool) == used
     assert (plan.to_dict()["limit"], plan.to_dict()["pool"]) == used
@@ -149,7 +148,7 @@ def test_lower_thresholds_are_caught(novel, limit):
     """A twin whose thresholds lie two standard deviations lower names the stranger too often (false alarm 1e-9)."""
     plan = vp.SetUnion(limit=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.score.thresholds)
-    broken = passed_off(plan, score=replace(plan.score, thresholds=lower))
+    broken = with_rounds(plan, score=replace(plan.score, thresholds=lower))
     assert novel_runs(broken, novel, LOST_RUNS) > binom.isf(FALSE_ALARM, LOST_RUNS, WIDE.delta)
 
 
@@ -171,4 +170,4 @@ def test_any_number_of_rounds_runs_the_course(budget, rounds):
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in COURSE.shares))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)
     assert list(schedule.falls) == sorted(schedule.falls, reverse=True)
-    assert plan_adaptive(vp.SetUnion(limit=20), budget, schedule).delta <= budget.delta
+    assert total_delta(plan_rounds(budget.epsilon, budget.delta, 20, 60, schedule), budget) <= budget.delta

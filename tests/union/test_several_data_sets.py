@@ -38,9 +38,8 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
 def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
     """The twin that forgets to share: its own numbers exceed the budget."""
     alone = union.plan(budget)
-    numbers = (alone.first_round, alone.rounds, alone.score, budget, alone.pool)
-    assert total_delta(*numbers, data_sets=1) <= budget.delta
-    assert total_delta(*numbers, data_sets=2) > 3 * budget.delta
+    assert total_delta(alone.planned, budget, data_sets=1) <= budget.delta
+    assert total_delta(alone.planned, budget, data_sets=2) > 3 * budget.delta
 
 
 def test_noise_grows_with_the_root_of_their_number(union, plan, budget):

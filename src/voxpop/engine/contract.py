@@ -21,6 +21,7 @@ Names. The name of a draw must be the same on every engine: an item or a token b
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -206,11 +207,22 @@ class ScoreStep(Protocol):
 
 
 class PoolWalk(Protocol):
-    """Items in adaptive rounds: an `first_round`, then each user's pool is `draw`n once, then rounds `advance`.
+    """Items in adaptive rounds: a `first_round`, then each user's pool is `draw`n once, then rounds `advance`.
 
     Scores and who is undecided stay inside the engine. Users weigh in the order of "order/adaptive rounds/length 1"
     in all rounds.
     """
+
+    def sizes(self, edges: Sequence[int]) -> Weights:
+        """Count the users by their number of distinct items, before the first round.
+
+        Args:
+            edges: rising; the class of a user is the number of edges that are at most its number of items. Users
+                without items are in no class.
+
+        Returns:
+            The number of users by class, from 0 to `len(edges)`.
+        """
 
     def first_round(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` distinct items of each user; release the items that pass, and exclude them."""

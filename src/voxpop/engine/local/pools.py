@@ -1,6 +1,6 @@
 """Adaptive rounds over the users' items: pools of distinct items, drawn once, without the decided items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar, final
@@ -91,6 +91,13 @@ class Batches:
             keys = self._file.read(begin + starts.nbytes, users, np.uint64)
             return Batch(self._file.read(begin + starts.nbytes + keys.nbytes, items, np.int32), starts, keys)
 
+    def starts(self, number: int) -> Int64s:
+        """Return where the items of each user of a batch begin."""
+        if self._file is None:
+            return self._kept[number].starts
+        begin, _, users = self._places[number]
+        return self._file.read(begin, users + 1, np.int64)
+
     def write(self, number: int, batch: Batch) -> None:
         """Keep the rest of a batch, which is never longer than the batch."""
         if self._file is None:
@@ -114,6 +121,15 @@ ITEMS_BEFORE_FORGETTING = 1 << 24
 
 ORDER = "adaptive rounds/length 1"
 """The name of the one order in which users weigh in all rounds."""
+
+
+def count_classes(starts: Iterable[Int64s], edges: Sequence[int]) -> Int64s:
+    """Return the number of users by class of their number of items; see `PoolWalk.sizes`."""
+    counts = np.zeros(len(edges) + 1, np.int64)
+    for each in starts:
+        held = np.diff(each)
+        counts += np.bincount(np.searchsorted(edges, held[held > 0], side="right"), minlength=counts.size)
+    return counts
 
 
 @final
@@ -164,6 +180,10 @@ class PoolUsers:
             batches.append(Batch(users.items[begin:end], starts[first : stop + 1] - begin, users.keys[first:stop]))
             first = stop
         return PoolUsers(batches, names, secret)
+
+    def sizes(self, edges: Sequence[int]) -> Int64s:
+        """Return the number of users by class of their number of items."""
+        return count_classes(map(self._batches.starts, range(len(self._batches))), edges)
 
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
@@ -229,7 +249,7 @@ BYTES_OF_ITEM = BYTES_OF_ID + 32
 class Pools:
     """Every user's undecided items, and the state of each item.
 
-    An `first_round` over a bounded number of items of each user comes first; then `draw` gives every user a pool; then
+    A `first_round` over a bounded number of items of each user comes first; then `draw` gives every user a pool; then
     `advance` runs a round over a bounded number of items of each pool.
     """
 
@@ -244,6 +264,11 @@ class Pools:
         self._found = np.zeros(size, np.bool_)
         self._score = np.zeros(size)
         self._users = PoolUsers.of(corpus, self._names[:, 0], secret)
+
+    def sizes(self, edges: Sequence[int]) -> Histogram:
+        """Count the users by their number of distinct items, before the first round."""
+        counts = self._users.sizes(edges)
+        return Histogram(np.arange(counts.size), counts)
 
     def first_round(self, shares: Shares, limit: int, decision: Decision, pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""

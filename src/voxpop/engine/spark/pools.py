@@ -6,7 +6,7 @@ the reducer, which keeps their score, returns the decisions: two shuffles, of 8 
 each place. They agree on an order of items, so no item is named again. Nothing runs before `released`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.contract import WORDS, order_of, sample_of
-from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers
-from voxpop.engine.local.weigh import item_names
+from voxpop.engine.local.pools import ITEMS_AT_ONCE, ORDER, Batch, PoolUsers, count_classes
+from voxpop.engine.local.weigh import distinct_sets, item_names
 from voxpop.engine.spark.frames import (
     MESSAGES,
     Answer,
@@ -32,6 +32,7 @@ from voxpop.engine.spark.frames import (
     run_with_public,
     spread,
     texts_of,
+    weight_rows,
     word_arrays,
     written,
 )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.engine.contract import Decision, Draws, RestrictableDraws, ScoreStep, Shares
+    from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.secret import Source
 
 
@@ -57,6 +59,14 @@ STATE_OF_ITEMS = -1
 """Who passes it on: no place of users."""
 UNDECIDED, RELEASED, DROPPED = 0, 1, 2
 """Fates of items."""
+
+
+@on_state
+def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "Draws") -> Answer:
+    """Count the users of a partition by their number of distinct items."""
+    holdings = corpus_of(arrays).holdings(secret, ORDER, ordered=False)
+    counts = count_classes(distinct_sets(holdings, None, lambda items, starts, keys: starts), edges)
+    yield from weight_rows(np.arange(counts.size), counts)
 
 
 @on_state
@@ -244,7 +254,7 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
 
 
 class SparkPools:
-    """What `Pools` answers: an `first_round`, then `draw`, then `advance` for each round, then `released`."""
+    """What `Pools` answers: a `first_round`, then `draw`, then `advance` for each round, then `released`."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "RestrictableDraws") -> None:
         """Take the encoded partitions.
@@ -263,6 +273,11 @@ class SparkPools:
         self._items: DataFrame | None = None
         self._outcome: DataFrame | None = None
         self._holder = Holder(most=None)
+
+    def sizes(self, edges: Sequence[int]) -> "SparkHistogram":
+        """Count the users by their number of distinct items, before the first round."""
+        count = closure(count_sizes, edges=tuple(edges), secret=self._secret.restrict())
+        return weigh_by(self._state, count, {}, words=False)
 
     def first_round(self, shares: "Shares", limit: int, decision: "Decision", pass_name: str) -> None:
         """Weigh at most `limit` items of each user; release the items that pass."""

@@ -9,7 +9,7 @@ None of them affects the guarantee: for any constants, the filter charges the pa
 """
 
 # ---- Contribution bound (mechanism.py) ----
-LIMIT = 3_000
+LIMIT = 100_000
 """Most grams of a user at one length, unless the caller says otherwise. Within 1.6 percent of the best of eight limits
 from 10 to 100,000 on four collections, where 100 lies 4, 3, 26 and 55 percent below it (0012)."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
 from voxpop.release.report.numbers import Chance, at_most, curve, percent, plain, threshold_chance, users_for, whole
@@ -187,6 +188,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"Phrases of 1 to {plan['max_length']} tokens, at most {most} a user and length, "
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
+        *_words(plan),
         *_risk(plan),
         "",
         *table(_planned(plan["lengths"])),
@@ -215,6 +217,13 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
         f"expected number of released phrases that nobody wrote: {number}; a phrase that only one user wrote is",
         f"released with a probability of up to {single_user(plan) or '0 %'}, once its parts are released",
     ]
+
+
+def _words(plan: Mapping[str, Any]) -> list[str]:
+    if "menu" not in plan:
+        return []
+    limit = plan["word_limit"]
+    return [f"length 1: {about_limit(plan, limit, 'words')}", *about_menu(plan, limit)]
 
 
 def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:

@@ -1,7 +1,7 @@
 """From a budget to the numbers of an extraction: noise, thresholds and guarantee. No data is read here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
@@ -18,14 +18,13 @@ from voxpop.mechanisms.ngrams.charges import (
 )
 from voxpop.mechanisms.rounds.adaptive import (
     AdaptiveRounds,
-    plan_rounds,
-    pool_for,
+    PlannedRounds,
     round_rows,
-    rounds_slack,
     rounds_spend,
     total_delta,
 )
-from voxpop.mechanisms.rounds.plan import RoundPlan, schedule_for
+from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
@@ -53,6 +52,10 @@ class Extraction(Protocol):
         """Most tokens in a gram."""
 
     @property
+    def limit(self) -> Any:
+        """Most grams of a user at one length; None for a private choice at length 1 and a public one above."""
+
+    @property
     def eta(self) -> float:
         """Expected share of spurious grams."""
 
@@ -72,13 +75,14 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     released grams; the guarantee does not depend on the shares.
 
     Attributes:
-        first: noise and threshold of length 1, or its adaptive rounds.
+        first: noise and threshold of length 1, or its adaptive rounds, or the menu from which a release chooses them.
         later: total mu^2 of everything after length 1.
         lengths: one `LengthPlan` for each length.
         slack: the part of delta that finite arithmetic costs.
         delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
         schedule: the pure function that returns the next pass of a release; None at the end.
         worths: the worth of the budget of each length; empty if the schedule does not use it.
+        words: in the plan of a release whose words come in adaptive rounds, the rounds that ran.
         ran: in the plan of a release, the numbers with which each length ran.
         second_chance: the same of the second-chance pass; None if there was none.
 
@@ -89,25 +93,26 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         True
     """
 
-    _recorded: ClassVar = frozenset({"ran", "second_chance"})
+    _recorded: ClassVar = frozenset({"words", "ran", "second_chance"})
     _usual: ClassVar = 10
 
-    first: RoundPlan | AdaptiveRounds
+    first: RoundPlan | AdaptiveRounds | Menu
     later: float
     lengths: tuple[LengthPlan, ...]
     slack: float
     delta: float
     schedule: "Callable[[State], Pass | None]" = field(compare=False)
     worths: tuple[float, ...] = ()
+    words: AdaptiveRounds | None = None
     ran: tuple[LengthRun, ...] = ()
     second_chance: SecondChanceRun | None = None
 
     def _guaranteed(self) -> Guarantee:
         # (d, mu_1) of length 1, and M of all that follows: by these it composes with other releases.
-        if isinstance(self.first, AdaptiveRounds):
-            spend = rounds_spend(self.first, self.slack, self.later)
-        else:
+        if isinstance(self.first, RoundPlan):
             spend = gaussian_spend([self.first.pair()], self.slack, rest=self.later)
+        else:
+            spend = rounds_spend(self.first, self.slack, self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property
@@ -119,15 +124,18 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return self.mechanism.max_length
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        from voxpop.mechanisms.rounds.users_needed import adaptive_users_needed, users_needed
+        from voxpop.mechanisms.rounds.users_needed import users_needed
 
         if length > 1:
             sigma, voting = self.lengths[length - 1].sigma, self.mechanism.voting(length)
             vote = voting.finest(sigma, voting.threshold(sigma, 1, USUAL_CANDIDATES))
             return users_needed(vote, self.budget, probability, per_user)
-        if isinstance(self.first, AdaptiveRounds):
-            return adaptive_users_needed(self.first, probability, per_user)
-        return users_needed(self.first, self.budget, probability, per_user)
+        if isinstance(self.first, RoundPlan):
+            return users_needed(self.first, self.budget, probability, per_user)
+        return self._rounds(self.first).users_needed(probability, per_user)
+
+    def _rounds(self, planned: AdaptiveRounds | Menu) -> PlannedRounds:
+        return planned if self.words is None else self.words
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.ngrams.releasing import release_ngrams
@@ -142,11 +150,19 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             "delta": self.budget.delta,
             "delta_spent": self.delta,
             "mu_squared_later": self.later,
-            "round_plans": round_rows(self.first) if isinstance(self.first, AdaptiveRounds) else [],
+            **self._first_row(),
             "lengths": [self._length_row(each) for each in self.lengths],
             "ran": [each.to_dict() for each in self.ran],
             "second_chance": None if self.second_chance is None else self.second_chance.to_dict(),
         }
+
+    def _first_row(self) -> dict[str, Any]:
+        if isinstance(self.first, RoundPlan):
+            return {"round_plans": []}
+        menu = {"menu": self.first.to_dict()} if isinstance(self.first, Menu) else {}
+        rounds = self._rounds(self.first)
+        chosen = None if isinstance(rounds, Menu) else rounds.shown.limit
+        return {"word_limit": chosen, **menu, "round_plans": round_rows(rounds.shown)}
 
     def _length_row(self, each: LengthPlan) -> dict[str, Any]:
         return {
@@ -192,19 +208,19 @@ def plan_ngrams(
     ngrams: Extraction, budget: Budget, worths: tuple[float, ...], schedule: "Callable[[State], Pass | None]"
 ) -> NGramsPlan:
     """Compute the numbers of an extraction; see `NGrams.plan`."""
-    limit, more = ngrams.voting(1).limit, ngrams.max_length > 1
-    shape, pool = schedule_for(limit), pool_for(limit)
+    more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
-    slack += rounds_slack(budget.epsilon, len(shape.shares), limit, pool)
-    exact, share = without_slack(budget, slack), first_share(worths)
+    slack += planned_slack(budget.epsilon, ngrams.limit)
+    exact, share, novelty = without_slack(budget, slack), first_share(worths), None
     if more:
-        share, shape = share * tuned.WORDS_PART, replace(shape, novelty=tuned.WORDS_NOVELTY)
-    first = plan_rounds(exact.epsilon, exact.delta, limit, pool, shape, share=share)
-    # It is fixed before any data is read.
-    later = rest_after(first.square, share) if more else 0.0
+        share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
+    first = planned_rounds(exact.epsilon, exact.delta, ngrams.limit, share=share, novelty=novelty)
+    # It is fixed before any data is read. The histogram of a menu is paid from it.
+    histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
+    later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
-    spent = total_delta(first.first_round, first.rounds, first.score, exact, first.pool, rest=later)
-    lengths = _lengths(ngrams, first, Charges(later, worths))
+    spent = total_delta(first, exact, rest=later)
+    lengths = _lengths(ngrams, first.shown, Charges(later, worths))
     plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, schedule, worths)
     return sealed(plan, plan.delta)
 

@@ -24,7 +24,7 @@ from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, Grams, Joi
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun, SecondChanceRun
 from voxpop.mechanisms.ngrams.forecast import Estimates, Forecast, cell_below
 from voxpop.mechanisms.ngrams.votes import ThresholdVote
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, released_in_rounds
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, PlannedRounds, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.mechanisms.weightings.rule import CalibratedRule
 from voxpop.privacy.decisions import CellNoise
@@ -85,6 +85,7 @@ class State:
     Attributes:
         plan: the plan that runs.
         words: the released words, in order of bytes.
+        rounds: the adaptive rounds in which they came; None without.
         grams: the released grams of each length.
         ran: the numbers with which each length ran.
         keep: which grams of the last vote users keep.
@@ -101,6 +102,7 @@ class State:
 
     plan: "NGramsPlan"
     words: pa.LargeStringArray = field(default_factory=lambda: pa.nulls(0, pa.large_string()))
+    rounds: AdaptiveRounds | None = None
     grams: tuple[Grams, ...] = ()
     ran: tuple[LengthRun, ...] = ()
     keep: Keep | None = None
@@ -135,11 +137,12 @@ class State:
         """Return the state after length 1."""
         if outcome.words is None:
             raise InternalError("length 1 released no list of words")
-        plan = self.plan
-        ran = LengthRun(1, plan.first.scale, None, None, plan.first.threshold)
+        plan, first = self.plan, outcome.rounds or self.plan.first.shown
+        ran = LengthRun(1, first.scale, None, None, first.threshold)
         charges = Charges(plan.later, plan.worths).after_words(len(outcome.words))
         grams = Grams.of_tokens(len(outcome.words))
-        return replace(self, words=outcome.words, grams=(grams,), ran=(ran,), levels=outcome.levels, charges=charges)
+        after = replace(self, words=outcome.words, rounds=outcome.rounds, levels=outcome.levels)
+        return replace(after, grams=(grams,), ran=(ran,), charges=charges)
 
 
 class Outcome(NamedTuple):
@@ -150,11 +153,13 @@ class Outcome(NamedTuple):
         levels: int64, number of cutpoints that each of them reaches; in a measurement the noisy weights by rank, in
             cells.
         words: at length 1 the released words, in order of bytes.
+        rounds: the adaptive rounds that released them; None without.
     """
 
     names: Int64s
     levels: Int64s
     words: pa.LargeStringArray | None = None
+    rounds: AdaptiveRounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ class Pass:
         charge: the charge of each user; None at length 1, and if all users are charged for every pass.
         vote: the candidates and cutpoints of a vote; None in a measurement and for words in adaptive rounds.
         size: in a measurement, the number of measured grams.
-        rounds: the adaptive rounds of length 1; None in all other passes.
+        rounds: the adaptive rounds of length 1, or the menu of them; None in all other passes.
         keep: which grams users keep before the pass; None if the pass before was no vote.
         extend: the candidates by which users go on to this length before the pass; None if they are there already.
         among: which candidates take part; None for all.
@@ -184,7 +189,7 @@ class Pass:
     charge: Charge | None = None
     vote: ThresholdVote | None = None
     size: int = 0
-    rounds: AdaptiveRounds | None = None
+    rounds: PlannedRounds | None = None
     keep: Keep | None = None
     extend: Candidates | None = None
     among: Subset | None = None
@@ -206,9 +211,9 @@ class Runner:
         """Weigh, add noise, and return the outcome."""
         secret, name, shares = self._secret, step.name, step.shares
         if step.rounds is not None:
-            words = released_in_rounds(step.rounds, self._budget, self._engine, secret)
+            words, ran = released_in_rounds(step.rounds, self._budget, self._engine, secret)
             self._walk.keep_words(words, secret)
-            return Outcome(np.arange(len(words)), np.zeros(len(words), np.int64), words)
+            return Outcome(np.arange(len(words)), np.zeros(len(words), np.int64), words, ran)
         if shares is None:
             raise InternalError("a pass has neither a weighting nor rounds")
         if step.keep is not None:
@@ -240,7 +245,7 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
     state = run_passes(State(plan), Runner(corpus, plan.budget, secret))
-    done = with_record(plan, ran=state.ran, second_chance=state.second_chance)
+    done = with_record(plan, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])
     return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.reading)
 

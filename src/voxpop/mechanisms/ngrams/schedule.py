@@ -37,8 +37,7 @@ from voxpop.mechanisms.ngrams.forecast import (
 )
 from voxpop.mechanisms.ngrams.releasing import Ballot, Keep, Outcome, Pass, State
 from voxpop.mechanisms.ngrams.votes import ThresholdVote, cutpoints_above, cutpoints_below, deferred_by
-from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
-from voxpop.mechanisms.rounds.plan import check_charged
+from voxpop.mechanisms.rounds.plan import RoundPlan, check_charged
 from voxpop.mechanisms.weightings.builtin import Weighted
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 
@@ -59,9 +58,9 @@ def schedule(state: State) -> Pass | None:
 
 def _words(state: State) -> Pass:
     first = state.plan.first
-    if not isinstance(first, AdaptiveRounds):
+    if isinstance(first, RoundPlan):
         raise InternalError("words come in adaptive rounds, and the plan has none")
-    return Pass("words", 1, None, first.scale, state.with_words, rounds=first)
+    return Pass("words", 1, None, 0.0, state.with_words, rounds=first)
 
 
 def _measurement(state: State) -> Pass:
@@ -155,7 +154,7 @@ def _vote(state: State, ballot: Ballot) -> Pass:
 
 def _after_vote(state: State, ballot: Ballot, vote: ThresholdVote, bands: Bands, outcome: Outcome) -> State:
     """Choose the cutpoint of each band, and release the candidates that reach it."""
-    names, levels, _ = outcome
+    names, levels = outcome.names, outcome.levels
     held = bands.of_names(names)
     sizes = [len(grams) for grams in state.grams]
     result = vote.select(bands, held, levels, *allowed(state.plan.mechanism.eta, sizes, state.spurious))

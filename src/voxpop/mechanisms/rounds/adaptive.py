@@ -16,7 +16,7 @@ import pyarrow as pa
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
-from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
@@ -32,7 +32,7 @@ from voxpop.privacy.secret import Secret
 from voxpop.reading.progress import track
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, RoundWalk, Weights
+    from voxpop.engine.contract import Engine, PoolWalk, RoundWalk, Weights
     from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.budget import Budget
     from voxpop.privacy.decisions import Rule
@@ -86,6 +86,27 @@ class Rounds(Protocol):
         """Cache the numbers, so that a repeated query is not computed again."""
 
 
+class PlannedRounds(Protocol):
+    """The rounds of a plan: `AdaptiveRounds`, or a `Menu` of them, from which a release chooses."""
+
+    @property
+    def shown(self) -> "AdaptiveRounds":
+        """The rounds whose numbers a plan shows before a release."""
+
+    @property
+    def square(self) -> float:
+        """The most mu^2 of the rounds."""
+
+    def chosen(self, pools: "PoolWalk", secret: "Secret") -> "AdaptiveRounds":
+        """Return the rounds that a release runs."""
+
+    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
+        """Return the probability that a novel item is released, and mu of everything."""
+
+    def users_needed(self, probability: float, items: int) -> int | None:
+        """Return the number of users who must hold an item."""
+
+
 class LastRound:
     """The numbers of the last adaptive round, for queries as of a plan with a single threshold."""
 
@@ -122,6 +143,36 @@ class AdaptiveRounds(LastRound):
     def square(self) -> float:
         """All of mu^2, including the first round."""
         return fsum(mu * mu for mu in mus_of(self.first_round, self.rounds))
+
+    @property
+    def shown(self) -> "AdaptiveRounds":
+        """These rounds, as a menu has them."""
+        return self
+
+    def chosen(self, pools: "PoolWalk", secret: "Secret") -> "AdaptiveRounds":
+        """Return these rounds: nothing is left to choose."""
+        return self
+
+    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
+        """Return the probability that a novel item is released, and mu of all rounds together.
+
+        Args:
+            negligible: probability up to which a crude bound that uses only the pool replaces the exact recursion.
+
+        Raises:
+            InternalError: a round would run with less noise than the cumulative score was charged for.
+        """
+        first, _ = self.first_round.pair()
+        mus = mus_of(self.first_round, self.rounds)
+        if any(charged < runs for charged, runs in zip(self.score.mus, mus[1:], strict=True)):
+            raise InternalError("a round would run with less noise than was charged for")
+        crude = any_release(self.score, self.pool)
+        novel = crude if crude < negligible else novel_release(self.score, self.limit, self.pool)
+        return first + novel, hypot(*mus)
+
+    def users_needed(self, probability: float, items: int) -> int | None:
+        """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
+        return adaptive_users_needed(self, probability, items)
 
 
 def mus_of(first_round: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float]:
@@ -202,13 +253,10 @@ def plan_rounds(
         data_sets: number of data sets that share the whole evenly, each with separate rounds.
         share: these rounds' part of all mu^2; later releases have the rest.
     """
-    # The error of doubles is subtracted from it.
-    target = delta * (1 - 1e-6) / ROUNDING
-    weighting_rule = PolicyGaussian()
+    target, weighting_rule = spendable(delta), PolicyGaussian()
 
     def sigmas(sensitivity: float) -> list[float]:
-        whole = gaussian_sigma(epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
-        whole *= sqrt(data_sets / share)
+        whole = whole_sigma(epsilon, target, schedule, sensitivity) * sqrt(data_sets / share)
         parts = (schedule.first_round, *schedule.shares)
         # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
         return [whole * hypot(*parts) / part for part in parts]
@@ -224,61 +272,44 @@ def plan_rounds(
     return AdaptiveRounds(limit, pool, first_round, later, score)
 
 
-def total_delta(
-    first_round: RoundPlan,
-    later: Sequence[AdaptiveRound],
-    score: CumulativeScore,
-    budget: Budget,
-    pool: int,
-    data_sets: int = 1,
-    rest: float = 0.0,
-) -> float:
+def spendable(delta: float) -> float:
+    """Return the delta that a plan may spend: the error of doubles is subtracted."""
+    return delta * (1 - 1e-6) / ROUNDING
+
+
+def whole_sigma(epsilon: float, target: float, schedule: Schedule, sensitivity: float) -> float:
+    """Return the noise at which one Gaussian release costs what all rounds together may cost."""
+    return gaussian_sigma(epsilon, target * (1 - schedule.novelty), sensitivity) * (1 + 2.0**-40)
+
+
+def total_delta(planned: PlannedRounds, budget: Budget, data_sets: int = 1, rest: float = 0.0) -> float:
     """Return the cost of all rounds: the probability that a novel item is released, and delta of the Gaussian rounds.
 
     Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
 
     Args:
-        first_round: the first round.
-        later: the rounds after it.
-        score: how the cumulative score adds them up.
+        planned: the rounds, or a menu of them.
         budget: its epsilon is that of delta.
-        pool: most items of one user in the later rounds.
         data_sets: number of data sets with such rounds.
         rest: mu^2 of Gaussian releases afterwards, about released items (docs/privacy/adaptive.md, "What follows").
     """
-    novel, mu = _paired(first_round, later, score, pool, NEGLIGIBLE * budget.delta / data_sets)
+    novel, mu = planned.pair(NEGLIGIBLE * budget.delta / data_sets)
     # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
     known = gaussian_delta(budget.epsilon, hypot(mu * sqrt(data_sets), sqrt(rest)))
     # d + delta_G(epsilon; mu), from the numbers that run.
     return min(1.0, (data_sets * novel + known) * ROUNDING)
 
 
-def rounds_spend(rounds: Rounds, slack: float, rest: float = 0.0) -> Spend:
+def rounds_spend(planned: PlannedRounds, slack: float, rest: float = 0.0) -> Spend:
     """Return by which rounds compose with other releases (docs/privacy/composition.md, "Adaptive rounds"), rounded up.
 
     Args:
-        rounds: the rounds that run.
+        planned: the rounds, or a menu of them, whose caps count and not the rounds that run.
         slack: delta that finite arithmetic costs.
         rest: mu^2 of Gaussian releases afterwards.
     """
-    novel, mu = _paired(rounds.first_round, rounds.rounds, rounds.score, rounds.pool, 0.0)
+    novel, mu = planned.pair()
     return replace(gaussian_spend([(min(1.0, novel), mu)], slack, rest), apart=True)
-
-
-def _paired(
-    first_round: RoundPlan, later: Sequence[AdaptiveRound], score: CumulativeScore, pool: int, negligible: float
-) -> tuple[float, float]:
-    """Return the probability that a novel item is released, and mu of all rounds together.
-
-    Up to a negligible probability, a crude bound that uses only the pool replaces the exact recursion.
-    """
-    first, _ = first_round.pair()
-    mus = mus_of(first_round, later)
-    if any(charged < runs for charged, runs in zip(score.mus, mus[1:], strict=True)):
-        raise InternalError("a round would run with less noise than was charged for")
-    crude = any_release(score, pool)
-    novel = crude if crude < negligible else novel_release(score, first_round.shares.setting.limit, pool)
-    return first + novel, hypot(*mus)
 
 
 def pool_for(limit: int) -> int:
@@ -379,16 +410,20 @@ FIRST_ROUND = "round 0/length 1"
 POOL = "pool/length 1"
 
 
-def released_in_rounds(rounds: Rounds, budget: "Budget", corpus: "Engine", secret: "Secret") -> pa.LargeStringArray:
-    """Return the items that each round releases, in order of bytes.
+def released_in_rounds(
+    planned: PlannedRounds, budget: "Budget", corpus: "Engine", secret: "Secret"
+) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
+    """Return the items that each round releases, in order of bytes, and the rounds that ran.
 
     Args:
-        rounds: the rounds that run.
+        planned: the rounds, or a menu of them.
         budget: of the plan that they are part of.
         corpus: the private side.
         secret: of all draws and noise.
     """
-    pools, first_round = corpus.pools(secret), rounds.first_round
+    pools = corpus.pools(secret)
+    rounds = planned.chosen(pools, secret)
+    first_round = rounds.first_round
     decisions = ReleaseDecisions(first_round.rule(budget), secret, f"noise/{FIRST_ROUND}")
     pools.first_round(first_round.shares, rounds.limit, decisions, FIRST_ROUND)
     # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
@@ -396,7 +431,7 @@ def released_in_rounds(rounds: Rounds, budget: "Budget", corpus: "Engine", secre
     for number, each in enumerate(track(rounds.rounds, "releasing", lambda _: 1, None, "rounds", exact=True)):
         pass_name = f"round {number + 1}/length 1"
         pools.advance(each.shares, rounds.limit, score_step(rounds, number, secret, pass_name), pass_name)
-    return pools.released()
+    return pools.released(), rounds
 
 
 def score_step(rounds: Rounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:

@@ -42,6 +42,11 @@ class RoundPlan:
         """Weight at which items stop rising, or None where nothing stops them."""
         return self.shares.setting.cutoff_weight
 
+    @property
+    def shown(self) -> "RoundPlan":
+        """This round, as a menu of rounds has it."""
+        return self
+
     def rule(self, budget: Budget) -> "Rule":
         """Return the probability of release as a function of weight."""
         from voxpop.privacy.decisions import SelectionRule, ThresholdRule

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from voxpop.mechanisms.rounds.adaptive import round_table
+from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.mechanisms.weightings.builtin import share_of
 from voxpop.privacy.budget import table
 from voxpop.release.report.numbers import (
@@ -23,10 +24,12 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     rounds = plan["round_plans"]
     if "pool" in plan:
+        limit = plan["limit"]
+        pool = "" if "menu" in plan else f", from a pool of {plan['pool']:,}"
         head = [
-            f"Set union in {len(rounds)} adaptive rounds, at most {plan['limit']:,} of a pool of {plan['pool']:,} "
-            "items a user",
+            f"Set union in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
             *_joined(guarantee, "thresholds in standard deviations of the score"),
+            *about_menu(plan, limit),
             *_data_sets(plan),
         ]
         numbers = round_table(rounds)

@@ -7,25 +7,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds.adaptive import (
     AdaptiveRound,
-    LastRound,
-    plan_rounds,
-    pool_for,
+    AdaptiveRounds,
+    PlannedRounds,
     round_rows,
-    rounds_slack,
     rounds_spend,
     total_delta,
 )
-from voxpop.mechanisms.rounds.plan import RoundPlan, Schedule, rounds_delta, schedule_for, with_cutoff
+from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
+from voxpop.mechanisms.rounds.plan import RoundPlan, rounds_delta, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import (
     SIZES,
     MinUsersBound,
     adaptive_missing,
-    adaptive_users_needed,
     check_promise,
     ever_released_with_few,
     missing,
@@ -51,8 +49,8 @@ class Configuration(Configured, Protocol):
     """The fields of `SetUnion` that plans read."""
 
     @property
-    def limit_used(self) -> int:
-        """The most items of one user in a round."""
+    def limit(self) -> int | None:
+        """The most items of one user in a round; None for a private choice."""
 
     @property
     def promise(self) -> MinUsersBound | None:
@@ -229,53 +227,100 @@ class ClassicPlan(UnionPlan):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AdaptiveNumbers(LastRound, UnionNumbers[Data, Result]):
+class AdaptiveNumbers(UnionNumbers[Data, Result]):
     """The numbers of adaptive rounds, for one data set or several.
 
+    The properties below are those of the rounds that ran. Before the release chooses a limit, they are those of the
+    largest limit, at which items need the most users.
+
     Attributes:
-        limit: most items of one user in a round.
-        pool: most items of one user in all rounds after the opening.
-        first_round: the first round, which only releases.
-        rounds: the later rounds.
-        score: how later rounds are added up, and when items are released or dropped.
+        planned: the rounds of the limit; without a limit, the menu from which the release chooses.
         promise: about items of few users; None without one.
+        ran: in the plan of a release without a limit, the rounds that ran.
         delta: what the numbers above spend at the budget's epsilon, in all data sets, at most the budget's delta.
     """
 
-    limit: int
-    pool: int
-    first_round: RoundPlan
-    rounds: tuple[AdaptiveRound, ...]
-    score: CumulativeScore
+    _recorded: ClassVar = frozenset({"ran"})
+
+    planned: AdaptiveRounds | Menu
     promise: MinUsersBound | None = None
+    ran: AdaptiveRounds | None = None
     delta: float = field(kw_only=True)
+
+    @property
+    def _now(self) -> PlannedRounds:
+        return self.planned if self.ran is None else self.ran
+
+    @property
+    def limit(self) -> int:
+        """Most items of one user in a round."""
+        return self._now.shown.limit
+
+    @property
+    def pool(self) -> int:
+        """Most items of one user in all rounds after the first."""
+        return self._now.shown.pool
+
+    @property
+    def first_round(self) -> RoundPlan:
+        """The first round, which only releases."""
+        return self._now.shown.first_round
+
+    @property
+    def rounds(self) -> tuple[AdaptiveRound, ...]:
+        """The later rounds."""
+        return self._now.shown.rounds
+
+    @property
+    def score(self) -> CumulativeScore:
+        """How later rounds are added up, and when items are released or dropped."""
+        return self._now.shown.score
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round."""
         return self.scale
 
+    @property
+    def scale(self) -> float:
+        """The same."""
+        return self._now.shown.scale
+
+    @property
+    def threshold(self) -> float:
+        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
+        return self._now.shown.threshold
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising in the last round."""
+        return self._now.shown.cutoff
+
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        return adaptive_users_needed(self, probability, per_user)
+        return self._now.users_needed(probability, per_user)
 
     def missing(self) -> float:
         """Return the probability that an item held by ten times the required number of users is missed.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        return max(adaptive_missing(self, items) for items in SIZES)
+        return max(adaptive_missing(self._now.shown, items) for items in SIZES)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
         if self.promise is None:
             return 1.0
+        if isinstance(self._now, Menu):
+            return self.promise.beta  # every limit of the menu keeps it
         return ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
 
     def _sizes(self) -> dict[str, Any]:
-        return {"limit": self.limit, "pool": self.pool}
+        menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
+        chosen = not isinstance(self._now, Menu)
+        return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
 
     def _round_rows(self) -> list[dict[str, Any]]:
-        return round_rows(self)
+        return round_rows(self._now.shown)
 
 
 @final
@@ -291,8 +336,8 @@ class AdaptivePlan(AdaptiveNumbers["Corpus", "Release"], UnionPlan):
     """
 
     def _guaranteed(self) -> Guarantee:
-        slack = rounds_slack(self.budget.epsilon, len(self.rounds), self.limit, self.pool)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self, slack))
+        slack = planned_slack(self.budget.epsilon, self.mechanism.limit)
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self.planned, slack))
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_adaptive
@@ -321,7 +366,7 @@ class SeveralPlan(AdaptiveNumbers["Mapping[str, Corpus]", "dict[str, Release]"])
         return release_several(self, data, seed)
 
     def _sizes(self) -> dict[str, Any]:
-        return {"data_sets": list(self.data_sets), "limit": self.limit, "pool": self.pool}
+        return {"data_sets": list(self.data_sets), **AdaptiveNumbers._sizes(self)}
 
     def _without_promise(self) -> "SeveralPlan":
         return plan_several(replace(self.mechanism, min_users=None), self.budget, self.data_sets)
@@ -403,57 +448,37 @@ def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinU
     return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0
 
 
-def plan_adaptive(
-    union: Configuration, budget: Budget, schedule: Schedule | None = None, promise: MinUsersBound | None = None
-) -> AdaptivePlan:
+def plan_adaptive(union: Configuration, budget: Budget, promise: MinUsersBound | None = None) -> AdaptivePlan:
     """Plan adaptive rounds for one data set.
 
     Args:
         union: the configuration.
         budget: the budget.
-        schedule: the usual one of the limit by default.
         promise: that of the configuration by default.
     """
-    numbers = _adaptive_numbers(union, budget, 1, schedule, promise)
-    return sealed(AdaptivePlan(union, budget, **numbers), numbers["delta"])
+    promise = promise or union.promise
+    planned, delta = _planned(union.limit, budget, 1, promise)
+    return sealed(AdaptivePlan(union, budget, planned, promise, delta=delta), delta)
 
 
 def plan_several(union: Configuration, budget: Budget, data_sets: tuple[str, ...]) -> SeveralPlan:
     """Plan adaptive rounds for several data sets that share a budget."""
-    numbers = _adaptive_numbers(union, budget, len(data_sets))
-    return sealed(SeveralPlan(union, budget, data_sets=data_sets, **numbers), numbers["delta"])
+    planned, delta = _planned(union.limit, budget, len(data_sets), union.promise)
+    return sealed(SeveralPlan(union, budget, planned, union.promise, data_sets=data_sets, delta=delta), delta)
 
 
-def _adaptive_numbers(
-    union: Configuration,
-    budget: Budget,
-    many: int,
-    schedule: Schedule | None = None,
-    promise: MinUsersBound | None = None,
-) -> dict[str, Any]:
-    limit, promise = union.limit_used, promise or union.promise
-    pool = pool_for(limit)
-    schedule = schedule or schedule_for(limit)
+def _planned(
+    limit: int | None, budget: Budget, many: int, promise: MinUsersBound | None
+) -> tuple[AdaptiveRounds | Menu, float]:
+    """Return the rounds of a limit, or the menu of all limits, and the delta that they spend."""
     # Data sets are independent, so the costs of arithmetic add up.
-    slack = many * rounds_slack(budget.epsilon, len(schedule.shares), limit, pool)
+    slack = many * planned_slack(budget.epsilon, limit)
     if budget.delta <= 2 * slack:
         if 2 * slack >= 1.0:
             raise too_large(budget.epsilon)
         raise BudgetError(
-            f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g} with a pool of "
-            f"{pool:,} items, got {budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
+            f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got "
+            f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
-    planned = plan_rounds(budget.epsilon, budget.delta - slack, limit, pool, schedule, promise=promise, data_sets=many)
-    first_round, later, score = planned.first_round, planned.rounds, planned.score
-    if promise is not None:
-        check_promise(promise, ever_released_with_few(promise, first_round, later, score))
-    spent = total_delta(first_round, later, score, budget, pool, many) + slack
-    return {
-        "limit": limit,
-        "pool": pool,
-        "first_round": first_round,
-        "rounds": later,
-        "score": score,
-        "promise": promise,
-        "delta": spent,
-    }
+    planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
+    return planned, total_delta(planned, budget, many) + slack

@@ -10,6 +10,7 @@ from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.mechanisms.rounds.adaptive import released_in_rounds, run_round
+from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.release.release import Release
 
@@ -32,8 +33,9 @@ def release_adaptive(plan: "AdaptiveNumbers[Any, Any]", data: Corpus, seed: int 
     corpus = check_engine(data)
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-    words = released_in_rounds(plan, plan.budget, corpus, secret)
-    return Release.from_items(words, plan, guarantee, corpus.reading, corpus.keys)
+    words, ran = released_in_rounds(plan.planned, plan.budget, corpus, secret)
+    done = plan if ran is plan.planned else with_record(plan, ran=ran)
+    return Release.from_items(words, done, guarantee, corpus.reading, corpus.keys)
 
 
 def release_several(plan: "SeveralPlan", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:

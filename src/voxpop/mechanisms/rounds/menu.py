@@ -1,0 +1,245 @@
+"""The private choice of the limit: a noisy histogram of users, and adaptive rounds for each limit of a public menu.
+
+Every user adds 1 to one class, by the number of its distinct items. The noisy counts select a limit, and the rounds of
+this limit run. The guarantee follows from caps that hold for every limit (docs/privacy/limit.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import hypot, sqrt
+from typing import TYPE_CHECKING, Any, Final, final
+
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Int64s
+from voxpop.mechanisms.rounds.adaptive import (
+    NEGLIGIBLE,
+    AdaptiveRounds,
+    plan_rounds,
+    pool_for,
+    rounds_slack,
+    spendable,
+    whole_sigma,
+)
+from voxpop.mechanisms.rounds.plan import Schedule, schedule_for
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise, ever_released_with_few
+from voxpop.privacy.decisions import CellNoise
+
+if TYPE_CHECKING:
+    from voxpop.engine.contract import PoolWalk
+    from voxpop.privacy.secret import Secret
+
+LIMITS: Final = tuple(100 * 2**step for step in range(11))
+"""The menu: 100, 200, 400, ..., 102,400."""
+EDGES: Final = (64, 256, 1_024, 4_096, 16_384, 65_536)
+"""Numbers of distinct items at which the next class of users begins."""
+TYPICAL: Final = (32, 128, 512, 2_048, 8_192, 32_768, 131_072)
+"""The number of items that stands for each class."""
+SHARE: Final = 0.005
+"""The histogram's share of all mu^2. A quarter of a percent chose worse limits for few users."""
+POWER: Final = 0.7
+"""A user of n items is worth min(n, limit)^0.7 ..."""
+COST: Final = 0.05
+"""... over limit^0.05. The optimum is flat: the powers 0.6 and 0.8 chose limits within 1.1 percent of the best."""
+SURE: Final = (2.5, 2.5, 2.5, 2.5, 2.5, 4.0, 4.0)
+"""By class: standard deviations of noise below which a count is taken as 0. In the last two classes a user is worth so
+much that a count of noise only would select a large limit for a small collection."""
+PRIOR: Final = 2
+"""The class to which as many users as one standard deviation are added: where no class is visible, the limit is 800."""
+WORTH: Final = tuple(
+    tuple(round(2**20 * min(typical, limit) ** POWER / limit**COST) for typical in TYPICAL) for limit in LIMITS
+)
+"""By limit and class: the worth of a user, in whole numbers."""
+PURPOSE: Final = "noise/limit"
+MARGIN: Final = 1 + 1e-9
+"""Factor of the caps over the targets of the entries, more than the error of the doubles that they are computed in."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """Adaptive rounds for each limit, and the caps that all of them keep.
+
+    Attributes:
+        sigma: standard deviation of the noise on the number of users in a class.
+        square: the most mu^2 of the rounds of any limit.
+        novel: the largest probability that the rounds of any limit release a novel item.
+        epsilon: of the whole.
+        delta: of the whole, slack left out.
+        share: part of all mu^2 for the rounds.
+        novelty: share of delta for novel items; None for the usual one.
+        data_sets: number of data sets that share the whole, each with a separate choice.
+        promise: about items of few users; None without one.
+    """
+
+    sigma: float
+    square: float
+    novel: float
+    epsilon: float
+    delta: float
+    share: float
+    novelty: float | None
+    data_sets: int
+    promise: MinUsersBound | None
+
+    def entry(self, limit: int) -> AdaptiveRounds:
+        """Return the rounds of one limit.
+
+        Raises:
+            InternalError: they would exceed the caps.
+        """
+        return _entry(self, limit)
+
+    def chosen(self, pools: "PoolWalk", secret: "Secret") -> AdaptiveRounds:
+        """Return the rounds of the limit that the noisy histogram selects."""
+        return self.entry(self.limit_for(self.counted(pools, secret)))
+
+    def counted(self, pools: "PoolWalk", secret: "Secret") -> Int64s:
+        """Return the noisy number of users in each class, in whole users."""
+        # Noise on every class, with users or without.
+        return pools.sizes(EDGES).measured(CellNoise(self.sigma, 1, 1, secret, PURPOSE), len(TYPICAL))
+
+    def limit_for(self, counts: Int64s) -> int:
+        """Return the limit for noisy numbers of users by class."""
+        pairs = zip(counts.tolist(), SURE, strict=True)
+        kept: list[int] = [count if count >= sure * self.sigma else 0 for count, sure in pairs]
+        kept[PRIOR] += max(1, round(self.sigma))
+        scores = [sum(count * each for count, each in zip(kept, worth, strict=True)) for worth in WORTH]
+        best: int = LIMITS[scores.index(max(scores))]
+        return best
+
+    @property
+    def shown(self) -> AdaptiveRounds:
+        """The rounds of the largest limit, which has the highest thresholds."""
+        return self.entry(LIMITS[-1])
+
+    def pair(self, negligible: float = 0.0) -> tuple[float, float]:
+        """Return the probability that a novel item is released, and mu of histogram and rounds together."""
+        # The squares add up on every path: a last Gaussian of what an entry leaves of the cap completes them
+        # (docs/privacy/limit.md).
+        return self.novel, hypot(1.0 / self.sigma, sqrt(self.square))
+
+    def users_needed(self, probability: float, items: int) -> int | None:
+        """Return the number of users who must hold an item, for the worst limit of the menu."""
+        # The number falls with the limit while users hold more items than it, and rises with it after that, so it is
+        # largest at one end.
+        ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
+        needed = [self.entry(limit).users_needed(probability, items) for limit in ends]
+        return None if None in needed else max(each for each in needed if each is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public numbers of the choice."""
+        return {"limits": list(LIMITS), "edges": list(EDGES), "sigma": self.sigma, "mu_squared": self.square}
+
+
+def planned_rounds(
+    epsilon: float,
+    delta: float,
+    limit: int | None,
+    *,
+    share: float = 1.0,
+    novelty: float | None = None,
+    data_sets: int = 1,
+    promise: MinUsersBound | None = None,
+) -> AdaptiveRounds | Menu:
+    """Plan the rounds of a limit; without a limit, compute the noise of the histogram and the caps of the menu.
+
+    Args:
+        epsilon: of the whole.
+        delta: of novelty and of all Gaussian noise together, slack left out.
+        limit: most items of one user in a round; None for a private choice.
+        share: the rounds' part of all mu^2. Later releases have the rest, from which the histogram is paid; without
+            later releases it is paid from this part.
+        novelty: share of delta for novel items; None for the usual one.
+        data_sets: number of data sets that share the whole evenly.
+        promise: about items of few users, if there is one.
+    """
+    if limit is not None:
+        shape, pool = _shape(limit, novelty), pool_for(limit)
+        rounds = plan_rounds(epsilon, delta, limit, pool, shape, promise=promise, data_sets=data_sets, share=share)
+        return _checked(rounds, promise)
+    share = min(share, 1.0 - SHARE)
+    shape, target = _shape(LIMITS[-1], novelty), spendable(delta)
+    whole = whole_sigma(epsilon, target, shape, 1.0) * sqrt(data_sets)
+    return Menu(
+        sigma=whole / sqrt(SHARE),
+        square=share / whole**2 * MARGIN,
+        novel=target * shape.novelty / data_sets * MARGIN,
+        epsilon=epsilon,
+        delta=delta,
+        share=share,
+        novelty=novelty,
+        data_sets=data_sets,
+        promise=promise,
+    )
+
+
+def planned_slack(epsilon: float, limit: int | None) -> float:
+    """Return the cost of finite arithmetic: of the rounds, and without a limit also of the histogram."""
+    if limit is None:
+        # Pools are never larger than limits of the menu, so the cost is that of any of them.
+        return max(_slack(epsilon, each, 1) for each in LIMITS)
+    return _slack(epsilon, limit, 0)
+
+
+def _slack(epsilon: float, limit: int, histograms: int) -> float:
+    return rounds_slack(epsilon, histograms + len(schedule_for(limit).shares), limit, pool_for(limit))
+
+
+def _shape(limit: int, novelty: float | None) -> Schedule:
+    shape = schedule_for(limit)
+    return shape if novelty is None else replace(shape, novelty=novelty)
+
+
+@lru_cache(maxsize=64)
+def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
+    promise = menu.promise
+    rounds = plan_rounds(
+        menu.epsilon,
+        menu.delta,
+        limit,
+        pool_for(limit),
+        _shape(limit, menu.novelty),
+        promise=promise,
+        data_sets=menu.data_sets,
+        share=menu.share,
+    )
+    novel, _ = rounds.pair(NEGLIGIBLE * menu.novel)
+    # Both are computed from the rounds as they will run.
+    if not (novel <= menu.novel and rounds.square <= menu.square):
+        raise InternalError("the rounds of a limit would exceed the caps of their menu")
+    return _checked(rounds, promise)
+
+
+def _checked(rounds: AdaptiveRounds, promise: MinUsersBound | None) -> AdaptiveRounds:
+    if promise is not None:
+        check_promise(promise, ever_released_with_few(promise, rounds.first_round, rounds.rounds, rounds.score))
+    return rounds
+
+
+def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items") -> str:
+    """Return the limit of a plan in words.
+
+    Args:
+        plan: its public numbers, with the `menu` where there is one.
+        limit: the limit that runs; None before it is chosen.
+        noun: name of the items.
+    """
+    if "menu" not in plan:
+        return f"at most {limit:,} {noun} a user"
+    least, *_, most = plan["menu"]["limits"]
+    if limit is None:
+        return f"at most {least:,} to {most:,} {noun} a user, to be chosen privately"
+    return f"at most {limit:,} {noun} a user, chosen privately from {least:,} to {most:,}"
+
+
+def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
+    """Return the lines about the choice of a limit that is not chosen yet, or none."""
+    if "menu" not in plan or limit is not None:
+        return []
+    menu = plan["menu"]
+    classes = ", ".join(f"{edge:,}" for edge in menu["edges"])
+    return [
+        f"the choice counts users by their number of distinct items (classes begin at {classes}), with noise of",
+        f"{menu['sigma']:.3g} users; the numbers below are for at most {menu['limits'][-1]:,} items",
+    ]

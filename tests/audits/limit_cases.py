@@ -1,0 +1,68 @@
+"""The worst case of the choice of a limit: one user more in a class, at the count where this shows most.
+
+Each trial counts the users of a collection again, with a fresh secret. The event is that the noisy count of the class
+of the additional user reaches a number.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from audits.engines import Engine, in_memory
+from audits.union_cases import BUDGET
+from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.menu import Menu
+from voxpop.mechanisms.set_union.mechanism import SetUnion
+from voxpop.privacy.budget import Budget
+from voxpop.privacy.secret import Secret
+from voxpop.testing.auditing import Case
+from voxpop.testing.sensitivity import copied_items
+
+USERS = 40
+COPIES = 500
+"""Counts in one run: each has noise of its own."""
+
+
+def limit_cases(budget: Budget = BUDGET) -> Iterator[Case]:
+    """Yield the case.
+
+    Args:
+        budget: the claim.
+    """
+    plan: Any = SetUnion().plan(budget)
+    yield counted(plan.planned, budget)
+
+
+def counted(menu: Menu, budget: Budget, engine: Engine = in_memory) -> Case:
+    """Return the case of a user who is one more in the first class."""
+    from scipy.special import ndtr
+
+    if not isinstance(menu, Menu):
+        raise InternalError("the default set union chooses no limit")
+    # Counts are rounded to whole users, halves up.
+    joined, without = (float(ndtr((users - USERS - 0.5) / menu.sigma)) for users in (USERS + 1, USERS))
+    event = Reached(menu, USERS + 1)
+    larger, smaller = (partial(event.run, engine(copied_items([(0,)], 1, users))) for users in (USERS + 1, USERS))
+    return Case("set union, choice of the limit", "one user more", budget, COPIES, larger, smaller, (joined, without))
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The noisy count of the first class reaches a number.
+
+    Attributes:
+        menu: what counts.
+        number: of users.
+    """
+
+    menu: Menu
+    number: int
+
+    def run(self, corpus: Any) -> tuple[int, Any]:
+        """Count several times, each with a fresh secret; return how often the event happened, and the counts."""
+        counts = []
+        for _ in range(COPIES):
+            secret = Secret.of(None)
+            counts.append(int(self.menu.counted(corpus.pools(secret), secret)[0]))
+        return sum(count >= self.number for count in counts), tuple(counts)
