@@ -120,7 +120,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
         # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
         delta = rounds_delta([first], exact.epsilon, later) + slack
-        plan = NGramsPlan(self, budget, first, later, _lengths(self, first, later), slack, delta, schedule)
+        plan = NGramsPlan(self, budget, first, later, _longer(self, later), slack, delta, schedule)
         return sealed(plan, delta)
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def settled(dpne: DPNE, length: int, square: float, released: int, candidates: i
     return voting.charged(setting, sigma, voting.threshold(sigma, released, candidates), square)
 
 
-def _lengths(dpne: DPNE, first: RoundPlan, later: float) -> tuple[LengthPlan, ...]:
-    lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
+def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
+    lengths = []
     for length, square in enumerate(squares(dpne, later), start=2):
         vote = settled(dpne, length, square, 1, CROWDED)
         low, high = (dpne.voting(length).threshold(vote.scale, 1, many) for many in (1, CROWDED))

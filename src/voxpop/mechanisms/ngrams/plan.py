@@ -77,7 +77,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     Attributes:
         first: noise and threshold of length 1, or its adaptive rounds, or the menu from which a release chooses them.
         later: total mu^2 of everything after length 1.
-        lengths: one `LengthPlan` for each length.
+        longer: one `LengthPlan` for each length from 2 on.
         slack: the part of delta that finite arithmetic costs.
         delta: delta of the numbers above at the budget's epsilon, at most the budget's delta.
         schedule: the pure function that returns the next pass of a release; None at the end.
@@ -98,7 +98,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     first: RoundPlan | AdaptiveRounds | Menu
     later: float
-    lengths: tuple[LengthPlan, ...]
+    longer: tuple[LengthPlan, ...]
     slack: float
     delta: float
     schedule: "Callable[[State], Pass | None]" = field(compare=False)
@@ -114,6 +114,12 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         else:
             spend = rounds_spend(self.first, self.slack, self.later)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
+
+    @property
+    def lengths(self) -> tuple[LengthPlan, ...]:
+        """The numbers of each length; of length 1 those that ran, or of the largest limit that may be chosen."""
+        first = (self.words or self.first).shown
+        return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer
 
     @property
     def sigma(self) -> tuple[float, ...]:
@@ -135,7 +141,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return self._rounds(self.first).users_needed(probability, per_user)
 
     def _rounds(self, planned: AdaptiveRounds | Menu) -> PlannedRounds:
-        return planned if self.words is None else self.words
+        return self.words or planned
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.ngrams.releasing import release_ngrams
@@ -220,14 +226,14 @@ def plan_ngrams(
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
     # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
     spent = total_delta(first, exact, rest=later)
-    lengths = _lengths(ngrams, first.shown, Charges(later, worths))
-    plan = NGramsPlan(ngrams, budget, first, later, lengths, slack, spent + slack, schedule, worths)
+    longer = _longer(ngrams, Charges(later, worths))
+    plan = NGramsPlan(ngrams, budget, first, later, longer, slack, spent + slack, schedule, worths)
     return sealed(plan, plan.delta)
 
 
-def _lengths(ngrams: Extraction, first: AdaptiveRounds, charges: Charges) -> tuple[LengthPlan, ...]:
+def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
     """Run the charges without data: every length takes its usual share, and every pass must fit a grid."""
-    lengths = [LengthPlan(1, first.scale, None, first.threshold, first.threshold)]
+    lengths = []
     for length in range(2, ngrams.max_length + 1):
         voting = ngrams.voting(length)
         measurement, charges = charges.measurement(length)
