@@ -40,6 +40,14 @@ def test_length_1_stays_within_its_own():
     assert 0.5 < max(each.words for each in found) <= 1 + TOLERANCE
 
 
+def test_the_choice_of_a_limit_stays_within_its_caps():
+    """Without a limit: the histogram and the rounds that it selects, against the caps of the menu."""
+    found = list(search_walks(12, ngrams=replace(WALK, limit=None)))
+    assert not any(each.strayed or each.hit for each in found)
+    assert 0.4 < max(each.words for each in found) <= 1 + TOLERANCE
+    assert max(each.total for each in found) <= 1 + TOLERANCE
+
+
 def test_rounds_with_noise_on_what_was_drawn_alone(monkeypatch):
     """An item of others that the extra user alone drew is then noisy with it and silent without."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)

@@ -22,6 +22,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
+from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.sensitivity import corpus_of
@@ -196,7 +197,9 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     }
     spent = {name: square / plan.later for name, square in squares.items() if not name.endswith("length 1")}
     words = sum(square for name, square in squares.items() if name.endswith("length 1")) / square_of_words(plan)
-    rounds = [[each for each in watched.passes if isinstance(each, Round)] for watched in (first, second)]
+    rounds = [
+        [each for each in watched.passes if isinstance(each, Round) and not each.answer] for watched in (first, second)
+    ]
     larger, smaller = rounds if joined else rounds[::-1]
     other = bool(larger) and strayed(larger, smaller)
     screened = any(run.screening_sigma is not None for run in ran.ran)
@@ -210,7 +213,7 @@ def square_of_words(plan: NGramsPlan) -> float:
     """Return the mu^2 that a plan allows to length 1."""
     if isinstance(plan.first, RoundPlan):
         raise InternalError("words come in adaptive rounds, and the plan has none")
-    return plan.first.square
+    return plan.first.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
 
 
 def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK) -> Iterator[Walked]:

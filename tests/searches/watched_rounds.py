@@ -26,6 +26,7 @@ class Round:
         sigma: of the noise that ran, in weight.
         weights: by item that was asked about: private.
         outcomes: by the same item, what came of it: score (in the opening none), released, dropped.
+        answer: of the choice of a limit, the noisy counts.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Round:
     sigma: float
     weights: dict[Hashable, int] = field(default_factory=dict)
     outcomes: dict[Hashable, tuple[float, bool, bool]] = field(default_factory=dict)
+    answer: list[int] = field(default_factory=list)
 
     def apart(self, other: "Round") -> float:
         """Return the Euclidean distance from what a neighbour weighed, items of either alone counted too."""
@@ -59,6 +61,12 @@ class WatchedPools:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pools, name)
+
+    def sizes(self, edges: Any) -> Any:
+        """Count, keep it, and answer."""
+        self._passes.append(Round("limit/length 1", 1, 0.0))
+        path = self._path[len(self._passes) - 1] if self._path else None
+        return WatchedSizes(self._pools.sizes(edges), self._passes[-1], path)
 
     def first_round(self, shares: Any, limit: int, decision: Any, pass_name: str) -> None:
         """Weigh, keep it, and answer."""
@@ -87,6 +95,29 @@ class WatchedPools:
     def _begin(self, pass_name: str, shares: Any, sigma: float) -> tuple[Round, Round | None]:
         self._passes.append(Round(pass_name, shares.setting.unit, sigma))
         return self._passes[-1], self._path[len(self._passes) - 1] if self._path else None
+
+
+@dataclass(slots=True)
+class WatchedSizes:
+    """The number of users by class, and what the choice of a limit sees of it.
+
+    Attributes:
+        sizes: private.
+        kept: where they are kept.
+        before: of a release whose noisy counts are the answer; None for its own.
+    """
+
+    sizes: Any
+    kept: Round
+    before: Round | None
+
+    def measured(self, noise: Any, size: int) -> Int64s:
+        """Count, keep it, and answer."""
+        counts = self.sizes.measured(lambda weights, names: weights, size)
+        own = self.sizes.measured(noise, size).tolist() if self.before is None else self.before.answer
+        self.kept.sigma, self.kept.answer = noise.sigma, own
+        self.kept.weights.update(enumerate(counts.tolist()))
+        return np.array(own, np.int64)
 
 
 def strayed(larger: list[Round], smaller: list[Round]) -> bool:

@@ -20,10 +20,12 @@ UNIONS = {
     "policy-laplace": vp.SetUnion(limit=3, weighting=vp.weightings.PolicyLaplace()),
     "adaptive": vp.SetUnion(limit=3),
     "adaptive, one of a pool": vp.SetUnion(limit=1),
+    "adaptive, limit chosen": vp.SetUnion(),
     "one item each": vp.SetUnion(limit=1, weighting=vp.weightings.Count()),
 }
 PHRASES = {
     "default": vp.NGrams(max_length=4, limit=4),
+    "limit chosen": vp.NGrams(max_length=4),
     "DPNE": vp.papers.DPNE(max_length=4, limit=4, eta=0.3),
     "DPNE, policy-gaussian": vp.papers.DPNE(max_length=3, limit=4, weighting="policy-gaussian"),
     "DPNE, single-side": vp.papers.DPNE(max_length=4, limit=3, pruning="single"),

@@ -36,8 +36,9 @@ class NGrams(Mechanism["Corpus", "Release"]):
     Attributes:
         max_length: The maximum number of tokens of a phrase, at most 32.
         limit: The maximum number of phrases of one user at each length. The phrases of a user with more are drawn at
-            random. The default is 3,000. Only the threshold of words grows with the limit, by logarithms. A limit below
-            the number of phrases that users hold releases less (docs/guides/phrases.md, "What a limit costs").
+            random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and that of longer
+            phrases is 100,000, because their noise does not depend on it. A limit that you give must not depend on the
+            data.
         eta: The expected share of released phrases that nobody holds, at most. Strictly between 0 and 1/2.
         values: The worth of a released phrase, one number for each length. Lengths that are worth more get more of the
             budget. By default all lengths count the same. Choose the numbers without looking at the data.
@@ -70,7 +71,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     @property
     def bound(self) -> int:
-        """The most phrases of one user at each length."""
+        """The most phrases of one user at each length; without a limit, from length 2 on."""
         return tuned.LIMIT if self.limit is None else self.limit
 
     def voting(self, length: int) -> "Voting":

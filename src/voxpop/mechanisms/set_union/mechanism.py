@@ -35,8 +35,9 @@ class SetUnion(Mechanism["Corpus", "Release"]):
     are in docs/privacy/set-union.md.
 
     Attributes:
-        limit: The maximum number of items of one user in a round (the paper's Delta_0). The default is 100. Choose the
-            limit without looking at the data.
+        limit: The maximum number of items of one user in a round (the paper's Delta_0). By default, adaptive rounds choose
+            it privately from the numbers of items that users hold (docs/privacy/limit.md); classic weightings use 100.
+            A limit that you give must not depend on the data.
         weighting: How users share their weight: in "adaptive" rounds, or by a classic weighting, an object such as
             `vp.weightings.PolicyGaussian()`. At limit 1 every classic weighting runs optimal selection
             (docs/privacy/optimal-selection.md).
@@ -51,7 +52,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         >>> import voxpop as vp
         >>> table = pl.DataFrame({"who": range(1000), "what": ["tea", "milk"] * 500})
         >>> corpus = vp.read(table, user="who", items="what")
-        >>> words = vp.SetUnion(limit=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
+        >>> words = vp.SetUnion().release(corpus, vp.Budget(epsilon=1, delta=1e-8))
         >>> words.to_list()
         ['milk', 'tea']
         >>> print(words.guarantee)
@@ -80,7 +81,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
     @property
     def limit_used(self) -> int:
-        """The most items of one user in a round: the limit, or the default."""
+        """The most items of one user under a classic weighting: the limit, or the default."""
         return USUAL_LIMIT if self.limit is None else self.limit
 
     @property

@@ -1,0 +1,79 @@
+"""The private choice of the limit against fixed limits: many short users, few long ones, and small collections.
+
+    python -m benchmarks.comparisons.private_limit [again WORD ...]
+
+Measured cells are kept; `again` and names measure these anew.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+import voxpop as vp
+from benchmarks.comparisons.set_union_limits import BUDGETS
+from benchmarks.support.cells import Cells
+from benchmarks.support.common import chat, joined, posts, table
+from voxpop.engine.local.corpus import LocalCorpus
+
+LIMITS = (100, 200, 400, 800, 1_600, 3_200, 6_400)
+RUNS = 3
+COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
+    "reddit_posts": posts,
+    "ubuntu_irc": chat,
+    "5 posts a user": lambda: joined(posts(), 5),
+    "25 posts a user": lambda: joined(posts(), 25),
+    "100 posts a user": lambda: joined(posts(), 100),
+    "400 posts a user": lambda: joined(posts(), 400),
+    "5,000 users of 25 posts": lambda: first(joined(posts(), 25), 5_000),
+    "500 users of 25 posts": lambda: first(joined(posts(), 25), 500),
+    "50 users of 25 posts": lambda: first(joined(posts(), 25), 50),
+}
+
+
+def main(again: list[str]) -> None:
+    """Measure and write.
+
+    Args:
+        again: words; cells whose names have one of them are measured anew.
+    """
+    cells = Cells("private_limit", again)
+    rows: list[list[object]] = [["collection", "budget", "chosen", *(f"{limit:,}" for limit in LIMITS), "ratio"]]
+    for name, read in COLLECTIONS.items():
+        corpus = read()
+        for label, budget in BUDGETS.items():
+            fixed = [cells.get([name, label, limit], partial(released, corpus, limit, budget))[0] for limit in LIMITS]
+            chosen, least, most = cells.get([name, label, "chosen"], partial(released, corpus, None, budget))
+            span = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
+            words = [f"{number:,.0f}" for number in fixed]
+            rows.append([name, label, f"{chosen:,.0f} at {span}", *words, f"{chosen / max(fixed):.3f}"])
+    note = (
+        f"Words of set union by limit; means of {RUNS} releases. N posts a user: the texts of reddit_posts with every "
+    )
+    note += "N users made one. The last column divides by the best fixed limit of the row, which nobody has beforehand."
+    table("The private choice of the limit", rows, "private_limit", note)
+
+
+def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[float]:
+    """Return the mean number of released words, and the smallest and largest limit that ran."""
+    plan = vp.SetUnion(limit).plan(budget)
+    releases = [plan.release(corpus) for _ in range(RUNS)]
+    ran = [each.plan.limit for each in releases]
+    return [float(np.mean([len(each) for each in releases])), min(ran), max(ran)]
+
+
+def first(corpus: LocalCorpus, users: int) -> LocalCorpus:
+    """Return the first users of a corpus."""
+    end = corpus.user_start[users]
+    return replace(
+        corpus,
+        tokens=corpus.tokens[:end],
+        user_start=corpus.user_start[: users + 1],
+        user_key=corpus.user_key[:users],
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:] if sys.argv[1:2] == ["again"] else [])
