@@ -48,7 +48,8 @@ def main(again: list[str]) -> None:
             chosen, least, most = cells.get([name, label, "chosen"], partial(released, corpus, None, budget))
             span = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
             words = [f"{number:,.0f}" for number in fixed]
-            rows.append([name, label, f"{chosen:,.0f} at {span}", *words, f"{chosen / max(fixed):.3f}"])
+            ratio = f"{chosen / max(fixed):.3f}" if max(fixed) else "–"
+            rows.append([name, label, f"{chosen:,.0f} at {span}", *words, ratio])
     note = (
         f"Words of set union by limit; means of {RUNS} releases. N posts a user: the texts of reddit_posts with every "
     )

@@ -237,9 +237,7 @@ def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
     """Return the lines about the choice of a limit that is not chosen yet, or none."""
     if "menu" not in plan or limit is not None:
         return []
-    menu = plan["menu"]
-    classes = ", ".join(f"{edge:,}" for edge in menu["edges"])
     return [
-        f"the choice counts users by their number of distinct items (classes begin at {classes}), with noise of",
-        f"{menu['sigma']:.3g} users; the numbers below are for at most {menu['limits'][-1]:,} items",
+        f"the choice counts users by their number of distinct items, with noise of {plan['menu']['sigma']:.3g} users;",
+        "the numbers of users below are for the limit at which an item needs the most",
     ]

@@ -28,11 +28,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         pool = "" if "menu" in plan else f", from a pool of {plan['pool']:,}"
         head = [
             f"Set union in {len(rounds)} adaptive rounds, {about_limit(plan, limit)}{pool}",
-            *_joined(guarantee, "thresholds in standard deviations of the score"),
+            *_joined(guarantee, "" if limit is None else "thresholds in standard deviations of the score"),
             *about_menu(plan, limit),
             *_data_sets(plan),
         ]
-        numbers = round_table(rounds)
+        numbers = [] if limit is None else round_table(rounds)
     else:
         noise = "optimal selection by number of users" if rounds[-1]["noise"] == "optimal" else f"{plan['noise']} noise"
         accounting = f"{plan['accounting']} accounting" if "accounting" in plan else ""
@@ -45,8 +45,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     lines = [
         *head,
         "",
-        *table(numbers),
-        "",
+        *([*table(numbers), ""] if numbers else []),
         *_users_table(plan),
         *_promise_lines(plan),
         *(one_each if "pool" in plan and plan["limit"] == 1 else []),

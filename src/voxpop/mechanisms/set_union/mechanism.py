@@ -35,9 +35,9 @@ class SetUnion(Mechanism["Corpus", "Release"]):
     are in docs/privacy/set-union.md.
 
     Attributes:
-        limit: The maximum number of items of one user in a round (the paper's Delta_0). By default, adaptive rounds choose
-            it privately from the numbers of items that users hold (docs/privacy/limit.md); classic weightings use 100.
-            A limit that you give must not depend on the data.
+        limit: The maximum number of items of one user in a round (the paper's Delta_0). By default, adaptive rounds
+            choose it privately from the numbers of items that users hold (docs/privacy/limit.md); classic weightings
+            use 100. A limit that you give must not depend on the data.
         weighting: How users share their weight: in "adaptive" rounds, or by a classic weighting, an object such as
             `vp.weightings.PolicyGaussian()`. At limit 1 every classic weighting runs optimal selection
             (docs/privacy/optimal-selection.md).
