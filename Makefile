@@ -79,7 +79,7 @@ exports: $(VENV)/.installed-exports  ## what goes in and out against the real li
 bench: $(VENV)/.installed-bench  ## every table, figure and speed comparison that needs no peer
 	for name in papers.dpsu_table2 papers.dpsu_table3 papers.dpsu_figure12 papers.dpsu_figures comparisons.set_union_field comparisons.set_union_limits speed.union papers.dpne_table4 papers.dpne_text papers.dpne_figures \
 		papers.sequences_msnbc speed.sequences speed.text speed.pairs speed.naive speed.ngrams speed.growth \
-		papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values comparisons.limits; do \
+		papers.triehh_theory papers.triehh_holders papers.triehh_words comparisons.values comparisons.limits comparisons.private_limit; do \
 		$(BIN)/python -m benchmarks.$$name || exit 1; done
 
 bench-utility: $(VENV)/.installed-bench  ## what is released at equal privacy, each step alone and together: one run

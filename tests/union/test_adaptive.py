@@ -153,6 +153,13 @@ def test_lower_thresholds_are_caught(novel, limit):
 
 
 @pytest.mark.jit
+def test_a_bound_that_is_flat_at_1_ends_no_plan():
+    """At a large delta and limit the search begins where the bound is 1, and its slope is nothing."""
+    budget = vp.Budget(1.0, 0.03)
+    assert vp.SetUnion(limit=102_400).plan(budget).delta <= budget.delta
+
+
+@pytest.mark.jit
 def test_a_bound_below_all_doubles_ends_no_plan():
     """The search for thresholds may look 42 deviations out, where nothing is left of the bound."""
     budget = vp.Budget(0.001, 0.09999999999999998)

@@ -130,8 +130,8 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
         low, high = (place, high) if value > 0 else (low, place)
         # Newton towards the middle of the tolerated interval.
         there = place - (value + tolerance / 2) / slope
-        if not low < there < high:
-            # Out of the bracket: halve it, or walk on where it has no end yet.
+        if not low < there < high or there > place + 4.0:
+            # Out of the bracket, or far away from where the curve is flat: halve it, or walk on where it has no end.
             there = min(place + 4.0, (low + high) / 2)
         reached = curve(there)
         risen = (reached - value) / (there - place)
