@@ -34,7 +34,7 @@ def farthest(rng):
         for _ in range(rng.integers(1, 5))
     ]
     release = random_release(rng, words)
-    limits = Counts(int(rng.integers(1, 6))).limits(sizes_of(release))
+    limits = Counts(int(rng.integers(1, 6))).menu(sizes_of(release))[0]
     base = [[list(words)]]
     extra = int(rng.integers(len(users)))
     fewer = base + [user for place, user in enumerate(users) if place != extra]
@@ -42,7 +42,9 @@ def farthest(rng):
         np.concatenate(
             [
                 weights.measured(no_noise, listed.size)[listed.ranks]
-                for listed, weights in weights_of_holders(corpus_of(each), release, limits, Secret.from_seed(1))
+                for listed, weights in weights_of_holders(
+                    corpus_of(each), release, lambda *_: limits, Secret.from_seed(1)
+                )
             ]
         )
         for each in (base + users, fewer)

@@ -40,7 +40,9 @@ class Unseen:
 
 def counted(users, release):
     """Return the numbers that a ranking adds noise to, in users."""
-    found = measured_holders(corpus_of(users), release, sizes_of(release), Secret.from_seed(0), lambda _: Unseen())
+    found = measured_holders(
+        corpus_of(users), release, lambda *_: sizes_of(release), Secret.from_seed(0), lambda _: Unseen()
+    )
     return found / UNIT
 
 

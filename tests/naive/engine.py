@@ -75,18 +75,20 @@ def weighed(
 ) -> dict[Name, int]:
     """Cut each user's distinct items to the limit, and let them share the user's weight, or what its reach is of it."""
     weights: dict[Name, int] = {}
+    users = list(users)
+    ranks = range(1 + max((item for _, held in users for item in held), default=0)) if kept else range(0)
     for key, held in users:
         items = list(dict.fromkeys(held))
         if len(items) > limit:
             priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
             lowest = set(sorted(items, key=priority.__getitem__)[:limit])
             items = [item for item in items if item in lowest]
-        ids = items if kept else range(len(items))  # what is kept goes by its rank, everything else by any number
-        mine = np.zeros(max(ids, default=0) + 1, np.int64)
-        mine[list(ids)] = [weights.get(item, 0) for item in items]
+        # What is kept goes by its rank, in a histogram of all ranks; everything else by any number.
+        ids, names = (items, ranks) if kept else (range(len(items)), items)
+        mine = np.array([weights.get(name, 0) for name in names] or [0], np.int64)
         given = () if bounds is None else (bounds[key],)
         shares.add(mine, np.array(ids, np.int32), np.array([0, len(items)]), *given)
-        weights.update(zip(items, mine[list(ids)].tolist(), strict=True))
+        weights.update(zip(names, mine.tolist(), strict=False))
     return {item: weight for item, weight in weights.items() if weight}
 
 

@@ -49,7 +49,12 @@ if TYPE_CHECKING:
 Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
-Limit = Annotated[str, Parameter(help="Grams for which a user counts in full: one number, or a list by length.")]
+Limit = Annotated[
+    str | None,
+    Parameter(
+        help="Grams for which a user counts in full: one number, or a list by length. Chosen privately by default."
+    ),
+]
 Places = Annotated[int, Parameter(help="Number of grams.")]
 File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
@@ -147,7 +152,7 @@ def count(
     source: Sources,
     /,
     *,
-    limit: Limit = str(Counts().limit),
+    limit: Limit = None,
     first: First = 20,
     save: Save = True,
     overwrite: Overwrite = False,
@@ -217,9 +222,7 @@ def top(
     _print_added(ranking, folder if save else None)
 
 
-def plan_count(
-    folder: Folder, /, *, limit: Limit = str(Counts().limit), spend: SpendOptions = Spend(), json: Json = False
-) -> None:
+def plan_count(folder: Folder, /, *, limit: Limit = None, spend: SpendOptions = Spend(), json: Json = False) -> None:
     """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
     print_plan(_counts_plan(folder, limit, spend)(), as_json=json)
 
@@ -229,11 +232,12 @@ def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Sp
     print_plan(_top_plan(folder, k, spend)(), as_json=json)
 
 
-def _counts_plan(folder: Path, limit: str, spend: Spend) -> Callable[[], Any]:
+def _counts_plan(folder: Path, limit: str | None, spend: Spend) -> Callable[[], Any]:
     from voxpop.release.release import load_release
 
-    limits = numbers_of("--limit", limit, int)
-    return lambda: Counts(limits[0] if len(limits) == 1 else limits).plan(spend.budget, load_release(folder))
+    limits: list[int] = [] if limit is None else numbers_of("--limit", limit, int)
+    given = limits if len(limits) > 1 else limits[0] if limits else None
+    return lambda: Counts(given).plan(spend.budget, load_release(folder))
 
 
 def _top_plan(folder: Path, k: int, spend: Spend) -> Callable[[], Any]:

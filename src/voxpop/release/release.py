@@ -162,7 +162,7 @@ class Release(Result):
         data: "Corpus",
         budget: "Budget",
         *,
-        limit: "int | Sequence[int]" = 100,
+        limit: "int | Sequence[int] | None" = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "Tally":
@@ -177,6 +177,7 @@ class Release(Result):
             limit: the maximum number of released grams of one length for which a user counts in full: a number for
                 words, which halves from length to length, or a list with one number for each length. The noise grows
                 with the square root of their sum. A user who holds more, n grams, counts as sqrt(limit / n) for each.
+                By default it is chosen privately, for the least mean error (docs/privacy/counts.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them so. Leave it out for real data.
 

@@ -9,11 +9,15 @@ from voxpop.mechanisms.counts.constants import USUAL
 def describe_counts(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan of counts."""
     limits = ", ".join(f"{limit:,}" for limit in plan["limits"]) or "none"
+    menu = plan.get("menu")
+    limit, error = f"{limits}{', chosen privately' if menu else ''}", f"{plan['error']:.4g}"
+    if menu and not menu["chosen"]:
+        limit, error = f"to be chosen privately, at most {limits}", f"at most {error}"
     lines = [
         "Counts of the users who hold each released gram, Gaussian noise",
         guarantee,
-        f"grams of each length for which a user counts in full: {limits}",
-        f"standard error of a count: {plan['error']:.4g} users",
+        f"grams of each length for which a user counts in full: {limit}",
+        f"standard error of a count: {error} users",
     ]
     return "\n".join(filter(None, lines))
 

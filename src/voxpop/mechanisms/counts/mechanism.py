@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.counts.constants import MOST_PLACES
+from voxpop.mechanisms.counts.constants import LIMITS, MOST_PLACES
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ class Counts:
 
     Attributes:
         limit: most released grams of one length for which a user counts in full: a number for words, which halves from
-            length to length, or a list with one number for each length. Noise grows with the root of their sum.
+            length to length, or a list with one number for each length. Noise grows with the root of their sum. By
+            default it is chosen privately, for the least mean error.
 
     Raises:
         InputError: for a limit out of range.
@@ -41,10 +42,12 @@ class Counts:
         ['tea', 'milk']
     """
 
-    limit: int | Sequence[int] = 100
+    limit: int | Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         """Check the limit, and keep a list as a tuple."""
+        if self.limit is None:
+            return
         limits = self.limit if isinstance(self.limit, Sequence) and not isinstance(self.limit, str) else [self.limit]
         if not len(limits):
             raise InputError("`limit` must be a number or a list with one for each length, got an empty list.")
@@ -65,8 +68,8 @@ class Counts:
         check_budget(budget)
         return plan_counts(self, budget, release)
 
-    def limits(self, sizes: Sequence[int]) -> list[int]:
-        """Return the limit of each length, at most the number of grams.
+    def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """Return the limits of each length, at most the number of grams; several where a release chooses.
 
         Args:
             sizes: number of grams of each length.
@@ -74,21 +77,25 @@ class Counts:
         Raises:
             InputError: where a list has another number of entries.
         """
-        if isinstance(self.limit, int):
-            # limit / 2^k, rounded up, for grams of k + 1 tokens.
-            wanted = [max(1, -(-self.limit // 2**length)) for length in range(len(sizes))]
-        else:
-            wanted = list(self.limit)
-        if len(wanted) < len(sizes):
+        chosen = LIMITS if self.limit is None else [self.limit]
+        every = [_by_length(limit, len(sizes)) if isinstance(limit, int) else tuple(limit) for limit in chosen]
+        if len(every[0]) < len(sizes):
             raise InputError(
-                f"`limit` has {len(wanted)} entries and the release has grams of up to {len(sizes)} tokens; give one "
+                f"`limit` has {len(every[0])} entries and the release has grams of up to {len(sizes)} tokens; give one "
                 "limit for each length, or one number."
             )
-        return [min(limit, size) for limit, size in zip(wanted, sizes, strict=False)]
+        # Limits above the number of grams are the same.
+        cut = (tuple(min(limit, size) for limit, size in zip(limits, sizes, strict=False)) for limits in every)
+        return tuple(dict.fromkeys(cut))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "counts", "limit": self.limit if isinstance(self.limit, int) else list(self.limit)}
+        return {"mechanism": "counts", "limit": list(self.limit) if isinstance(self.limit, Sequence) else self.limit}
+
+
+def _by_length(limit: int, lengths: int) -> tuple[int, ...]:
+    """Return limit / 2^k, rounded up, for grams of k + 1 tokens."""
+    return tuple(max(1, -(-limit // 2**length)) for length in range(lengths))
 
 
 @final

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import hypot, isqrt, nextafter, sqrt
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError, InputError
-from voxpop.mechanisms.counts.constants import USUAL
+from voxpop.mechanisms.counts.constants import SHARE, USUAL
 from voxpop.privacy.budget import Budget, budget_numbers
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Limits(Configured, Protocol):
     """The fields of `Counts` that the plan reads."""
 
-    def limits(self, sizes: Sequence[int]) -> list[int]:
-        """Return the limit of each length."""
+    def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+        """Return the limits of each length; several where a release chooses."""
 
 
 class Picks(Configured, Protocol):
@@ -39,15 +39,33 @@ class Picks(Configured, Protocol):
 class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
     """What `Counts.plan` returns: every number that will run, before any private data is read.
 
+    Without a limit the numbers before the release are those of the largest limit, which has the most noise.
+
     Attributes:
         grams: the release whose grams are counted.
-        limits: for each length, the most grams for which a user counts in full.
-        sigma: standard deviation of the noise on every count, in users.
+        menu: for each limit that may run, and for each length, the most grams for which a user counts in full.
+        sigmas: by limit, standard deviation of the noise on every count, in users.
+        histogram_sigma: standard deviation of the noise on the number of users in a class; 0 where nothing is chosen.
+        ran: in the plan of counts, which limit ran; None before.
     """
 
+    _recorded: ClassVar = frozenset({"ran"})
+
     grams: "Release"
-    limits: tuple[int, ...]
-    sigma: float
+    menu: tuple[tuple[int, ...], ...]
+    sigmas: tuple[float, ...]
+    histogram_sigma: float = 0.0
+    ran: int | None = None
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """For each length, the most grams for which a user counts in full."""
+        return self.menu[-1 if self.ran is None else self.ran]
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on every count, in users."""
+        return self.sigmas[-1 if self.ran is None else self.ran]
 
     @property
     def sensitivity(self) -> float:
@@ -63,8 +81,11 @@ class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
         return hypot(self.sigma, sqrt(1 / 12))
 
     def _guaranteed(self) -> Guarantee:
-        slack = walk_slack(self.budget.epsilon, max(1, len(self.limits)))
-        spend = gaussian_spend([(0.0, self.sensitivity / self.sigma)], slack)
+        # The largest of the menu, not the limit that ran: the charge does not depend on the choice.
+        pairs = zip(self.menu, self.sigmas, strict=True)
+        mu = max(root_above(max(1, sum(limits))) / sigma for limits, sigma in pairs)
+        square = self.histogram_sigma**-2 if self.histogram_sigma else 0.0
+        spend = gaussian_spend([(0.0, mu)], _slack(self.budget, len(self.limits), self.histogram_sigma), square)
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Tally":
@@ -78,11 +99,18 @@ class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
             **self.mechanism.to_dict(),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
+            **self._chosen(),
             "limits": list(self.limits),
             "sensitivity": self.sensitivity,
             "sigma": self.sigma,
             "error": self.error,
         }
+
+    def _chosen(self) -> dict[str, Any]:
+        if not self.histogram_sigma:
+            return {}
+        words = [limits[0] if limits else 0 for limits in self.menu]
+        return {"menu": {"limits": words, "sigma": self.histogram_sigma, "chosen": self.ran is not None}}
 
     def __str__(self) -> str:
         """Return the plan as text."""
@@ -97,21 +125,36 @@ def plan_counts(counts: Limits, budget: Budget, release: "Release") -> CountsPla
     from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
 
-    sizes = sizes_of(release)
-    slack = walk_slack(budget.epsilon, max(1, len(sizes)))
+    menu = counts.menu(sizes_of(release))
+    slack = _slack(budget, len(menu[0]), len(menu) - 1)
     if budget.delta <= 2 * slack:
         raise BudgetError(
             f"counts need a delta above {2 * slack:.2g}, got {budget.delta:g}: their noise is Gaussian. Choose it far "
             "below 1 / (number of users you expect), such as 1e-7; it must not be computed from the data."
         )
-    limits = tuple(counts.limits(sizes))
     # The exact Gaussian mechanism (Balle and Wang, 2018), for all lengths together.
-    sensitivity = root_above(max(1, sum(limits)))
-    noise = sigma(budget.epsilon, nextafter(budget.delta - slack, 0.0), sensitivity)
-    # In eighty digits, in which sigma was confirmed.
-    mu = precise.number(sensitivity) / precise.number(noise)
-    plan = CountsPlan(counts, budget, release, limits, noise)
+    exact = nextafter(budget.delta - slack, 0.0)
+    sensitivities = [root_above(max(1, sum(limits))) for limits in menu]
+    sigmas: tuple[float, ...]
+    if len(menu) == 1:
+        sigmas, histogram = (sigma(budget.epsilon, exact, sensitivities[0]),), 0.0
+    else:
+        # The least noise of all together at sensitivity 1, split between histogram and counts.
+        whole = sigma(budget.epsilon, exact, 1.0) * (1 + 2.0**-40)
+        sigmas = tuple(each * (whole / sqrt(1 - SHARE)) for each in sensitivities)
+        histogram = whole / sqrt(SHARE)
+    # In eighty digits, in which sigma was confirmed; of the limit that costs most.
+    each = [precise.number(most) / precise.number(noise) for most, noise in zip(sensitivities, sigmas, strict=True)]
+    mu = max(each)
+    if histogram:
+        mu = (mu * mu + 1 / precise.number(histogram) ** 2) ** precise.number(0.5)
+    plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
     return sealed(plan, float(precise.gaussian_delta(budget.epsilon, mu) + slack))
+
+
+def _slack(budget: Budget, lengths: int, chosen: float) -> float:
+    """Return the cost of finite arithmetic; the choice of a limit counts as one more pass."""
+    return walk_slack(budget.epsilon, max(1, lengths) + bool(chosen))
 
 
 def root_above(number: int) -> float:

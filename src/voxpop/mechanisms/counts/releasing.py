@@ -6,6 +6,7 @@ For a public list of grams: the walk to the grams, the share of each user, and t
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import pi, sqrt
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -15,14 +16,15 @@ from voxpop.engine.contract import Noise, check_engine, check_ordered
 from voxpop.engine.data import Corpus
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
-from voxpop.mechanisms.counts.constants import UNIT
+from voxpop.mechanisms.counts.constants import EDGES, SURE, TYPICAL, UNIT
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
+from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import string_array
 from voxpop.release.tally import Ranking, Tally
 
 if TYPE_CHECKING:
-    from voxpop.engine.contract import Engine, RestrictableDraws, Weights
+    from voxpop.engine.contract import Engine, LengthWalk, RestrictableDraws, Weights
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
     from voxpop.release.release import Release
 
@@ -85,6 +87,10 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
         yield ListedGrams(number + 1, names, words, before, ranks, None if listed.all() else listed)
 
 
+Limits = Callable[["LengthWalk", ListedGrams], Sequence[int]]
+"""Returns, for each length, the most grams for which a user counts in full."""
+
+
 def sizes_of(release: "Release") -> list[int]:
     """Return the number of grams of each length in a release, from 1 to the longest."""
     return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]
@@ -119,6 +125,34 @@ class HolderShares:
         add_even(histogram, items, starts, share_table(self.limit, most))
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassShares:
+    """One for the class of a user by its number of grams, and nothing for grams: the histogram has classes, not ids.
+
+    The class of a user is the number of edges that are at most its number of grams, so it is below that number and is
+    always a place of the histogram.
+
+    Attributes:
+        edges: rising; the first above 1, each at least twice the one before.
+        counted: bool by id, which grams count; None where all do.
+    """
+
+    edges: tuple[int, ...]
+    counted: Bools | None = None
+    sequential = False
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
+        """Add the users of bounded sets in place."""
+        if bounds is not None:
+            raise InternalError("users are counted once, and have no bounds")
+        counts = np.ones(items.size, np.bool_) if self.counted is None else self.counted[items]
+        held = np.diff(np.concatenate([[0], np.cumsum(counts)])[starts])
+        classes = np.searchsorted(self.edges, held[held > 0], side="right")
+        if classes.size:
+            np.add.at(histogram, classes, 1)
+
+
 def share_table(limit: int, most: int) -> Int64s:
     """Return the share, in units, by the number of grams held, from 0 to `most`.
 
@@ -142,24 +176,25 @@ def share_table(limit: int, most: int) -> Int64s:
 
 
 def weights_of_holders(
-    corpus: "Engine", release: "Release", limits: Sequence[int], secret: "RestrictableDraws"
+    corpus: "Engine", release: "Release", limits: Limits, secret: "RestrictableDraws"
 ) -> Iterator[tuple[ListedGrams, "Weights"]]:
     """Yield the grams of each length from 1 on, and their weights by rank.
 
     Args:
         corpus: the private side.
         release: whose grams are counted.
-        limits: for each length.
+        limits: called once, when the walk has kept the words; returns the limit of each length.
         secret: required by the corpus; nothing is sampled, since no user holds more grams than exist.
     """
-    levels = corpus.length_walk()
-    for listed, limit in zip(listed_grams(release, len(limits)), limits, strict=True):
+    levels, chosen = corpus.length_walk(), tuple[int, ...]()
+    for listed in listed_grams(release, len(sizes_of(release))):
         if listed.length == 1:
             levels.keep_words(listed.words)
         else:
             levels.extend(_Everything(*np.zeros((2, listed.before), np.int64)))
             levels.keep(listed.names)
-        shares = HolderShares(limit, listed.counted)
+        chosen = chosen or tuple(limits(levels, listed))
+        shares = HolderShares(chosen[listed.length - 1], listed.counted)
         # The limit is the number of grams, so nothing is sampled and no draw is made.
         yield listed, levels.weigh(shares, max(1, listed.size), secret, f"count {listed.length}")
 
@@ -183,9 +218,41 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     """Weigh every released gram, add noise to every one, and round to whole users; see `Counts.release`."""
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
-    noise = partial(CellNoise, plan.sigma, UNIT, UNIT, secret)
-    users = measured_holders(data, plan.grams, plan.limits, secret, lambda length: noise(f"noise/count {length}"))
-    return Tally(plan.grams, users, plan.error, plan, guarantee)
+    ran = plan
+
+    def limits(levels: "LengthWalk", listed: ListedGrams) -> tuple[int, ...]:
+        nonlocal ran
+        if plan.histogram_sigma:
+            ran = with_record(plan, ran=chosen_limit(plan, levels, listed, secret))
+        return ran.limits
+
+    def noise(length: int) -> Noise:
+        return CellNoise(ran.sigma, UNIT, UNIT, secret, f"noise/count {length}")
+
+    users = measured_holders(data, plan.grams, limits, secret, noise)
+    return Tally(plan.grams, users, ran.error, ran, guarantee)
+
+
+def chosen_limit(plan: "CountsPlan", levels: "LengthWalk", listed: ListedGrams, secret: Secret) -> int:
+    """Return the place of the limit with the least mean error, by a noisy histogram of users.
+
+    A user is in the class of its number of released words (docs/privacy/counts.md, "The choice of the limit").
+    """
+    noise = CellNoise(plan.histogram_sigma, 1, 1, secret, "noise/count classes")
+    weights = levels.weigh(ClassShares(EDGES, listed.counted), max(1, listed.size), secret, "count classes")
+    counts = weights.measured(noise, len(TYPICAL)).tolist()
+    kept = [users if users >= sure * plan.histogram_sigma else 0 for users, sure in zip(counts, SURE, strict=True)]
+    words = max(1, len(listed.ranks))
+
+    def error(place: int) -> float:
+        limit = plan.menu[place][0]
+        # What users who hold more than the limit count too little, over all words; and the mean size of the noise.
+        lost = sum(
+            users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL, strict=True)
+        )
+        return plan.sigmas[place] * sqrt(2 / pi) + lost / words
+
+    return min(range(len(plan.menu)), key=error)
 
 
 def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Ranking:
@@ -193,8 +260,8 @@ def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Ranking:
     secret = Secret.of(seed)
     guarantee = plan.guaranteed(private=secret.private)
     noise = partial(GumbelNoise, plan.rate, UNIT, secret)
-    limits = sizes_of(plan.grams)
-    noisy = measured_holders(data, plan.grams, limits, secret, lambda length: noise(f"noise/top {length}"))
+    sizes = sizes_of(plan.grams)
+    noisy = measured_holders(data, plan.grams, lambda *_: sizes, secret, lambda length: noise(f"noise/top {length}"))
     # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other (docs/privacy/top.md,
     # "Proof").
     first = np.argsort(-noisy, kind="stable")[: plan.picks]
@@ -202,19 +269,19 @@ def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Ranking:
 
 
 def measured_holders(
-    data: Corpus, release: "Release", limits: Sequence[int], secret: Secret, noise: Callable[[int], Noise]
+    data: Corpus, release: "Release", limits: Limits, secret: Secret, noise: Callable[[int], Noise]
 ) -> Int64s:
     """Return the noisy number of users of each gram, in canonical order.
 
     Args:
         data: the private data.
         release: whose grams are counted.
-        limits: for each length, the most grams for which a user counts in full.
+        limits: as in `weights_of_holders`.
         secret: source of draws.
         noise: by length; it is added to every gram of the list, including grams without users.
     """
     corpus = check_engine(data)
-    if len(limits) > 1:
+    if len(sizes_of(release)) > 1:
         check_ordered(corpus)
     parts = [np.empty(0, np.int64)]
     for listed, weights in weights_of_holders(corpus, release, limits, secret):
