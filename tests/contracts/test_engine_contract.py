@@ -86,7 +86,7 @@ def test_heavy_hitters_are_the_same(engines, naive, name):
     assert shown(one) == shown(other)
 
 
-@pytest.mark.parametrize("limit", [1, 50])
+@pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(engines, naive, limit):
     """Of grams that many hold and that nobody holds, with parts on the list or not."""
     grams = LISTED

@@ -56,7 +56,7 @@ def test_sequences_are_the_same(read_both, name, spread):
 
 
 @SPREAD
-@pytest.mark.parametrize("limit", [1, 50])
+@pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(read_both, limit, spread):
     """Counts run on a cluster too: noise is added before anything leaves the executors."""
     local, other = read_both(crowd(), places(spread))

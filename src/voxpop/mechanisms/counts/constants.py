@@ -14,11 +14,12 @@ USUAL: Final = 0.95
 # ---- The private choice of the limit (docs/privacy/counts.md) ----
 LIMITS: Final = tuple(2**step for step in range(14))
 """The menu: 1, 2, 4, ..., 8,192 released words for which a user counts in full."""
-EDGES: Final = (4, 16, 64, 256, 1_024, 4_096, 16_384)
-"""Numbers of released words at which the next class of users begins."""
-TYPICAL: Final = (2, 7, 26, 105, 420, 1_680, 6_700, 26_800)
+EDGES: Final = LIMITS[1:]
+"""Numbers of released words at which the next class of users begins. Of four times that width, a limit may be far too
+low where all users of a class are at its upper end."""
+TYPICAL: Final = tuple(2**0.5 * limit for limit in LIMITS)
 """The number of released words that stands for each class."""
-SURE: Final = (2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 4.0, 4.0)
-"""By class: standard deviations of noise below which a number of users is taken as 0."""
+SURE: Final = 3.0
+"""Standard deviations of noise below which a number of users is taken as 0."""
 SHARE: Final = 0.005
 """The histogram's share of all mu^2."""

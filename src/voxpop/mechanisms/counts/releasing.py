@@ -238,17 +238,19 @@ def chosen_limit(plan: "CountsPlan", levels: "LengthWalk", listed: ListedGrams, 
 
     A user is in the class of its number of released words (docs/privacy/counts.md, "The choice of the limit").
     """
-    noise = CellNoise(plan.histogram_sigma, 1, 1, secret, "noise/count classes")
-    weights = levels.weigh(ClassShares(EDGES, listed.counted), max(1, listed.size), secret, "count classes")
-    counts = weights.measured(noise, len(TYPICAL)).tolist()
-    kept = [users if users >= sure * plan.histogram_sigma else 0 for users, sure in zip(counts, SURE, strict=True)]
     words = max(1, len(listed.ranks))
+    # Nobody holds more words than there are.
+    edges = tuple(edge for edge in EDGES if edge <= words)
+    noise = CellNoise(plan.histogram_sigma, 1, 1, secret, "noise/count classes")
+    weights = levels.weigh(ClassShares(edges, listed.counted), max(1, listed.size), secret, "count classes")
+    counts = weights.measured(noise, 1 + len(edges)).tolist()
+    kept = [users if users >= SURE * plan.histogram_sigma else 0 for users in counts]
 
     def error(place: int) -> float:
         limit = plan.menu[place][0]
         # What users who hold more than the limit count too little, over all words; and the mean size of the noise.
         lost = sum(
-            users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL, strict=True)
+            users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL, strict=False)
         )
         return plan.sigmas[place] * sqrt(2 / pi) + lost / words
 

@@ -1,0 +1,126 @@
+"""The private choice of the limit of counts: what it costs, what it counts, and what it chooses."""
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+
+import voxpop as vp
+from support.corpora import corpus_of
+from support.engine_contract import naive_of, release_of
+from voxpop.mechanisms.counts import releasing
+from voxpop.mechanisms.counts.constants import SHARE
+from voxpop.mechanisms.counts.mechanism import Counts
+from voxpop.mechanisms.counts.plan import root_above
+from voxpop.mechanisms.counts.releasing import ClassShares
+from voxpop.privacy import precise
+from voxpop.privacy.secret import Secret
+
+BUDGET = vp.Budget(2, 1e-8)
+WORDS = release_of((f"w{number:03}",) for number in range(300))
+
+
+def plan_of(release=WORDS, budget=BUDGET):
+    return Counts().plan(budget, release)
+
+
+def mus(plan):
+    """Return mu of the counts by limit, from the numbers that would run."""
+    return [root_above(max(1, sum(limits))) / sigma for limits, sigma in zip(plan.menu, plan.sigmas, strict=True)]
+
+
+def holders(sizes):
+    """Return a corpus of users who hold the first words of the list, each twice."""
+    return corpus_of([[[f"w{number:03}" for number in range(size)] * 2] for size in sizes])
+
+
+def classes(engine, edges=(4, 16, 64), counted=None):
+    """Return the private histogram of users by their number of released words."""
+    walk = engine.length_walk()
+    walk.keep_words(next(releasing.listed_grams(WORDS, 1)).words)
+    weights = walk.weigh(ClassShares(edges, counted), 300, Secret.fresh(), "count classes")
+    return weights.measured(lambda counts, names: counts, len(edges) + 1).tolist()
+
+
+@pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
+def test_every_limit_and_the_histogram_keep_the_budget(budget):
+    """In eighty digits, from the numbers that would run; a histogram of less noise would not fit."""
+    plan = plan_of(budget=budget)
+    assert len(plan.menu) == 10  # 1 to 256, and 300 for all above
+    for scale, fits in ((1.0, True), (0.1, False)):
+        square = precise.number(max(mus(plan))) ** 2 + 1 / precise.number(scale * plan.histogram_sigma) ** 2
+        spent = precise.gaussian_delta(budget.epsilon, square ** precise.number(0.5))
+        assert (spent <= budget.delta) == fits
+    assert plan.histogram_sigma**-2 / (plan.histogram_sigma**-2 + max(mus(plan)) ** 2) == pytest.approx(SHARE, rel=1e-6)
+    given = Counts(16).plan(budget, WORDS)
+    assert plan.sigmas[4] / given.sigma == pytest.approx(1 / sqrt(1 - SHARE), rel=1e-3)
+
+
+@pytest.mark.jit
+def test_the_charge_does_not_depend_on_the_choice():
+    """Nor does the guarantee of a tally; its error does."""
+    few, many = (WORDS.count(holders([size] * 3000), BUDGET, seed=1) for size in (2, 250))
+    assert few.plan.limits[0] < many.plan.limits[0]
+    assert few.error < many.error
+    assert few.guarantee.spend == many.guarantee.spend == plan_of().guarantee.spend
+    assert few.plan.to_dict()["menu"]["chosen"]
+    assert "chosen privately" in str(few.plan)
+    assert "to be chosen privately" in str(plan_of())
+
+
+@pytest.mark.jit
+def test_the_chosen_limit_has_nearly_the_least_error():
+    """Against the truth, for users of three sizes (false alarm below 1e-9: the errors of 300 words average out)."""
+    for size, users in ((2, 4000), (30, 4000), (200, 4000)):
+        corpus, truth = holders([size] * users), np.where(np.arange(300) < size, users, 0)
+        wrong = {
+            limit: np.abs(WORDS.count(corpus, BUDGET, limit=limit, seed=2).users - truth).mean()
+            for limit in (1, 4, 16, 64, 256)
+        }
+        chosen = np.abs(WORDS.count(corpus, BUDGET, seed=2).users - truth).mean()
+        assert chosen <= 1.5 * min(wrong.values())
+
+
+@pytest.mark.jit
+def test_engines_count_the_same_classes():
+    """At the edges; words that are not on the list do not count."""
+    corpus = holders([0, 1, 3, 4, 15, 16, 64, 300])
+    assert classes(corpus) == classes(naive_of(corpus)) == [2, 2, 1, 2]
+    odd = np.arange(300) % 2 == 1
+    # Of the first 3, 4, 15, 16, 64 and 300 words 1, 2, 7, 8, 32 and 150 are on the list.
+    assert classes(corpus, counted=odd) == classes(naive_of(corpus), counted=odd) == [2, 2, 1, 1]
+
+
+def moved(sizes, gone):
+    """Return by how much one user moves the histogram."""
+    fewer = [size for number, size in enumerate(sizes) if number != gone]
+    return int(np.abs(np.subtract(classes(holders(sizes)), classes(holders(fewer)))).sum())
+
+
+@pytest.mark.jit
+def test_a_user_moves_one_class_by_one(monkeypatch):
+    """And a variant whose classes depend on other users is detected."""
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        sizes = [int(size) for size in rng.integers(1, 100, rng.integers(2, 9))]
+        assert moved(sizes, int(rng.integers(len(sizes)))) == 1
+    real = ClassShares.add
+
+    def relative(self, histogram, items, starts, bounds=None):
+        real(replace(self, edges=(2, round(float(np.diff(starts).mean())), 1000)), histogram, items, starts, bounds)
+
+    monkeypatch.setattr(ClassShares, "add", relative)
+    assert moved([10, 10, 10, 10, 90], 4) > 1
+
+
+@pytest.mark.jit
+def test_the_histogram_has_the_planned_noise(monkeypatch):
+    """The noise that is drawn has the standard deviation of the plan, and a name of its own."""
+    seen, real = [], releasing.CellNoise
+    monkeypatch.setattr(releasing, "CellNoise", lambda *given: seen.append(given) or real(*given))
+    plan = plan_of()
+    plan.release(holders([5] * 50), seed=1)
+    assert [(given[0], given[4]) for given in seen if "classes" in given[4]] == [
+        (plan.histogram_sigma, "noise/count classes")
+    ]
