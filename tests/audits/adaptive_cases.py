@@ -13,6 +13,8 @@ from itertools import pairwise
 from audits.engines import Engine, in_memory
 from audits.union_cases import BUDGET, COPIES, LIMIT, MOST_HOLDERS, TELLING, Event
 from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
+from voxpop.mechanisms.rounds.menu import LIMITS, Menu
 from voxpop.mechanisms.rounds.users_needed import released
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan
@@ -20,11 +22,11 @@ from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 
 
-def adaptive_cases(limits: tuple[int, ...] = (1, LIMIT), budget: Budget = BUDGET) -> Iterator[Case]:
+def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases for each limit.
 
     Args:
-        limits: most items of a user in a round.
+        limits: most items of a user in a round; None for the private choice.
         budget: the claim.
     """
     for limit in limits:
@@ -37,7 +39,8 @@ def adaptive_cases(limits: tuple[int, ...] = (1, LIMIT), budget: Budget = BUDGET
 
 def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of users who all hold the same item."""
-    chances = [released(plan, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
+    ran = rounds_of(plan)
+    chances = [released(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):
         counts = Counts(round(TELLING * joined), round(TELLING * without), TELLING)
@@ -51,4 +54,9 @@ def near_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: i
 def alone_adaptive(plan: AdaptivePlan, engine: Engine = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary whose item nobody else holds."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
-    return event.case("alone: 1 item of its own", [(0,)], [], (released(plan, 1, 1), 0.0))
+    return event.case("alone: 1 item of its own", [(0,)], [], (released(rounds_of(plan), 1, 1), 0.0))
+
+
+def rounds_of(plan: AdaptivePlan) -> AdaptiveRounds:
+    """Return the rounds that run: without a limit those of the smallest, since all users hold one item each."""
+    return plan.planned.entry(LIMITS[0]) if isinstance(plan.planned, Menu) else plan.planned

@@ -18,6 +18,7 @@ import numpy as np
 
 from audits.engines import Engine, in_memory
 from voxpop.errors import InternalError
+from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.mechanisms.set_union.mechanism import SetUnion
 from voxpop.mechanisms.set_union.plan import AdaptivePlan, ClassicPlan, UnionPlan
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS, Count
@@ -164,7 +165,8 @@ def title(plan: UnionPlan) -> str:
     """Name a configuration."""
     promise = f", at least {plan.promise.users} users" if plan.promise else ""
     if isinstance(plan, AdaptivePlan):
-        return f"set union, adaptive rounds, limit {plan.limit}{promise}"
+        limit = "chosen" if isinstance(plan.planned, Menu) else plan.limit
+        return f"set union, adaptive rounds, limit {limit}{promise}"
     classic = classic_of(plan)
     if classic.round.noise == "optimal":
         return f"set union, optimal selection{promise}"

@@ -20,6 +20,8 @@ from voxpop.testing.cases import COMMON, ngrams
 ERROR = 1e-12
 CLOSE = {
     # mechanism: the most that its cases can show, of epsilon 1 and of the delta claimed, by exact probabilities
+    "set union, adaptive rounds, limit chosen": (0.75, 0.01),
+    "set union, choice of the limit": (0.00, 0.00),
     "set union, adaptive rounds, limit 1": (0.76, 0.08),
     "set union, adaptive rounds, limit 4": (0.71, 0.02),
     "set union, adaptive rounds, limit 4, within a limit": (0.71, 0.00),
@@ -47,7 +49,7 @@ CLOSE = {
     "n-grams, DPNE, weighted": (0.81, 0.43),
     "n-grams, DPNE, policy-gaussian": (0.81, 0.00),
     "n-grams, default": (0.60, 0.00),
-    "n-grams, default, every pass": (0.88, 0.435),
+    "n-grams, default, every pass": (0.88, 0.495),
     "heavy hitters, 1 round": (1.00, 1.00),
     "heavy hitters, 3 rounds": (0.81, 0.00),
     "sequences, one level": (1.00, 0.00),
@@ -56,10 +58,11 @@ CLOSE = {
     "sequences, contexts, two levels": (1.00, 0.00),
     "sequences, contexts, no end": (1.00, 0.00),
     "n-grams, default, within a limit": (0.60, 0.00),
-    "n-grams, default, every pass, within a limit": (0.88, 0.435),
+    "n-grams, default, every pass, within a limit": (0.88, 0.495),
 }
-FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end")
-"""One release is one trial there: too few to show half of what they could."""
+FEW_TRIALS = ("sequences, two levels", "sequences, contexts, no end", "set union, choice of the limit")
+"""One release is one trial there: too few to show half of what they could. The choice of a limit spends half a percent
+of mu^2, which shows nothing at this delta; its exact probabilities are compared."""
 
 
 @pytest.mark.slow
