@@ -144,6 +144,17 @@ def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
         menu.entry(limit)
 
 
+@pytest.mark.jit
+@pytest.mark.usefixtures("fixed_secrets")
+def test_each_data_set_chooses_its_own_limit():
+    """From its own histogram, with noise of its own; one guarantee, which does not depend on the choices."""
+    plan = vp.SetUnion().plan_each(["few", "many"], BUDGETS[0])
+    found = plan.release({"few": holders([2] * 4000), "many": holders([600] * 400)})
+    assert found["few"].plan.limit < found["many"].plan.limit
+    assert found["few"].guarantee == found["many"].guarantee == plan.guarantee
+    assert plan.planned.sigma == pytest.approx(2**0.5 * vp.SetUnion().plan(BUDGETS[0]).planned.sigma, rel=1e-3)
+
+
 # The rule.
 
 

@@ -49,6 +49,7 @@ def about_ngrams(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         values={
             "max_length": plan["max_length"],
             "limits": limits,
+            "word_limit": plan.get("word_limit") if "menu" in plan else None,
             "eta": plan["eta"],
             "spurious": spurious,
             "single": single,

@@ -125,7 +125,12 @@ def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         title="released",
         kicker="Set union",
         proof=f"docs/privacy/{_page(plan, last)}.md",
-        values={"limit": plan["limit"], "optimal": last["noise"] == "optimal", "rounds": len(plan["round_plans"])},
+        values={
+            "limit": plan["limit"],
+            "chosen": "menu" in plan,
+            "optimal": last["noise"] == "optimal",
+            "rounds": len(plan["round_plans"]),
+        },
         needed=_needed(plan),
         about=_about(plan),
         curves=curves,
