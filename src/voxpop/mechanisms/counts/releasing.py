@@ -249,7 +249,7 @@ def chosen_limit(plan: "CountsPlan", levels: "LengthWalk", listed: ListedGrams, 
     def error(place: int) -> float:
         limit = plan.menu[place][0]
         # What users who hold more than the limit count too little, over all words; and the mean size of the noise.
-        lost = sum(
+        lost: float = sum(
             users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL, strict=False)
         )
         return plan.sigmas[place] * sqrt(2 / pi) + lost / words

@@ -59,33 +59,6 @@ class AdaptiveRound:
         return self.shares.setting.cutoff_weight
 
 
-class Rounds(Protocol):
-    """An object with the numbers of adaptive rounds: `AdaptiveRounds`, or a plan."""
-
-    @property
-    def limit(self) -> int:
-        """Most items of one user in a round."""
-
-    @property
-    def pool(self) -> int:
-        """Most items of one user in all rounds after the first."""
-
-    @property
-    def first_round(self) -> RoundPlan:
-        """The first round, which only releases."""
-
-    @property
-    def rounds(self) -> tuple[AdaptiveRound, ...]:
-        """The later rounds."""
-
-    @property
-    def score(self) -> CumulativeScore:
-        """How later rounds are added up, and when items are released or dropped."""
-
-    def __hash__(self) -> int:
-        """Cache the numbers, so that a repeated query is not computed again."""
-
-
 class PlannedRounds(Protocol):
     """The rounds of a plan: `AdaptiveRounds`, or a `Menu` of them, from which a release chooses."""
 
@@ -107,37 +80,39 @@ class PlannedRounds(Protocol):
         """Return the number of users who must hold an item."""
 
 
-class LastRound:
-    """The numbers of the last adaptive round, for queries as of a plan with a single threshold."""
-
-    __slots__ = ()
-
-    @property
-    def scale(self: Rounds) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round."""
-        return self.rounds[-1].sigma
-
-    @property
-    def threshold(self: Rounds) -> float:
-        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
-        return usual_threshold(self)
-
-    @property
-    def cutoff(self: Rounds) -> float | None:
-        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
-        return self.rounds[-1].cutoff
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class AdaptiveRounds(LastRound):
-    """First round, later rounds and cumulative score; see `Rounds`."""
+class AdaptiveRounds:
+    """The numbers of adaptive rounds.
+
+    Attributes:
+        limit: most items of one user in a round.
+        pool: most items of one user in all rounds after the first.
+        first_round: the first round, which only releases.
+        rounds: the later rounds.
+        score: how later rounds are added up, and when items are released or dropped.
+    """
 
     limit: int
     pool: int
     first_round: RoundPlan
     rounds: tuple[AdaptiveRound, ...]
     score: CumulativeScore
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise on an item's weight, in the last round."""
+        return self.rounds[-1].sigma
+
+    @property
+    def threshold(self) -> float:
+        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
+        return usual_threshold(self)
+
+    @property
+    def cutoff(self) -> float | None:
+        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.rounds[-1].cutoff
 
     @property
     def square(self) -> float:
@@ -183,7 +158,7 @@ def mus_of(first_round: RoundPlan, later: Sequence[AdaptiveRound]) -> list[float
     ]
 
 
-def usual_threshold(rounds: Rounds) -> float:
+def usual_threshold(rounds: AdaptiveRounds) -> float:
     """Return the weight in every later round at which an item that is not dropped is released with probability 1/2."""
     score = rounds.score
     # Weight w adds c_r w / sigma_r to the cumulative score in round r.
@@ -192,12 +167,12 @@ def usual_threshold(rounds: Rounds) -> float:
     return float(score.thresholds[-1] * score.spreads[-1]) / per_weight
 
 
-def round_rows(rounds: Rounds) -> list[dict[str, Any]]:
+def round_rows(rounds: AdaptiveRounds) -> list[dict[str, Any]]:
     """Return the numbers of each round, ready for JSON."""
     return [rounds.first_round.to_dict(), *(_round_row(rounds, number) for number in range(len(rounds.rounds)))]
 
 
-def _round_row(rounds: Rounds, number: int) -> dict[str, Any]:
+def _round_row(rounds: AdaptiveRounds, number: int) -> dict[str, Any]:
     each, score = rounds.rounds[number], rounds.score
     return {
         "noise": "gaussian",
@@ -434,7 +409,7 @@ def released_in_rounds(
     return pools.released(), rounds
 
 
-def score_step(rounds: Rounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
+def score_step(rounds: AdaptiveRounds, number: int, secret: "Secret", pass_name: str) -> ScoreStep:
     """Return the outcome of a round from weights."""
     each, rules = rounds.rounds[number], rounds.score
     # Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.

@@ -25,7 +25,7 @@ from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
 from voxpop.privacy.numerics import least_whole
 
 if TYPE_CHECKING:
-    from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, Rounds
+    from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds
     from voxpop.mechanisms.rounds.plan import RoundPlan
     from voxpop.privacy.decisions import Rule
 
@@ -104,24 +104,24 @@ STEPS = 40
 REACH = 8.0
 
 
-def adaptive_users_needed(plan: "Rounds", probability: float, items: int) -> int | None:
+def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
     """Return the least number of users who reach the probability in adaptive rounds, or None."""
     return least_whole(lambda users: released(plan, users, items) >= probability, 0, 1, MOST_USERS)
 
 
-def adaptive_missing(plan: "Rounds", items: int) -> float:
+def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
     """Return the probability that an item of ten times the users needed is not released; see `AdaptivePlan.missing`."""
     users = adaptive_users_needed(plan, 0.5, items)
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
 
-def released(plan: "Rounds", users: int, items: int) -> float:
+def released(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that an item of users who hold `items` such items each is released in some round."""
     return 1 - _miss_probability(plan, users, items)
 
 
 @lru_cache(maxsize=1024)  # the searches for several probabilities use many of the same numbers
-def _miss_probability(plan: "Rounds", users: int, items: int) -> float:
+def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that an item of this number of users is released in no round."""
     setting, first_round = plan.first_round.shares.setting, plan.first_round
     share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
@@ -133,7 +133,7 @@ def _miss_probability(plan: "Rounds", users: int, items: int) -> float:
     return not_first * _never(plan, means)
 
 
-def _never(plan: "Rounds", means: Floats) -> float:
+def _never(plan: "AdaptiveRounds", means: Floats) -> float:
     """Return the probability that the cumulative score never reaches its threshold.
 
     The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.

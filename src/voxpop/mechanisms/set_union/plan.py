@@ -283,7 +283,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
 
     @property
     def scale(self) -> float:
-        """The same."""
+        """Scale of the noise in the last round."""
         return self._now.shown.scale
 
     @property
