@@ -109,6 +109,7 @@ class Run:
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
         memory: Memory limit, such as 2GiB. The rest goes to work files.
         work_folder: Folder for work files. The default is TMPDIR.
+        drop_missing_users: Leave out rows without a user and show their number. By default such a row is an error.
     """
 
     engine: Literal["local", "spark"] = "local"
@@ -116,6 +117,7 @@ class Run:
     partitions: int | None = None
     memory: str | None = None
     work_folder: Path | None = None
+    drop_missing_users: bool = False
 
     def check(self) -> None:
         """Refuse options of Spark without Spark.

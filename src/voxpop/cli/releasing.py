@@ -76,7 +76,12 @@ def reader(source: list[str], table: Table, run: Run) -> Callable[[], Any]:
     def read() -> Any:
         import voxpop as vp
 
-        options = vp.ReadOptions(memory=run.memory, work_folder=run.work_folder, partitions=run.partitions)
+        options = vp.ReadOptions(
+            memory=run.memory,
+            work_folder=run.work_folder,
+            partitions=run.partitions,
+            missing_users="drop" if run.drop_missing_users else "error",
+        )
         if run.engine == "local":
             with stage("Reading"):
                 return vp.read(source, **columns, **reading, options=options)

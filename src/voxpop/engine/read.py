@@ -35,7 +35,8 @@ def read(
             address of one (s3://, https://), or a list of these; a polars, pandas or pyarrow table, or any object with
             Arrow's interfaces; an iterator of tables; a list of dictionaries; a dictionary of columns; a cursor;
             `vp.SQL(query, connection)`; or a Spark DataFrame, which stays on its cluster (docs/guides/spark.md).
-        user: name of the column that identifies the user of a row, never null, or a list of several columns.
+        user: name of the column that identifies the user of a row, or a list of several columns. A row without a user
+            is refused, or left out with `vp.ReadOptions(missing_users="drop")`.
         text: name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
         tokens: name of a column of lists of tokens, in order.
         items: name of a column of unordered items, one in each row or a list; nulls are left out. A list of columns
@@ -85,6 +86,7 @@ def read(
         tokenizer=cut.name,
         sentences=cut.sentences,
         html=cut.html,
+        drops=how.missing_users == "drop",
     )
     if not is_spark(source):
         if how.partitions is not None:

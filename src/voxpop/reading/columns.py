@@ -127,8 +127,8 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
     if ids.null_count:
         row = first + 1 + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
-            f'{where}, row {row:,}: the column "{name}" is empty, so the row belongs to no user. '
-            "Fill it in or leave the row out."
+            f'{where}, row {row:,}: the column "{name}" is empty, so the row belongs to no user. Fill it in, or leave '
+            'such rows out with missing_users="drop" (--drop-missing-users).'
         )
     if pa.types.is_integer(ids.type):
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())

@@ -4,13 +4,17 @@ Users become whole numbers or strings, items strings as `voxpop.reading.keys` sp
 items' columns are recorded, so that a release can restore them.
 """
 
+from functools import reduce
 from typing import final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError
-from voxpop.reading.arrow import lists_of, numbers_of
-from voxpop.reading.columns import Batches
+from voxpop.kernels.arrays import Bools
+from voxpop.reading.arrow import array_of, lists_of, numbers_of, string_array
+from voxpop.reading.columns import Batches, is_string
 from voxpop.reading.keys import KeyColumn, Keys, family, joined_texts, plain_type, spelled
 from voxpop.reading.wanted import Wanted
 
@@ -24,11 +28,25 @@ class KeyedRows:
 
     Attributes:
         left_out: number of null items.
+        dropped: number of rows without a user that were left out.
+        doubtful: number of rows that were kept and whose user is spelled like a missing value.
         user: the new name of the column of users.
         content: the new name of the column of content.
     """
 
-    __slots__ = ("_contents", "_kinds", "_order", "_user_families", "_users", "content", "left_out", "user")
+    __slots__ = (
+        "_contents",
+        "_drops",
+        "_kinds",
+        "_order",
+        "_user_families",
+        "_users",
+        "content",
+        "doubtful",
+        "dropped",
+        "left_out",
+        "user",
+    )
 
     def __init__(self, wanted: Wanted) -> None:
         users, contents, order = wanted.users, wanted.columns, wanted.order
@@ -36,18 +54,31 @@ class KeyedRows:
         self._users, self._contents = users, contents
         self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
         self._kinds: list[set[pa.DataType]] | None = [set() for _ in contents] if wanted.kind == "items" else None
-        self.left_out = 0
+        self.left_out = self.dropped = self.doubtful = 0
+        self._drops = wanted.drops
         self._user_families: list[set[str]] = [set() for _ in users]
 
     def rows(self, batches: Batches) -> Batches:
         """Yield batches of two columns: users and content; after them the order, if there is one."""
         for where, batch in batches:
             try:
+                batch = self._with_user(batch)
                 users, contents = self._one_user(batch), self._one_content(batch)
             except ColumnError as error:
                 raise ColumnError(f"{where}: {error}") from None
             others = [batch.column(name) for name in self._order]
             yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
+
+    def _with_user(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that have a user, or count those whose user only looks missing."""
+        columns = [batch.column(name) for name in self._users]
+        missing = reduce(np.logical_or, map(_spelled_missing, columns))
+        if not self._drops:
+            self.doubtful += int(missing.sum())
+            return batch
+        missing = reduce(np.logical_or, (_truths(each.is_null()) for each in columns), missing)
+        self.dropped += int(missing.sum())
+        return batch.filter(array_of(~missing)) if missing.any() else batch
 
     @property
     def keys(self) -> Keys:
@@ -86,6 +117,25 @@ class KeyedRows:
         whole = texts[0] if len(texts) == 1 else joined_texts(texts)
         self.left_out += whole.null_count
         return _as_before(columns[0], whole) if len(texts) == 1 else whole
+
+
+MISSING = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
+"""Users that are spelled like a missing value."""
+
+
+def _spelled_missing(column: pa.Array) -> Bools:
+    """Return which values are spelled like a missing value; null is not."""
+    if pa.types.is_dictionary(column.type):
+        found = np.append(_spelled_missing(column.dictionary), False)
+        return np.asarray(found[numbers_of(column.indices, missing=len(column.dictionary))])
+    if not is_string(column.type):
+        return np.zeros(len(column), np.bool_)
+    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array(MISSING)))
+
+
+def _truths(values: pa.BooleanArray) -> Bools:
+    """Return truth values that are never null; `to_numpy` would import pandas."""
+    return np.asarray(numbers_of(values.cast(pa.uint8())).astype(np.bool_))
 
 
 def _is_read_as_it_is(kind: pa.DataType) -> bool:

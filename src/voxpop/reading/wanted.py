@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 from voxpop.errors import InputError
 from voxpop.reading.choices import TextTokenizer
@@ -39,7 +39,7 @@ class Tokenizer:
 @final
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How reading and extraction run. No option changes the result, except `partitions`.
+    """How reading and extraction run. No option changes the result, except `partitions` and `missing_users`.
 
     Attributes:
         memory: the most memory that the process may use while it reads and extracts, such as "2GiB"; other data goes
@@ -48,6 +48,12 @@ class ReadOptions:
         partitions: for a Spark DataFrame, number of partitions that users are placed into (docs/guides/spark.md).
         progress: whether to show progress and messages on standard error; by default on a terminal.
         exact: whether progress and messages show exact row counts. By default they are rounded to two digits.
+        missing_users: "error" refuses a table with a row without a user; "drop" leaves such rows out and shows their
+            number. With "drop" a user that is spelled like a missing value, such as NULL, nan or N/A, counts as
+            missing too.
+
+    Raises:
+        InputError: `missing_users` is neither of the two.
 
     Example:
         >>> import voxpop as vp
@@ -60,6 +66,11 @@ class ReadOptions:
     partitions: int | None = None
     progress: bool | None = None
     exact: bool = False
+    missing_users: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        if self.missing_users not in ("error", "drop"):
+            raise InputError(f'`missing_users` must be "error" or "drop", got {self.missing_users!r}.')
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,7 @@ class Wanted:
         order: the column of times by which rows are events, or None.
         session: the longest pause within a sequence of events, or None.
         types: types that the caller declares, by column, as Arrow prints them.
+        drops: whether rows without a user are left out.
 
     Raises:
         InputError: where these do not fit each other.
@@ -95,6 +107,7 @@ class Wanted:
     order: str | None = None
     session: Any = None
     types: Mapping[str, str] = field(default_factory=dict)
+    drops: bool = False
 
     def __post_init__(self) -> None:
         check_events(self.kind, self.order, self.session)

@@ -289,6 +289,15 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
     corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
     if corpus is None:  # an error would distinguish it from a table of one user
         corpus = _nobody(kind).within(limit)
+    if keyed.dropped:
+        tell(f"{rounded(keyed.dropped, exact=options.exact)} rows have no user and were left out.", options.progress)
+    if keyed.doubtful:
+        count = rounded(keyed.doubtful, exact=options.exact)
+        tell(
+            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, and were kept. Leave "
+            'them out with missing_users="drop" (--drop-missing-users).',
+            options.progress,
+        )
     left_out = keyed.left_out + (0 if events is None else events.left_out)
     if left_out:
         count = rounded(left_out, exact=options.exact)

@@ -28,15 +28,16 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.read import ROWS_AT_ONCE, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
-from voxpop.engine.spark.session import failure_of, is_here, settled_cores, use_own_python, with_setting
+from voxpop.engine.spark.session import answer, failure_of, is_here, settled_cores, use_own_python, with_setting
 from voxpop.engine.spark.tasks import encode
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.columns import check_columns
 from voxpop.reading.files import SUFFIXES, file_batches
+from voxpop.reading.keyed import MISSING
 from voxpop.reading.keys import WORDS, KeyColumn, Keys, family, plain_type
 from voxpop.reading.limited.memory import MemoryLimit, usual_limit
-from voxpop.reading.progress import tell
+from voxpop.reading.progress import rounded, tell
 from voxpop.reading.types import Column
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 
@@ -225,6 +226,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     rows = frame.select(
         *(_exact(frame, name).alias(alias) for name, alias in zip(wanted.names, wanted.aliases, strict=True))
     )
+    rows = _with_users(rows, wanted, options) if wanted.drops else rows
     keys = _keys(frame, wanted.columns) if wanted.kind == "items" else WORDS
     if partitions is None and is_here(frame.sparkSession):
         return replace(corpus_here(storable(rows, wanted), wanted, options), keys=keys)
@@ -234,6 +236,20 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
         check_whole("partitions", partitions, MOST_PARTITIONS, "into how many parts users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
     return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.reading, keys)
+
+
+def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":
+    """Return the rows that have a user, and show how many have none; this counts them in a job."""
+    from pyspark.sql import functions as sql
+
+    missing = sql.lit(False)
+    for alias in wanted.aliases[: len(wanted.users)]:
+        spelled_so = sql.col(alias).cast("string").isin(*MISSING)
+        missing = missing | sql.col(alias).isNull() | sql.coalesce(spelled_so, sql.lit(False))
+    count = answer(rows.filter(missing).agg(sql.count(sql.lit(1)).alias("rows"))).column("rows")[0].as_py()
+    if count:
+        tell(f"{rounded(count, exact=options.exact)} rows have no user and were left out.", options.progress)
+    return rows.filter(~missing)
 
 
 def check_repeatable(frame: "DataFrame") -> None:

@@ -1,0 +1,93 @@
+"""Rows without a user: refused, or left out with their number shown."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.errors import InputError, SourceError
+
+ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "town": ["a", "a", None, "b", "b", "b"], "what": list("abcdef")}
+
+
+def read(missing_users="error", user="who", **options):
+    options = vp.ReadOptions(missing_users=missing_users, **options)
+    return read_engine(pl.DataFrame(ROWS), user=user, items="what", options=options)
+
+
+def held(corpus):
+    """Return the items of all users."""
+    return corpus.vocabulary.to_pylist()
+
+
+def test_a_row_without_a_user_is_an_error_that_names_the_option():
+    """By default, with the number of the row."""
+    with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
+        read()
+
+
+@pytest.mark.parametrize("memory", [None, "3GiB"])
+def test_rows_without_a_user_are_left_out(memory, capsys):
+    """Also those whose user is spelled like a missing value; their number is shown."""
+    corpus = read("drop", memory=memory, exact=True)
+    assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
+    assert "4 rows have no user and were left out" in capsys.readouterr().err
+
+
+def test_of_several_columns_each_must_have_a_value():
+    """A user of two columns is missing where one of them is."""
+    corpus = read("drop", user=["who", "town"])
+    assert held(corpus) == ["a"]
+
+
+def test_numbers_are_rounded_unless_asked_for(capsys):
+    """They are private."""
+    read("drop")
+    assert "fewer than 100 rows have no user" in capsys.readouterr().err
+
+
+def test_users_that_look_missing_are_kept_with_a_warning(capsys):
+    """Without nulls nothing is refused, and the warning names the option."""
+    table = pl.DataFrame({"who": ["ann", "NULL", "nan"], "what": ["a", "b", "c"]})
+    corpus = read_engine(table, user="who", items="what")
+    assert corpus.user_key.size == 3
+    shown = capsys.readouterr().err
+    assert "spelled like a missing value" in shown
+    assert "--drop-missing-users" in shown
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.dictionary(pa.int32(), pa.string())])
+def test_numbers_and_dictionaries(kind):
+    """Nulls of whole numbers, and words of a dictionary."""
+    users = pa.array([1, None, 2] if kind == pa.int64() else ["ann", None, "NULL"]).cast(kind)
+    table = pa.table({"who": users, "what": ["a", "b", "c"]})
+    corpus = read_engine(table, user="who", items="what", options=vp.ReadOptions(missing_users="drop"))
+    assert held(corpus) == (["a", "c"] if kind == pa.int64() else ["a"])
+
+
+def test_events_without_a_user_are_left_out():
+    """Their times do not matter."""
+    table = pl.DataFrame({"who": ["ann", None, "ann"], "at": [2, None, 1], "what": ["b", "x", "a"]})
+    options = vp.ReadOptions(missing_users="drop")
+    corpus = read_engine(table, user="who", sequence="what", order="at", options=options)
+    assert held(corpus) == ["a", "b"]
+
+
+def test_other_words_are_refused():
+    """Only two are meant."""
+    with pytest.raises(InputError, match="missing_users"):
+        vp.ReadOptions(missing_users="ignore")
+
+
+def test_the_command_line_has_the_option(tmp_path, monkeypatch, capsys):
+    """It is refused without, and released with it."""
+    from voxpop.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"who": [*range(3000), None], "what": ["tea"] * 3001}).write_parquet("t.parquet")
+    call = ["items", "t.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-8", "-o", "keys"]
+    assert main(call) == 2
+    assert "--drop-missing-users" in capsys.readouterr().err
+    assert main([*call, "--drop-missing-users"]) == 0
+    assert vp.load("keys").to_list() == ["tea"]

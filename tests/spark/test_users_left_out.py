@@ -1,0 +1,48 @@
+"""Rows without a user on Spark: left out before users are placed, and counted."""
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from support.look import read_engine
+from voxpop.errors import VoxpopError
+from voxpop.privacy.secret import Secret
+
+ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
+
+
+@pytest.mark.parametrize("partitions", [None, 2])
+def test_rows_without_a_user_are_left_out(spark, partitions, capsys):
+    """By the executors and in rows handed over; their number is shown."""
+    frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
+    options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)
+    engine = read_engine(frame, user="who", items="what", options=options)
+    assert "4 rows have no user and were left out" in capsys.readouterr().err
+    pools = engine.pools(Secret.from_seed(1))
+    assert pools.sizes((2,)).measured(IDENTITY, 2).tolist() == [2, 0]
+
+
+class Identity:
+    """No noise."""
+
+    def __call__(self, weights, names):
+        return weights
+
+    def restricted(self):
+        return self
+
+
+IDENTITY = Identity()
+
+
+@pytest.mark.parametrize("partitions", [None, 2])
+def test_without_the_option_they_are_refused(spark, partitions):
+    """On both paths, at the latest when users are counted."""
+    frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
+
+    def counted():
+        engine = read_engine(frame, user="who", items="what", options=vp.ReadOptions(partitions=partitions))
+        return engine.pools(Secret.from_seed(1)).sizes((2,)).measured(IDENTITY, 2)
+
+    with pytest.raises(VoxpopError):
+        counted()
