@@ -6,14 +6,14 @@ False alarms: at most 2e-12 a case.
 from dataclasses import replace
 
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 import voxpop as vp
 from audits.engines import on_spark, watched_on_spark
 from audits.memory_cases import engine_cases
 from audits.union_cases import BUDGET, LIMIT, Event
 from audits.walk_cases import walk_cases
-from support.power import surely_refuted
+from support.power import surely_refuted, surely_strays
 from voxpop.mechanisms.ngrams import votes
 from voxpop.mechanisms.set_union import plan as plan_module
 from voxpop.privacy.decisions import ThresholdRule
@@ -60,17 +60,21 @@ def test_every_pass_of_the_default_path_of_n_grams_on_spark(spark, record_proper
 
 
 @pytest.mark.slow
-def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
-    """Of 4,608 sums 172 are expected to be high without the canary, and 7 with this noise; of 512 sums 57 and 11."""
+def test_noise_cut_to_0_4_is_detected_in_every_pass_on_spark(spark, monkeypatch):
+    """Two releases have few trials, so the cut is one that they miss with a probability below 1e-6."""
+    cut, releases = 0.4, 2
     real = votes.NoisyLevels
 
     def quiet(rules, *others):
-        less = [replace(rule, scale=0.6 * rule.scale) if hasattr(rule, "scale") else rule for rule in rules]
+        less = [replace(rule, scale=cut * rule.scale) if hasattr(rule, "scale") else rule for rule in rules]
         return real(tuple(less), *others)
 
     monkeypatch.setattr(votes, "NoisyLevels", quiet)
     for case in walk_cases(engine=watched_on_spark(spark)):
+        usual = case.exact[1]
+        assert surely_strays(usual, float(ndtr(ndtri(usual) / cut)), releases * case.copies, ERROR, miss=1e-6)
         finding = examine(case, case.copies, ERROR)
+        assert finding.counts.trials == releases * case.copies
         assert finding.off_plan, finding
 
 
