@@ -274,7 +274,7 @@ class Release(Result):
     def _completer(self) -> "Completer":
         from voxpop.release.completing import Completer
 
-        return Completer(self.grams, self.reading)
+        return Completer(self.each_gram(), self.reading)
 
 
 def report_of(
