@@ -111,7 +111,7 @@ OTHERS = 10
 SHOWN = 12
 
 
-def about_union(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
+def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a set union from its plan's numbers."""
     last = plan["round_plans"][-1]
     curves = [

@@ -35,7 +35,6 @@ from voxpop.reading.segmenting import ANY_APOSTROPHE, URL, WORD
 from voxpop.release.completing import GramTrie
 from voxpop.release.registry import load, mechanism_called
 from voxpop.release.report import numbers
-from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.result import NOTHING_SAID, About
 
 if TYPE_CHECKING:
@@ -363,61 +362,3 @@ def general_story(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     single = max(sizes, default=1) == 1
     noun = ("item", "items") if single else ("phrase", "phrases")
     return Story("general.html", noun, "released", str(plan.get("mechanism", "Release")))
-
-
-def about_hitters(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
-    """Return the story of heavy hitters from their plan's numbers."""
-    tokens = plan["alphabet"] == "tokens"
-    needed = {row["probability"]: row["users"] for row in plan["users_needed"]}
-    return Story(
-        words="hitters.html",
-        noun=("phrase", "phrases") if tokens else ("word", "words"),
-        title="released",
-        kicker="Heavy hitters",
-        proof="docs/privacy/heavy-hitters.md",
-        values={
-            "words": plan["words"],
-            "rate": plain(100 * plan["sampling_rate"], 4),
-            "theta": plan["theta"],
-            "rounds": plan["rounds"],
-            "max_length": plan["max_length"],
-            "alphabet": plan["alphabet"],
-            "trust": plan.get("trust", ""),
-            "again": plain(100 * plan["again"], 3) if plan["again"] else "",
-        },
-        needed=Grid(
-            "Voters that a word needs",
-            ["found with probability", "users who vote for it"],
-            [[f"{100 * probability:g} %", whole(users)] for probability, users in needed.items()],
-            "The worst case: a word of full length that shares no prefix with others. Most need fewer.",
-        ),
-        about=(
-            whole(needed[0.9]),
-            "voters for 90 %, at worst",
-        ),
-        curves=[
-            {
-                "name": "full length",
-                "points": curve(voting_chance(plan)),
-            }
-        ],
-        curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
-        "whenever they are asked.",
-        grids=[
-            Grid(
-                "What ran",
-                ["probability of being asked", "votes a prefix needs", "rounds at most", "symbols a round"],
-                [
-                    [
-                        f"{plain(100 * plan['sampling_rate'], 4)} %",
-                        whole(plan["theta"]),
-                        whole(plan["rounds"]),
-                        plain(plan["unit"])
-                        if plan["unit"] == plan["first_unit"]
-                        else f"{plan['first_unit']}, then {plan['unit']}",
-                    ]
-                ],
-            )
-        ],
-        completes=True,
-    )
