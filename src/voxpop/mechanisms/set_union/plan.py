@@ -19,7 +19,7 @@ from voxpop.mechanisms.rounds.adaptive import (
     total_delta,
 )
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
-from voxpop.mechanisms.rounds.plan import RoundPlan, rounds_delta, with_cutoff
+from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import (
     SIZES,
     MinUsersBound,
@@ -411,11 +411,6 @@ def plan_classic(
     setting = RuleSetting(limit, rule.norm, bits)
     # (|T|, w) of items that only one user holds, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
     novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
-    if novelty.least <= 0.0:
-        raise BudgetError(
-            f"limit {limit:,} with epsilon {budget.epsilon:g} leaves a user's items no weight above rounding; use a "
-            "smaller limit."
-        )
     scale = calibrate(
         budget, novelty, noise=rule.noise, accounting=accounting, sensitivity=sensitivity, grid=2.0**-bits
     )
@@ -425,7 +420,7 @@ def plan_classic(
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
         check_promise(promise, released_with_few(promise, (only,)))
-    delta = rounds_delta((only,), budget.epsilon)
+    delta = round_delta(only, budget.epsilon)
     return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
 
 
