@@ -67,23 +67,28 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
 
     @property
     @abstractmethod
+    def shown(self) -> RoundPlan | AdaptiveRounds:
+        """The round, or the rounds, whose numbers the plan shows."""
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight, in the last round; 0 if no noise is added."""
+        return self.scale
 
     @property
-    @abstractmethod
     def scale(self) -> float:
         """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
+        return self.shown.scale
 
     @property
-    @abstractmethod
     def threshold(self) -> float:
-        """Threshold of the last round, in units of weight."""
+        """Threshold of the last round, in units of weight: that of an item that no round dropped."""
+        return self.shown.threshold
 
     @property
-    @abstractmethod
     def cutoff(self) -> float | None:
         """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        return self.shown.cutoff
 
     @abstractmethod
     def missing(self) -> float:
@@ -180,25 +185,15 @@ class ClassicPlan(UnionPlan):
         return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend)
 
     @property
+    def shown(self) -> RoundPlan:
+        """The round."""
+        return self.round
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of the noise on an item's weight; 0 if no noise is added."""
         # Laplace noise of scale b has the variance 2 b^2.
         return self.scale * 2.0**0.5 if self.round.noise == "laplace" else self.scale
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise: sigma of Gaussian noise, b of Laplace noise."""
-        return self.round.scale
-
-    @property
-    def threshold(self) -> float:
-        """The threshold, in units of weight."""
-        return self.round.threshold
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising; None for weightings without a cutoff."""
-        return self.round.cutoff
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return users_needed(self.round, self.budget, probability, per_user)
@@ -252,49 +247,34 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         return self.planned if self.ran is None else self.ran
 
     @property
+    def shown(self) -> AdaptiveRounds:
+        """The rounds that ran, or those of the largest limit that may be chosen."""
+        return self._now.shown
+
+    @property
     def limit(self) -> int:
         """Most items of one user in a round."""
-        return self._now.shown.limit
+        return self.shown.limit
 
     @property
     def pool(self) -> int:
         """Most items of one user in all rounds after the first."""
-        return self._now.shown.pool
+        return self.shown.pool
 
     @property
     def first_round(self) -> RoundPlan:
         """The first round, which only releases."""
-        return self._now.shown.first_round
+        return self.shown.first_round
 
     @property
     def rounds(self) -> tuple[AdaptiveRound, ...]:
         """The later rounds."""
-        return self._now.shown.rounds
+        return self.shown.rounds
 
     @property
     def score(self) -> CumulativeScore:
         """How later rounds are added up, and when items are released or dropped."""
-        return self._now.shown.score
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round."""
-        return self.scale
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise in the last round."""
-        return self._now.shown.scale
-
-    @property
-    def threshold(self) -> float:
-        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
-        return self._now.shown.threshold
-
-    @property
-    def cutoff(self) -> float | None:
-        """Weight at which items stop rising in the last round."""
-        return self._now.shown.cutoff
+        return self.shown.score
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return self._now.users_needed(probability, per_user)
@@ -304,7 +284,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        return max(adaptive_missing(self._now.shown, items) for items in SIZES)
+        return max(adaptive_missing(self.shown, items) for items in SIZES)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
@@ -320,7 +300,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
 
     def _round_rows(self) -> list[dict[str, Any]]:
-        return round_rows(self._now.shown)
+        return round_rows(self.shown)
 
 
 @final
