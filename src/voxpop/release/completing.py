@@ -4,90 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, final
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import final
 
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Bools, Int32s, Int64s
-from voxpop.reading.arrow import array_of, joined, numbers_of
 from voxpop.release.cutting import cut_prompt
 
 Gram = tuple[str, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Depth:
-    """The beginnings of one length, in canonical order.
-
-    Attributes:
-        tokens: int32, the last token of each beginning.
-        starts: int64, where the ones that extend each beginning of the length before start, and the end.
-        released: bool, whether a beginning is itself a gram of the release.
-    """
-
-    tokens: Int32s
-    starts: Int64s
-    released: Bools
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class GramTrie:
-    """All beginnings of released grams, by length.
-
-    Attributes:
-        words: the tokens, in the order of their bytes; a token's number is its place.
-        depths: one `Depth` for each length.
-    """
-
-    words: list[str]
-    depths: tuple[Depth, ...]
-
-    @staticmethod
-    def of(grams: pa.Table) -> "GramTrie":
-        """Return the tree of a release's table.
-
-        Args:
-            grams: columns `gram` and `length`, in canonical order.
-        """
-        words, flat = _numbered(grams["gram"])
-        lengths = numbers_of(joined(grams["length"])).astype(np.int64)
-        first = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])[:-1]
-        depths: list[Depth] = []
-        node = np.zeros(lengths.size, np.int64)
-        above = 1
-        for depth in range(int(lengths.max(initial=0))):
-            rows = np.flatnonzero(lengths > depth)
-            keys = node[rows] * len(words) + flat[first[rows] + depth]
-            distinct, node[rows] = np.unique(keys, return_inverse=True)
-            parents, tokens = np.divmod(distinct, len(words))
-            released = np.zeros(distinct.size, np.bool_)
-            released[node[lengths == depth + 1]] = True
-            starts = np.searchsorted(parents, np.arange(above + 1)).astype(np.int64)
-            depths.append(Depth(tokens.astype(np.int32), starts, released))
-            above = distinct.size
-        return GramTrie(words, tuple(depths))
-
-    def numbered(self, numbers: Int64s) -> Int64s:
-        """Return a number for each beginning, in order of length: that of the gram, or 0 where it was not released."""
-        released = np.concatenate([np.zeros(0, np.bool_), *(depth.released for depth in self.depths)])
-        spread = np.zeros(released.size, np.int64)
-        spread[released] = numbers
-        return spread
-
-
-def _numbered(grams: Any) -> tuple[list[str], Int64s]:
-    """Return the distinct tokens in the order of their bytes, and every token's number."""
-    coded = joined(grams).flatten().dictionary_encode()
-    order = numbers_of(pc.array_sort_indices(coded.dictionary))
-    numbers = np.empty(order.size, np.int64)
-    numbers[order] = np.arange(order.size)
-    words: list[str] = coded.dictionary.take(array_of(order)).to_pylist()
-    return words, numbers[numbers_of(coded.indices)]
 
 
 @final
