@@ -161,7 +161,7 @@ class Release(Result):
         data: "Corpus",
         budget: "Budget",
         *,
-        limit: "int | Sequence[int] | None" = None,
+        limit: int | None = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "Tally":
@@ -173,10 +173,10 @@ class Release(Result):
         Args:
             data: the data set, read as for the release.
             budget: the budget of the counts.
-            limit: the maximum number of released grams of one length for which a user counts in full: a number for
-                words, which halves from length to length, or a list with one number for each length. The noise grows
-                with the square root of their sum. A user who holds more, n grams, counts as sqrt(limit / n) for each.
-                By default it is chosen privately, for the least mean error (docs/privacy/counts.md).
+            limit: the maximum number of released words for which a user counts in full; it halves from length to
+                length. The noise grows with the square root of the sum over lengths. A user who holds more, n grams,
+                counts as sqrt(limit / n) for each. By default it is chosen privately, for the least mean error
+                (docs/privacy/counts.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them so. Leave it out for real data.
 
