@@ -10,27 +10,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.rounds.adaptive import (
-    AdaptiveRound,
-    AdaptiveRounds,
-    PlannedRounds,
-    round_rows,
-    rounds_spend,
-    total_delta,
-)
+from voxpop.mechanisms.rounds import adaptive
+from voxpop.mechanisms.rounds import users_needed as needed
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRound, AdaptiveRounds, PlannedRounds
 from voxpop.mechanisms.rounds.menu import Menu, planned_rounds, planned_slack
 from voxpop.mechanisms.rounds.plan import RoundPlan, round_delta, with_cutoff
-from voxpop.mechanisms.rounds.users_needed import (
-    SIZES,
-    MinUsersBound,
-    adaptive_missing,
-    check_promise,
-    ever_released_with_few,
-    missing,
-    released_with_few,
-    users_needed,
-    users_needed_rows,
-)
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.mechanisms.weightings.builtin import Count
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 from voxpop.privacy.budget import Budget, budget_numbers, too_large
@@ -124,7 +109,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "threshold": self.threshold,
             "cutoff": self.cutoff,
             "round_plans": self._round_rows(),
-            "users_needed": users_needed_rows(self.users_needed),
+            "users_needed": needed.users_needed_rows(self.users_needed),
             "missing": self.missing(),
             **self._promised(),
         }
@@ -136,7 +121,7 @@ class UnionNumbers(DiscoveryPlan[Any, Data, Result], ABC):
             "min_users": self.promise.users,
             "failure_probability": self.promise.beta,
             "released_with_few": self.released_with_few(),
-            "users_needed_without_promise": users_needed_rows(self._without_promise().users_needed),
+            "users_needed_without_promise": needed.users_needed_rows(self._without_promise().users_needed),
         }
 
     def __str__(self) -> str:
@@ -196,21 +181,21 @@ class ClassicPlan(UnionPlan):
         return self.scale * 2.0**0.5 if self.round.noise == "laplace" else self.scale
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        return users_needed(self.round, self.budget, probability, per_user)
+        return needed.users_needed(self.round, self.budget, probability, per_user)
 
     def missing(self) -> float:
         """Return the probability that an item held by ten times the required number of users is missed.
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        return max(missing(self.round, self.budget, items) for items in SIZES)
+        return max(needed.missing(self.round, self.budget, items) for items in needed.SIZES)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
         if self.promise is None:
             return 1.0
         # Optimal selection does not count so few users at all.
-        return 0.0 if self.round.noise == "optimal" else released_with_few(self.promise, (self.round,))
+        return 0.0 if self.round.noise == "optimal" else needed.released_with_few(self.promise, (self.round,))
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_classic
@@ -284,7 +269,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
 
         The worst of users with 1, 10 and 100 items, all as common as this one.
         """
-        return max(adaptive_missing(self.shown, items) for items in SIZES)
+        return max(needed.adaptive_missing(self.shown, items) for items in needed.SIZES)
 
     def released_with_few(self) -> float:
         """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
@@ -292,7 +277,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
             return 1.0
         if isinstance(self._now, Menu):
             return self.promise.beta  # every limit of the menu keeps it
-        return ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
+        return needed.ever_released_with_few(self.promise, self.first_round, self.rounds, self.score)
 
     def _sizes(self) -> dict[str, Any]:
         menu = {"menu": self.planned.to_dict()} if isinstance(self.planned, Menu) else {}
@@ -300,7 +285,7 @@ class AdaptiveNumbers(UnionNumbers[Data, Result]):
         return {"limit": self.limit if chosen else None, "pool": self.pool if chosen else None, **menu}
 
     def _round_rows(self) -> list[dict[str, Any]]:
-        return round_rows(self.shown)
+        return adaptive.round_rows(self.shown)
 
 
 @final
@@ -317,7 +302,7 @@ class AdaptivePlan(AdaptiveNumbers["Corpus", "Release"], UnionPlan):
 
     def _guaranteed(self) -> Guarantee:
         slack = planned_slack(self.budget.epsilon, self.mechanism.limit)
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=rounds_spend(self.planned, slack))
+        return Guarantee(self.budget.epsilon, self.budget.delta, spend=adaptive.rounds_spend(self.planned, slack))
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
         from voxpop.mechanisms.set_union.releasing import release_adaptive
@@ -399,7 +384,7 @@ def plan_classic(
     only = RoundPlan(shares, rule.noise, scale.scale, threshold)
     # Both are computed from the round as it will run, not from the targets of the calibration.
     if promise is not None:
-        check_promise(promise, released_with_few(promise, (only,)))
+        needed.check_promise(promise, needed.released_with_few(promise, (only,)))
     delta = round_delta(only, budget.epsilon)
     return sealed(ClassicPlan(mechanism, budget, only, promise, delta=delta), delta)
 
@@ -409,8 +394,8 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     if promise is None:
         return scale.threshold
     # One unit more than rounding up requires: the promise is checked again from the numbers that run.
-    needed = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
-    return max(scale.threshold, (ceil(needed * setting.unit) + 1) / setting.unit)
+    least = promise.threshold(CalibratedRule(rule, setting), rule.noise, scale.scale, 1)
+    return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 
 
 def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
@@ -456,4 +441,4 @@ def _planned(
             f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
     planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
-    return planned, total_delta(planned, budget, many) + slack
+    return planned, adaptive.total_delta(planned, budget, many) + slack
