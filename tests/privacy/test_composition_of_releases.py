@@ -118,13 +118,11 @@ def test_what_is_not_private_stays_so():
 
 
 def test_bad_calls_are_refused():
-    """None, different neighbours, too little delta, and no event."""
+    """None, different neighbours, and no event."""
     once = Guarantee(1, 1e-9)
     for guarantees in ([], [once, Guarantee(1, 1e-9, "one user replaced")]):
         with pytest.raises(vp.errors.InputError, match="neighbours"):
             compose(guarantees)
-    with pytest.raises(vp.errors.InputError, match="sum of all deltas"):
-        compose([once, once], delta=1e-9)
     with pytest.raises(vp.errors.InputError, match="no event"):
         once.to_dp_event()
 
