@@ -54,9 +54,10 @@ class Counts:
             BudgetError: where the budget is out of range for Gaussian noise.
         """
         from voxpop.mechanisms.counts.plan import plan_counts
+        from voxpop.mechanisms.counts.releasing import sizes_of
 
         check_budget(budget)
-        return plan_counts(self, budget, release)
+        return plan_counts(self, self.menu(sizes_of(release)), budget, release)
 
     def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the limits of each length, at most the number of grams; several where a release chooses.
@@ -115,7 +116,7 @@ class Top:
         from voxpop.mechanisms.counts.plan import plan_top
 
         check_budget(budget)
-        return plan_top(self, budget, release)
+        return plan_top(self, self.k, budget, release)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

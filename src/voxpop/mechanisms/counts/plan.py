@@ -1,9 +1,8 @@
 """Plans of counts and rankings: the noise for a budget and the grams of a release; no private data."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import hypot, isqrt, nextafter, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.counts.constants import SHARE, USUAL
@@ -19,24 +18,9 @@ if TYPE_CHECKING:
     from voxpop.release.tally import Ranking, Tally
 
 
-class Limits(Configured, Protocol):
-    """The fields of `Counts` that the plan reads."""
-
-    def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Return the limits of each length; several where a release chooses."""
-
-
-class Picks(Configured, Protocol):
-    """The fields of `Top` that the plan reads."""
-
-    @property
-    def k(self) -> int:
-        """The number of grams to name."""
-
-
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
+class CountsPlan(Planned[Configured, "Corpus", "Tally"]):
     """What `Counts.plan` returns: every number that will run, before any private data is read.
 
     Without a limit the numbers before the release are those of the largest limit, which has the most noise.
@@ -119,13 +103,13 @@ class CountsPlan(Planned[Limits, "Corpus", "Tally"]):
         return describe(self.to_dict(), str(self.guarantee))
 
 
-def plan_counts(counts: Limits, budget: Budget, release: "Release") -> CountsPlan:
-    """Fill in the noise; see `Counts.plan`."""
-    from voxpop.mechanisms.counts.releasing import sizes_of
+def plan_counts(
+    counts: Configured, menu: tuple[tuple[int, ...], ...], budget: Budget, release: "Release"
+) -> CountsPlan:
+    """Fill in the noise for the limits of `Counts.menu`; see `Counts.plan`."""
     from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
 
-    menu = counts.menu(sizes_of(release))
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     if budget.delta <= 2 * slack:
         raise BudgetError(
@@ -167,7 +151,7 @@ def root_above(number: int) -> float:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class TopPlan(Planned[Picks, "Corpus", "Ranking"]):
+class TopPlan(Planned[Configured, "Corpus", "Ranking"]):
     """The plan of `Top`: every number that will run, before any private data is read.
 
     Attributes:
@@ -230,9 +214,9 @@ class TopPlan(Planned[Picks, "Corpus", "Ranking"]):
         return describe(self.to_dict(), str(self.guarantee))
 
 
-def plan_top(top: Picks, budget: Budget, release: "Release") -> TopPlan:
-    """Fill in the noise; see `Top.plan`."""
-    picks, candidates = min(top.k, len(release)), max(1, len(release))
+def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> TopPlan:
+    """Fill in the noise for so many places; see `Top.plan`."""
+    picks, candidates = min(k, len(release)), max(1, len(release))
     # Among all released grams, which are public, with or without users.
     rate = largest_rate(budget, max(1, picks), candidates)
     delta = spent(budget, max(1, picks), candidates, rate)

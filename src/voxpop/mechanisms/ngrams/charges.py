@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil, fsum
 from operator import mul
 from statistics import fmean
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from scipy.special import ndtri
@@ -214,7 +214,9 @@ MOST_WEIGHT = 2.0**29
 ALL_SO_FAR, ONE_SHORTER = "all so far", "one shorter"
 
 
-class SpuriousAllowance(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class SpuriousAllowance:
     """The number of spurious grams that a length may add.
 
     Attributes:

@@ -1,7 +1,7 @@
 """N-grams: the phrases of every length that many users share, guided by the grams that are already released."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError
@@ -103,16 +103,9 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {
-            "mechanism": "n-grams",
-            "max_length": self.max_length,
-            "limit": self.bound,
-            "eta": self.eta,
-            "values": None if self.values is None else list(self.values),
-            "weighting": "policy-gaussian",
-            "noise": "gaussian",
-            "alpha": tuned.ALPHA,
-        }
+        shown = {"limit": self.bound, "values": None if self.values is None else list(self.values)}
+        weighting = {"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.ALPHA}
+        return {"mechanism": "n-grams", **asdict(self), **shown, **weighting}
 
 
 def check_lengths(max_length: object) -> None:

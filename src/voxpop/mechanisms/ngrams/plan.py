@@ -1,7 +1,7 @@
 """From a budget to the numbers of an extraction: noise, thresholds and guarantee. No data is read here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
@@ -166,15 +166,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return {"word_limit": chosen, **menu, "round_plans": adaptive.round_rows(rounds.shown)}
 
     def _length_row(self, each: LengthPlan) -> dict[str, Any]:
-        return {
-            "length": each.length,
-            "sigma": each.sigma,
-            "measurement_sigma": each.measurement_sigma,
-            "lowest_threshold": each.lowest_threshold,
-            "highest_threshold": each.highest_threshold,
-            "spurious": None if each.spurious is None else each.spurious._asdict(),
-            **{f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES},
-        }
+        users = {f"users_{round(100 * p)}": self.users_needed(p, length=each.length) for p in PROBABILITIES}
+        return asdict(each) | users
 
     def __str__(self) -> str:
         """Return the plan as a person reads it."""
