@@ -12,8 +12,8 @@ import voxpop as vp
 from voxpop.mechanisms.counts.mechanism import Counts
 from voxpop.privacy.composition import compose, composed_delta
 from voxpop.privacy.gaussian import delta as exact_delta
+from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.guarantee import Guarantee, Spend
-from voxpop.privacy.joint import gaussian_rounds
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
 INTERVAL = 1e-2
@@ -33,9 +33,11 @@ def by_dp_accounting(epsilon, guarantees):
 
 @given(st.floats(0.1, 5), st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.05, 1)), min_size=1, max_size=4))
 def test_gaussian_releases_compose_as_rounds(epsilon, pairs):
-    """Where all have a spend, the formula is that of `round_composition.py`."""
-    novel = -math.expm1(sum(math.log1p(-d) for d, _ in pairs))
-    expected = min(1.0, gaussian_rounds(epsilon, novel, math.hypot(*(mu for _, mu in pairs))))
+    """Where all have a spend, the formula is that of `joint.py` for several releases."""
+    log_none, mu = sum(math.log1p(-d) for d, _ in pairs), math.hypot(*(mu for _, mu in pairs))
+    novel = -math.expm1(log_none)
+    forward = novel + (1 - novel) * gaussian_delta(epsilon - log_none, mu)
+    expected = min(1.0, max(forward, gaussian_delta(epsilon + log_none, mu)))
     slack = walk_slack(epsilon, MOST_PASSES) * len(pairs)
     assert composed_delta(epsilon, [gaussian(*pair) for pair in pairs]) == pytest.approx(expected + slack, rel=1e-9)
 

@@ -11,7 +11,7 @@ from voxpop.errors import BudgetError
 from voxpop.privacy import precise
 from voxpop.privacy.gaussian import UniqueItems, cells, exceeded_with, log_below, lowest_threshold, release_probability
 
-SHAPES = ("fixed", "even", "symmetric", "any")
+SHAPES = ("fixed", "even", "symmetric")
 
 
 def novelty(shape="symmetric", limit=100, norm=2):

@@ -130,7 +130,6 @@ class Heavy(vp.weightings.Weighting):
     """Carries a megabyte."""
 
     norm = 2
-    symmetric = True
 
     def __init__(self):
         self.ballast = np.random.default_rng(1).bytes(2**20)

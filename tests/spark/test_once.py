@@ -159,7 +159,6 @@ class DiesAtFirst(vp.weightings.Weighting):
     """Shares evenly, and takes its worker down on the first attempt of every task."""
 
     norm = 2
-    symmetric = True
 
     def least(self, limit):
         return 1 / np.sqrt(limit)

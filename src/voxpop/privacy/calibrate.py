@@ -15,7 +15,6 @@ from voxpop.privacy import joint
 from voxpop.privacy.budget import Budget, too_large
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems, lowest_threshold, release_probability
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.joint import gaussian_rounds, laplace_round
 from voxpop.privacy.numerics import around, crossing, lowest, numerical_slack
 
 Accounting = Literal["joint", "published"]
@@ -51,10 +50,9 @@ def calibrate(
 ) -> Scale:
     """Return noise and threshold of a round that keeps to the budget.
 
-    `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is one of the exact
-    bounds of `joint.py`: for equal novel weights, or for any. It leaves one choice, and takes the sigma at which the
-    weight that an item needs to be released with probability 0.9, threshold + 1.28 sigma, is least. For Laplace noise
-    both accountings are the same.
+    `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is the exact bound of
+    `joint.py`. It leaves one choice, and takes the sigma at which the weight that an item needs to be released with
+    probability 0.9, threshold + 1.28 sigma, is least. For Laplace noise both accountings are the same.
 
     Args:
         budget: The privacy budget.
@@ -81,8 +79,8 @@ def calibrate(
     _check(novelty, noise, sensitivity)
     if accounting not in get_args(Accounting):
         raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
-    if rest and (noise != "gaussian" or novelty.shape == "any"):
-        raise BudgetError("`rest` applies only to Gaussian noise with equal novel weights. Leave it out.")
+    if rest and noise != "gaussian":
+        raise BudgetError("`rest` applies only to Gaussian noise. Leave it out.")
     target = _target(budget)
     if noise == "laplace":
         # b = S / epsilon, and all of delta for novel items.
@@ -91,10 +89,8 @@ def calibrate(
     elif accounting == "published":
         scale = gaussian_sigma(budget.epsilon, target / 2, math.hypot(sensitivity, rest)) * (_UP if rest else 1.0)
         threshold = lowest_threshold(novelty, noise, scale, target / 2, sensitivity)
-    elif novelty.shape != "any":
-        scale, threshold = _joint(budget.epsilon, target, novelty, sensitivity, rest)
     else:
-        scale, threshold = _unequal(budget.epsilon, target, novelty, sensitivity)
+        scale, threshold = _joint(budget.epsilon, target, novelty, sensitivity, rest)
     settled = Scale(scale, _on_grid(threshold, grid), 0.0)
     for attempt in range(40):
         # Up by 1, 2, 4, ... steps of the grid, until the delta of the very numbers keeps to the budget.
@@ -133,17 +129,14 @@ def total_delta(
         BudgetError: The parameters do not fit together.
     """
     _check(novelty, noise, sensitivity)
-    if noise == "gaussian" and novelty.shape != "any":
+    if noise == "gaussian":
         exact = joint.joint_delta(novelty, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
         return min(1.0, exact + numerical_slack(epsilon))
+    if mu_rest:
+        raise BudgetError("`mu_rest` goes with Gaussian noise; a Laplace round has no mu to add it to.")
     # d: some novel item is released.
     novel = release_probability(novelty, noise, only.scale, only.threshold, sensitivity)
-    if noise == "laplace":
-        if mu_rest:
-            raise BudgetError("`mu_rest` goes with Gaussian noise; a Laplace round has no mu to add it to.")
-        exact = laplace_round(epsilon, novel, only.scale, sensitivity)
-    else:
-        exact = gaussian_rounds(epsilon, novel, math.hypot(mu_rest, sensitivity / only.scale))
+    exact = joint.laplace_round(epsilon, novel, only.scale, sensitivity)
     return min(1.0, exact * joint.ROUNDING + numerical_slack(epsilon))
 
 
@@ -180,35 +173,6 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
     # A case that holds at this threshold holds above it, so only the others need to be looked at again.
     open_cases = certified.where(joint.deltas(certified, epsilon, sigma, least, rest / sigma) > goal)
     return sigma, threshold(sigma, open_cases, (least, least + 1e-3 * sigma), 1e-12) if len(open_cases.items) else least
-
-
-def _unequal(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float) -> tuple[float, float]:
-    """The best split of delta between novel items of any weights and noise."""
-    goal = target / joint.ROUNDING * (1 - 1e-12)
-
-    def pair(log_share: float) -> tuple[float, float]:
-        # d, the part of delta for novel items; the rest of delta determines sigma.
-        novel = goal * math.exp(log_share)
-        scale = _sigma_beside(novel, goal, epsilon, sensitivity) * _UP
-        share = -math.expm1(math.log1p(-novel)) / _UP
-        return scale, lowest_threshold(novelty, "gaussian", scale, share, sensitivity)
-
-    def cost(log_share: float) -> float:
-        scale, threshold = pair(log_share)
-        return threshold + _NINE_IN_TEN * scale
-
-    return pair(lowest(cost, math.log(1e-4), math.log(1 - 1e-4)))
-
-
-def _sigma_beside(novel: float, goal: float, epsilon: float, sensitivity: float) -> float:
-    """The least sigma of a single Gaussian that stays within the goal when novel items take their part."""
-
-    def excess(log_sigma: float) -> float:
-        return gaussian_rounds(epsilon, novel, math.exp(-log_sigma)) / goal - 1
-
-    start = math.log(gaussian_sigma(epsilon, goal))
-    # The search is for sensitivity 1: mu = 1 / sigma.
-    return math.exp(crossing(excess, start, start + 10)) * sensitivity
 
 
 def _on_grid(threshold: float, grid: float) -> float:
@@ -251,7 +215,7 @@ def _check(novelty: UniqueItems, noise: str, sensitivity: float) -> None:
         raise BudgetError(f"`sensitivity` must be finite and more than 0, got {sensitivity}.")
     # The norm of a full set of least weights cannot be more than the sensitivity.
     total = novelty.least * novelty.limit ** (1 / novelty.norm)
-    if novelty.shape != "any" and total > sensitivity * (1 + 1e-12):
+    if total > sensitivity * (1 + 1e-12):
         raise BudgetError(
             f"{novelty.limit} items of the least weight {novelty.least:g} come to {total:g} in norm {novelty.norm}, "
             f"more than the sensitivity {sensitivity:g}. Lower the limit or the least weight."

@@ -184,7 +184,7 @@ def _check(epsilon: float, delta: float, sensitivity: float) -> None:
         raise BudgetError(f"the sensitivity must be a positive number below 1e150, got {sensitivity}.")
 
 
-Shape = Literal["fixed", "even", "symmetric", "any"]
+Shape = Literal["fixed", "even", "symmetric"]
 _SHAPES: tuple[str, ...] = get_args(Shape)
 
 
@@ -201,7 +201,6 @@ class UniqueItems:
         limit: The most items of one user.
         shape: `fixed`: every item weighs `least`. `even`: a user with n items gives each at most n^(-1/norm).
             `symmetric`: novel items weigh the same, at least `least`, at most t^(-1/norm) when there are t of them.
-            `any`: each of up to `limit` novel items weighs at most the sensitivity.
         least: The least positive weight a user gives an item.
         norm: 1 if users' weights are bounded in sum (Laplace noise), 2 if in sum of squares (Gaussian noise).
 
@@ -304,8 +303,6 @@ def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
     """
     if novelty.shape == "fixed":
         return np.array([float(novelty.limit)]), np.array([novelty.least])
-    if novelty.shape == "any":
-        return np.array([float(novelty.limit)]), np.array([float(sensitivity)])
     # n items of norm S in all weigh S n^(-1/p) each: of a cell the most items, with the weight of the fewest.
     fewest, most = cells(novelty.limit)
     return most, sensitivity * fewest ** (-1 / novelty.norm)

@@ -28,7 +28,6 @@ from scipy.special import log_ndtr
 
 from voxpop.kernels.arrays import Bools, Floats
 from voxpop.privacy.gaussian import UniqueItems, cells, log_delta
-from voxpop.privacy.gaussian import delta as gaussian_delta
 
 ROUNDING = 1 + 1e-10  # more than the relative error of the doubles below; delta_G is within 1e-11
 _EXACT_PAIRS = 512  # up to this limit the pairs (user's items, novel items) of even weights are enumerated
@@ -191,7 +190,8 @@ def _share_cells(
 #     without the user against with:    delta_G(epsilon + ln(1 - D); mu)
 #
 # Novel weights give no credit here, as they do above: the novel items of a user in round 2 may depend on round 1,
-# and a supremum over constant shares is no bound. The formula does not require equal weights of novel items.
+# and a supremum over constant shares is no bound. The formula does not require equal weights of novel items. It is
+# evaluated in `composition.py`.
 #
 # With Laplace noise of scale b the rest of a round is private without any delta, with epsilon' = S / b. For epsilon' <=
 # epsilon the first line is D: with no hit, each outcome is at most e^epsilon' times as likely with the user as without.
@@ -217,26 +217,6 @@ def either(chances: Sequence[float]) -> float:
     """
     # 1 - product of (1 - d_i), by logarithms: chances of 1e-20 would vanish next to 1.
     return -math.expm1(math.fsum(math.log1p(-chance) if chance < 1 else -math.inf for chance in chances))
-
-
-def gaussian_rounds(epsilon: float, novel: float, mu: float) -> float:
-    """Delta of several Gaussian rounds.
-
-    Args:
-        epsilon: The epsilon of the guarantee.
-        novel: D above: the probability that a novel item is ever released.
-        mu: The total mu of all rounds.
-
-    Returns:
-        The larger of the two directions.
-    """
-    if novel >= 1:
-        return 1.0
-    # ln(1 - D), below 0: without a hit the law with the user has the mass 1 - D.
-    log_none = math.log1p(-novel)
-    forward = novel + (1 - novel) * gaussian_delta(epsilon - log_none, mu)
-    # The second line of the header: without the user against with.
-    return max(forward, gaussian_delta(epsilon + log_none, mu))
 
 
 def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.privacy.budget import check_choice
-from voxpop.privacy.gaussian import NORMS, Noise, Shape, UniqueItems
+from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 
 USERS_BOUND: Final = 2**33
 """A public bound on the number of users: more than there are people."""
@@ -198,12 +198,11 @@ class Weighting(ABC):
 
     You promise, with a proof, that for every fixed order of users one user more or less moves the final histogram by at
     most 1 in the norm you name. `voxpop.testing.search_sensitivity` looks for a counterexample; finding none is not a
-    proof. Voxpop checks on every call that shares are finite, not negative, within 1 in the norm, and that an item
-    without weight gets at least `least(limit)`.
+    proof. Voxpop checks on every call that shares are finite, not negative, within 1 in the norm, and that items
+    without weight get equal shares of at least `least(limit)`.
 
     Attributes:
         norm: 1 for Laplace noise, 2 for Gaussian noise.
-        symmetric: whether items of equal weight always get equal shares. Symmetric weightings have lower thresholds.
         error: largest distance, in the norm, of `share` from the proved function, through floating point.
 
     Example:
@@ -212,7 +211,6 @@ class Weighting(ABC):
         >>> class Half(vp.weightings.Weighting):
         ...     "Every user gives half of what it may."
         ...     norm = 2
-        ...     symmetric = True
         ...     def least(self, limit):
         ...         return 0.5 / np.sqrt(limit)
         ...     def share(self, weights, cutoff):
@@ -223,7 +221,6 @@ class Weighting(ABC):
     """
 
     norm: int = 2
-    symmetric: bool = False
     error: float = 2.0**-45
 
     @abstractmethod
@@ -276,16 +273,14 @@ class CustomRule(WeightingRule):
         return USUAL_ALPHA[self.noise]
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Use the author's least weight; unsymmetric weightings get the worst case."""
+        """Use the author's least weight; every call checks that novel items, which have no weight, get equal shares."""
         least = self.weighting.least(setting.limit)
         # More than an even share of `limit` items cannot be promised: limit such shares would exceed norm 1.
         if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + ROUNDING):
             raise InputError(
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
             )
-        # Without symmetry novel items may differ in weight, which costs a higher threshold.
-        shape: Shape = "symmetric" if self.weighting.symmetric else "any"
-        return UniqueItems(setting.limit, shape, least - self.step_error(setting), setting.norm)
+        return UniqueItems(setting.limit, "symmetric", least - self.step_error(setting), setting.norm)
 
     def share(self, held: int, setting: RuleSetting) -> float:
         """Return the shares of equally rare items."""
@@ -323,7 +318,7 @@ class CustomRule(WeightingRule):
         # Checked for each user; the author must prove the sensitivity of the whole histogram.
         elif np.linalg.norm(shares, norm) > 1.0 + self.weighting.error:
             broken = f"shares of at most 1 in the l{norm} norm"
-        elif (shares[weights == 0.0] < least).any():
-            broken = "at least `least(limit)` for an item without weight"
+        elif (shares[weights == 0.0] < least).any() or np.unique(shares[weights == 0.0]).size > 1:
+            broken = "equal shares of at least `least(limit)` for items without weight"
         if broken:
             raise InputError(f"`share` of {self.name} must return {broken}; it did not. Nothing was released.")
