@@ -9,7 +9,7 @@ from voxpop.kernels.numbering import FIRST_SLOTS, slot_of, slots_for, stretched
 
 @jit
 def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
-    """Write `names[id]` for every id, and keep negative ids."""
+    """Write `names[id]` for every id, and keep negative ids; `target` may be `ids` itself."""
     for position in range(ids.size):
         old = ids[position]
         target[position] = names[old] if old >= 0 else old
@@ -47,15 +47,6 @@ def number_values(values: Int64s, codes: Int32s) -> Int64s:
 
 
 @jit
-def is_rising(codes: Int32s) -> bool:
-    """Return whether the codes never fall."""
-    for position in range(1, codes.size):
-        if codes[position] < codes[position - 1]:
-            return False
-    return True
-
-
-@jit
 def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
     """Write where each user's tokens start, from the owner of each document and where documents end.
 
@@ -83,17 +74,6 @@ def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: In
             target[place] = tokens[position]
             place += 1
         free[user] = place
-
-
-@jit
-def gather_items(items: Int32s, codes: Int32s, user_start: Int64s, target: Int32s) -> None:
-    """Copy items user by user, in their order, into `target`."""
-    # (users,), the next free place of each.
-    free = user_start[:-1].copy()
-    for row in range(codes.size):
-        user = codes[row]
-        target[free[user]] = items[row]
-        free[user] += 1
 
 
 @jit

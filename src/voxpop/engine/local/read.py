@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
-from voxpop.kernels.group import gather_documents, gather_items, is_rising, mark_used, rename, sizes_by_user
+from voxpop.kernels.group import gather_documents, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, string_array
 from voxpop.reading.columns import Batches, Rows, checked_users
@@ -60,9 +60,18 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: "Users", kin
         pass
     codes, keys = users
     if pieces and pieces[0].ends is None:
-        grouped, user_start = _group_items(tokens, codes, keys.size)
+        # A row without an item belongs to no user.
+        held = tokens >= 0
+        tokens, codes = (tokens, codes) if held.all() else (tokens[held], codes[held])
+        ends = np.arange(tokens.size + 1)
     else:
-        grouped, user_start = _group_documents(tokens, _all_ends(pieces, places), codes, keys.size)
+        ends = _all_ends(pieces, places)
+    user_start = np.zeros(keys.size + 1, np.int64)
+    sizes_by_user(codes, ends, user_start)
+    grouped = tokens
+    if (codes[1:] < codes[:-1]).any():
+        grouped = np.empty_like(tokens)
+        gather_documents(tokens, codes, ends, user_start, grouped)
     return LocalCorpus(grouped, user_start, keys, vocabulary, kind)
 
 
@@ -79,29 +88,6 @@ def _all_ends(pieces: list[Piece], places: Int64s) -> Int64s:
     # From places within a piece to places in all of them.
     ends = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
     return np.concatenate([np.zeros(1, np.int64), *ends])
-
-
-def _group_documents(tokens: Int32s, ends: Int64s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
-    user_start = np.zeros(users + 1, np.int64)
-    sizes_by_user(codes, ends, user_start)
-    if is_rising(codes):
-        return tokens, user_start
-    grouped = np.empty_like(tokens)
-    gather_documents(tokens, codes, ends, user_start, grouped)
-    return grouped, user_start
-
-
-def _group_items(items: Int32s, codes: Int32s, users: int) -> tuple[Int32s, Int64s]:
-    # A row without an item belongs to no user.
-    held = items >= 0
-    if not held.all():
-        items, codes = items[held], codes[held]
-    user_start = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=users))]).astype(np.int64)
-    if is_rising(codes):
-        return items, user_start
-    grouped = np.empty_like(items)
-    gather_items(items, codes, user_start, grouped)
-    return grouped, user_start
 
 
 # Within a memory limit, every stretch of rows becomes a small corpus on disk, and these are merged.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from voxpop.errors import InternalError, MemoryLimitError
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices, rename
-from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs, rename_range
+from voxpop.kernels.pairs import FIRST_SLOTS_BITS, number_more_pairs
 from voxpop.kernels.threads import one_ahead
 from voxpop.reading import arrow as widths
 from voxpop.reading.arrow import check_width, text_buffers
@@ -219,7 +219,7 @@ def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int3
 def rename_all(ids: Int32s, ranks: Int32s) -> None:
     """Write `ranks[id]` for every id, in place; negative ids stay."""
     for begin, end in _spans(ids.size):
-        rename_range(ids, begin, end, ranks)
+        rename(ids[begin:end], ranks, ids[begin:end])
         forget_pages(ids, begin, end)
 
 
