@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.grams import entry_of, look_up, step_of
+from voxpop.kernels.grams import chance_of, entry_of, step_of
 from voxpop.kernels.uniform import uniform
 from voxpop.papers.gram_tree import Tree
 
@@ -241,6 +241,15 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
     used[0] = False
     wanted = np.flatnonzero((nodes >= 0) & used[nodes] & (sizes > 0.0))
     return wanted, nodes[wanted].astype(np.int32), sizes[wanted]
+
+
+@jit
+def look_up(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, chances: Floats, back: Any) -> Floats:
+    """Return the chance of each symbol of `by` at each node of `at`, float64 (n)."""
+    found = np.empty(at.size, np.float64)
+    for number in range(at.size):
+        found[number] = chance_of(at[number], by[number], starts, symbols, chances, back)
+    return found
 
 
 def chances_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:

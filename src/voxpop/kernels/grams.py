@@ -35,7 +35,7 @@ def entry_of(node: Any, symbol: Any, starts: Int64s, symbols: Int32s) -> Any:
 
 
 @jit
-def _chance(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Any:
+def chance_of(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Any:
     """Return the chance of a symbol at a node."""
     neighbour, rest, factor = back
     # P_v(x) is the entry's chance; else rest(v) where that is known; else factor(v) P_neighbour(x), and so on to the
@@ -85,15 +85,6 @@ def follow(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, child: Int32
 
 
 @jit
-def look_up(at: Int32s, by: Int32s, starts: Int64s, symbols: Int32s, chances: Floats, back: Back) -> Floats:
-    """Return the chance of each symbol of `by` at each node of `at`, float64 (n); see `follow`."""
-    found = np.empty(at.size, np.float64)
-    for number in range(at.size):
-        found[number] = _chance(at[number], by[number], starts, symbols, chances, back)
-    return found
-
-
-@jit
 def make_consistent(
     first: int, width: int, counts: Int64s, totals: Floats, starts: Int64s, symbols: Int32s, chances: Floats, back: Back
 ) -> None:
@@ -127,7 +118,7 @@ def make_consistent(
         if missing > 0 and neighbour[node] > 0:
             mass = 0.0
             for entry in range(starts[node], starts[node + 1]):
-                mass += _chance(neighbour[node], symbols[entry], starts, symbols, chances, back)
+                mass += chance_of(neighbour[node], symbols[entry], starts, symbols, chances, back)
             # A rest of -1 sends symbols without an entry to the neighbour, with factor 1: their chance is P(x) itself.
             rest[node] = -1.0 if mass > 0.0 else 0.0
             mass = min(mass, 1.0) if mass > 0.0 else 1.0
@@ -155,7 +146,7 @@ def likeliest(wanted: Bools, width: int, starts: Int64s, symbols: Int32s, chance
             for entry in range(starts[other], starts[other + 1]):
                 if product * chances[entry] > best:
                     # It counts only if no nearer node has an entry for it.
-                    best = max(best, _chance(node, symbols[entry], starts, symbols, chances, back))
+                    best = max(best, chance_of(node, symbols[entry], starts, symbols, chances, back))
             if rest[other] >= 0.0:
                 break
             product *= factor[other]
@@ -163,7 +154,7 @@ def likeliest(wanted: Bools, width: int, starts: Int64s, symbols: Int32s, chance
         # Symbols without an entry anywhere on the way share the last node's rest.
         if product * rest[other] > best:
             for symbol in range(width):
-                best = max(best, _chance(node, symbol, starts, symbols, chances, back))
+                best = max(best, chance_of(node, symbol, starts, symbols, chances, back))
                 if best >= product * rest[other]:
                     break
         largest[node] = best

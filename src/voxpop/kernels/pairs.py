@@ -340,15 +340,6 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: Int64s) -> 
 
 
 @jit
-def rename_range(ids: Int32s, begin: int, end: int, renamed: Int32s) -> None:
-    """Write `renamed[id]` for every id of a range, in place; negative ids stay."""
-    for position in range(begin, end):
-        old = ids[position]
-        if old >= 0:
-            ids[position] = renamed[old]
-
-
-@jit
 def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
     """Write `renamed[id]` for every id of some users, in place and closer together.
 
@@ -385,23 +376,3 @@ def move_down(ids: Int32s, begin: int, end: int, target: int) -> None:
     """Write the ids of a range to `target` and behind it, which is at or before its beginning."""
     for position in range(begin, end):
         ids[target + position - begin] = ids[position]
-
-
-@jit
-def rename_users(ids: Int32s, user_start: Int64s, order: Int64s, renamed: Int32s, target: Int32s, place: int) -> None:
-    """Write `renamed[id]` for every id of some users into `target`, user after user, and -1 for negative ids.
-
-    Args:
-        ids: int32, by position.
-        user_start: int64 (users + 1), where each user's positions begin.
-        order: int64, the users to write, in the order wanted.
-        renamed: int32, by id.
-        target: int32, written from `place` on.
-        place: int.
-    """
-    for number in range(order.size):
-        user = order[number]
-        for position in range(user_start[user], user_start[user + 1]):
-            old = ids[position]
-            target[place] = renamed[old] if old >= 0 else np.int32(-1)
-            place += 1

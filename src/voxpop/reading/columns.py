@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
 from voxpop.reading.arrow import string_array
+from voxpop.reading.keys import is_string
 
 # Error messages of readers may quote rows, and are removed.
 
@@ -51,16 +52,17 @@ def without_quotes(what: str, advice: str) -> Iterator[None]:
 
 
 @contextmanager
-def withheld() -> Iterator[None]:
-    """Turn any failure of a table's reader into a SourceError that quotes nothing."""
+def withheld(
+    problem: str = "the table cannot be read", advice: str = "Try to read it by itself first."
+) -> Iterator[None]:
+    """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
         raise SourceError(
-            f"the table cannot be read: its reader failed with {kind}, and its message may quote rows. Try to read it "
-            "by itself first."
+            f"{problem}: its reader failed with {kind}, and its message may quote rows. {advice}"
         ) from None
 
 
@@ -150,11 +152,6 @@ def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
             f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
             "Give it one type in all files."
         )
-
-
-def is_string(kind: pa.DataType) -> bool:
-    """Check whether a type is one of strings."""
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
