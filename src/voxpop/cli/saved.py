@@ -21,7 +21,6 @@ from voxpop.cli.options import (
     SpendOptions,
     Table,
     TableOptions,
-    numbers_of,
     tokenizer_of,
 )
 from voxpop.cli.releasing import count as count_of
@@ -49,12 +48,7 @@ if TYPE_CHECKING:
 Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
-Limit = Annotated[
-    str | None,
-    Parameter(
-        help="Grams for which a user counts in full: one number, or a list by length. Chosen privately by default."
-    ),
-]
+Limit = Annotated[int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")]
 Places = Annotated[int, Parameter(help="Number of grams.")]
 File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
@@ -232,12 +226,10 @@ def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Sp
     print_plan(_top_plan(folder, k, spend)(), as_json=json)
 
 
-def _counts_plan(folder: Path, limit: str | None, spend: Spend) -> Callable[[], Any]:
+def _counts_plan(folder: Path, limit: int | None, spend: Spend) -> Callable[[], Any]:
     from voxpop.release.release import load_release
 
-    limits: list[int] = [] if limit is None else numbers_of("--limit", limit, int)
-    given = limits if len(limits) > 1 else limits[0] if limits else None
-    return lambda: Counts(given).plan(spend.budget, load_release(folder))
+    return lambda: Counts(limit).plan(spend.budget, load_release(folder))
 
 
 def _top_plan(folder: Path, k: int, spend: Spend) -> Callable[[], Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, final
@@ -206,9 +206,6 @@ class SequenceModel(Result):
     def to_arrow(self) -> "pa.Table":
         """Return the table of `to_polars` as a pyarrow table."""
         return self.to_polars().to_arrow()
-
-    def _with_about(self, about: About) -> "SequenceModel":
-        return replace(self, about=about)
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
 
