@@ -25,7 +25,6 @@ from voxpop.cli.options import (
     numbers_of,
     tokenizer_of,
 )
-from voxpop.cli.releasing import count as count_of
 from voxpop.cli.releasing import (
     Saving,
     guarantee_text,
@@ -40,6 +39,7 @@ from voxpop.cli.releasing import (
     summary,
     together,
 )
+from voxpop.cli.releasing import count as count_of
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 

@@ -47,7 +47,9 @@ class LedgerRun:
     def save_finished(self) -> None:
         """Save the result of a finished run that was stopped before its result was saved."""
         entry = self.account.entry(self.label)
-        if self.folder is not None and entry is not None and entry.state == "finished" and entry.kept:
+        if self.folder is None or entry is None or not entry.kept:
+            return
+        if entry.state == "finished" and Path(entry.kept).parent.exists():
             publish(Path(entry.kept), self.folder, overwrite=self.overwrite)
 
     def charge(self, guarantee: Guarantee, mechanism: str) -> "Entry":

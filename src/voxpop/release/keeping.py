@@ -40,8 +40,8 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
     nearest = next(each for each in (target, *target.parents) if each.exists())
     if shutil.disk_usage(nearest).free < SPACE:
         raise ReleaseError(
-            f"{folder} may not be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran. Free some "
-            "space, or give a folder on another disk."
+            f"{folder} may not be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
+            "nothing was charged. Free some space, or give a folder on another disk."
         )
 
 
@@ -93,13 +93,13 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False) -> None:
         ReleaseError: The folder cannot be written or holds something else. The kept copy stays.
     """
     kind = kind_in(kept)
-    if MARK not in kept.parent.name or (kind is None and kept.exists()):
+    if MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
         raise ReleaseError(f"{kept} is not a kept result. Give the folder that the message of the failed save named.")
-    if kind is None:
-        return  # another process published it
     try:
-        kind.read(kept)  # checks the files
-        kind.put({each.name: each.read_bytes() for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
+        if kind is not None:  # otherwise another process published it
+            kind.read(kept)  # checks the files
+            kind.put({each.name: each.read_bytes() for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
+            kept.rename(kept.with_name(f"{kept.name}.published"))  # so that no part of it is taken for a result
     except (ReleaseError, OSError) as error:
         if kept.exists():
             raise ReleaseError(

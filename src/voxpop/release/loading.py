@@ -44,11 +44,7 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
     """
     if (beside := kind._beside(folder)) is not None:
         return beside
-    found: Result
-    if MODEL.is_in(folder):
-        found = imported(MODEL_LOADER)(folder)
-    else:
-        found = load_release(folder)
+    found: Result = imported(MODEL_LOADER)(folder) if MODEL.is_in(folder) else load_release(folder)
     if not isinstance(found, kind):
         raise ReleaseError(
             f"{folder} contains a {type(found).__name__}, not a {kind.__name__}. Load it without a kind, "
