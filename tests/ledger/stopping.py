@@ -44,7 +44,7 @@ def repeat_finished(account: ledger.LedgerAccount, earlier: ledger.Entry, *_: ob
 def job(folder: Path, *, saving: bool) -> None:
     """Run the job of the guide, and note the identifier that its caller sees."""
     save_to = folder / "words" if saving else None
-    run = vp.Ledger(folder / "team.json").account("posts").run("monday", save_to=save_to)
+    run = vp.Ledger(folder / "team.json").account("posts").run("monday", save_to=save_to, overwrite=True)
     if not run.finished:
         words = planned(ONCE, release).release(None, ledger=run)
         with open(folder.parent / f"{folder.name}.seen", "a") as seen:
