@@ -260,8 +260,8 @@ class LedgerAccount:
             stored = self._parsed(datasets)[1][entry.number - 1]
             if (stored.state, stored.attempt) != ("charged", entry.attempt):
                 raise LedgerError(
-                    f"Another process started {entry} again, so this result was discarded and nobody may see it. Use "
-                    "the result of the other process."
+                    f"Another process started {entry} again, so this result was discarded. Use the result of "
+                    "the other process."
                 )
             self._write(datasets, replace(entry, **ended))
 
