@@ -103,10 +103,10 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         if count == 0:
             close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)
             meant = next((each for each in existing if close and each.lower() == close[0]), None)
-            hint = hint or (f'Did you mean "{meant}"?' if meant else "")
+            hint = f" {hint}" if hint else f' Did you mean "{meant}"?' if meant else ""
             listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
             more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
-            raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}. {hint}'.rstrip())
+            raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}.{hint}')
 
 
 def differs_in_case(name: str, existing: list[str]) -> str:

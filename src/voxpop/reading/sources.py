@@ -21,16 +21,15 @@ import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
 from voxpop.reading import databases, tables
-from voxpop.reading.columns import Batches, portions
+from voxpop.reading.columns import Batches, portions, withheld
 from voxpop.reading.files import (
     SUFFIXES,
     beginning,
     file_batches,
     is_readable,
-    is_remote,
     is_text,
-    remote_batches,
 )
+from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
@@ -104,14 +103,14 @@ def _paths(source: Any, request: Request) -> Batches:
     paths = [os.fspath(each) for each in source] if several else [os.fspath(source)]
     places: list[Any] = []
     for number, path in enumerate(paths):
-        if path == STANDARD_INPUT or is_remote(path):
+        if path in STANDARD_INPUT or is_remote(path):
             places.append(path)
             continue
         root = Path(*takewhile(lambda part: not glob.has_magic(part), Path(path).parts))
         places += [(file, _state(file), root) for file in _files(path, number if several else None)]
     for place in places:
         if isinstance(place, str):
-            opened = place == STANDARD_INPUT
+            opened = place in STANDARD_INPUT
             yield from opened_batches(sys.stdin.buffer, request) if opened else remote_batches(place, request)
             continue
         file, state, root = place
@@ -151,11 +150,12 @@ def opened_batches(source: Any, request: Request) -> Batches:
     The bytes are copied to a temporary file without a name, because readers of CSV and Parquet need several passes.
     """
     with TemporaryDirectory() as folder, TemporaryFile() as copy:
-        if isinstance(source.read(0), str):
-            copy.writelines(line.encode() for line in source)
-        else:
-            shutil.copyfileobj(source, copy)
-        copy.flush()
+        with withheld():
+            if isinstance(source.read(0), str):
+                copy.writelines(line.encode() for line in source)
+            else:
+                shutil.copyfileobj(source, copy)
+            copy.flush()
         path = Path(folder, "the input")
         path.symlink_to(f"/proc/self/fd/{copy.fileno()}")
         for marks in (PACKED, FORMATS):
@@ -166,7 +166,7 @@ def opened_batches(source: Any, request: Request) -> Batches:
             yield "the input", batch
 
 
-STANDARD_INPUT: Final = "-"
+STANDARD_INPUT: Final = ("-", "/dev/stdin")
 PACKED: Final = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 FORMATS: Final = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".json", b"[": ".json"}
 
@@ -268,7 +268,7 @@ SOURCES: Final = (
     ),
     Source(
         "numpy",
-        {"structured arrays of numpy": "the dtype"},
+        {"structured arrays of numpy": "dtypes; of objects none: values are strings"},
         lambda source: isinstance(source, np.ndarray),
         tables.structured_batches,
     ),
