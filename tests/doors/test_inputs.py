@@ -22,6 +22,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.cli import main
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.reading import remote
 
 ROWS = [(1, "tea"), (2, "milk"), (1, "bread"), (3, "tea")]
 NAMES = ["user", "item"]
@@ -169,6 +170,15 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
     )
     declared = ds.partitioning(pa.schema([("year", pa.string())]), flavor="hive")
     assert items_of(ds.dataset(tmp_path / "hive", partitioning=declared), items="year") == (["7"], 1)
+
+
+def test_folders_behind_an_address_give_strings(tmp_path):
+    """As on this machine, whatever the names look like."""
+    for year in ("0007", "2026"):
+        (tmp_path / f"year={year}").mkdir()
+        pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")
+    assert remote._parquet(f"{tmp_path}/").collect().sort("year")["year"].to_list() == ["0007", "2026"]
+    assert remote._parquet(f"{tmp_path}/year=2026/part.parquet").collect().columns == ["user"]
 
 
 def test_a_folder_of_texts_has_one_user_per_file(tmp_path):

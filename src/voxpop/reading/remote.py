@@ -60,13 +60,23 @@ def remote_batches(address: str, request: Request) -> Batches:
             yield TABLE, pa.RecordBatch.from_arrays(arrays, request.names)
             first += frame.height
     elif name.endswith((".parquet", "/")):
-        for frame in _streamed(lambda: pl.scan_parquet(address), request):
+        for frame in _streamed(lambda: _parquet(address), request):
             yield from arrow_batches(frame.to_arrow(), request)
     else:
         raise SourceError(
             "the address does not end in .parquet, .csv, .tsv, .jsonl or .ndjson, so its format is unknown. Read it "
             "with polars, pandas or fsspec and give the table."
         )
+
+
+def _parquet(address: str) -> "pl.LazyFrame":
+    """Return files of Parquet; polars would infer the types of columns that names of folders contain."""
+    import polars as pl
+
+    plain = pl.scan_parquet(address, hive_partitioning=False)
+    inside = plain.collect_schema().names()
+    keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
+    return pl.scan_parquet(address, hive_schema=dict.fromkeys(keys, pl.String)) if keys else plain
 
 
 def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator[pl.DataFrame]":

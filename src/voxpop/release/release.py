@@ -303,7 +303,10 @@ def report_of(
     shape, packed = payload_of(trie, None if counts is None else trie.numbered(counts[: shown.num_rows]))
     shape |= {"reading": release.reading, "shown": shown.num_rows}
     story = story_of(plan, sizes)
-    story = replace(story, grids=[*grids, *story.grids])
+    keys = [] if release.keys is None else [each.name for each in release.keys.columns]
+    story = replace(
+        story, grids=[*grids, *story.grids], completes=story.completes and not keys, keys=keys if len(keys) > 1 else []
+    )
     return page_of(story, release.guarantee, plan, sizes, (shape, packed), checksums, release.about)
 
 
