@@ -340,7 +340,7 @@ def test_the_spend_of_every_plan_fits(account, name):
     """What real plans state is charged with its spend, as it stands."""
     guarantee = PLANS[name].guarantee
     if guarantee.private and not guarantee.unproved:
-        assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-2), create=True).fits(guarantee)
+        assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-3), create=True).fits(guarantee)
 
 
 @pytest.mark.parametrize(

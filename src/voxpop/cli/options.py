@@ -216,7 +216,10 @@ class Result:
 
 
 Sources = Annotated[
-    list[str], Parameter(name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV or JSON lines.")
+    list[str],
+    Parameter(
+        name="SOURCE", help="Files, folders or patterns of Parquet, CSV, TSV, JSON or Arrow; - is standard input."
+    ),
 ]
 Folder = Annotated[Path, Parameter(name="DIR", help="Folder of a saved release.")]
 Output = Annotated[Path, Parameter(name=["--output", "-o"], help="Folder to save to.")]
