@@ -28,42 +28,20 @@ def quieten(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-@contextmanager
-def without_quotes(what: str, advice: str) -> Iterator[None]:
-    """Describe what polars could not read, without its message.
-
-    Args:
-        what: is read.
-        advice: what to try first.
-
-    Raises:
-        SourceError: where polars fails.
-    """
-    import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = type(error).__name__
-        quieten(error)
-        raise SourceError(
-            f"{what} cannot be read: polars failed with {kind}, and what it said may quote rows. {advice}"
-        ) from None
+NOT_SHOWN = "the message of the reader may quote rows and is not shown."
 
 
 @contextmanager
-def withheld(
-    problem: str = "the table cannot be read", advice: str = "Try to read it by itself first."
-) -> Iterator[None]:
+def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN) -> Iterator[None]:
     """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
+    except VoxpopError:
+        raise
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
-        raise SourceError(
-            f"{problem}: its reader failed with {kind}, and its message may quote rows. {advice}"
-        ) from None
+        raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
