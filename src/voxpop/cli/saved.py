@@ -126,6 +126,23 @@ def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> 
     print(f"Saved to {output}")
 
 
+def verify(folder: Folder, /, *, json: Json = False) -> None:
+    """Check that a saved folder is unchanged, and that its settings give its plan and its guarantee.
+
+    Example: `voxpop verify words`
+    """
+    from voxpop.release.verifying import verify as verified
+
+    found = verified(folder)
+    if json:
+        print_json(found)
+        return
+    print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
+    for each in found["results"]:
+        print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+    print(f"Digest of SHA256SUMS: {found['digest']}")
+
+
 def export(
     folder: Folder,
     /,
