@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
-from voxpop.kernels.tries import copy_rows, hold_all, keep_most_frequent, measure_strings, number_rows
+from voxpop.kernels.tries import hold_all, keep_most_frequent, measure_strings
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import text_buffers
@@ -245,19 +245,22 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
-    rows = np.full((fitting.size, rules.longest), -1, np.int32)
-    copy_rows(corpus.tokens, starts[fitting], sizes[fitting], rows)
+    places = np.arange(rules.longest)
+    # (documents, longest), padded with -1; places behind the last token are not read.
+    rows = corpus.tokens[np.minimum(starts[fitting, None] + places, corpus.tokens.size - 1)]
+    rows[places >= sizes[fitting, None]] = -1
     # lexsort's last key comes first: by the first token, then the second, with -1 (nothing) before all.
     order = np.lexsort(rows.T[::-1])
-    numbers, shared = np.empty(fitting.size, np.int32), np.empty(fitting.size, np.int32)
-    count = number_rows(rows, order, numbers, shared)
+    rows = rows[order]
+    differs = rows[1:] != rows[:-1]
+    new = np.concatenate([np.ones(min(1, fitting.size), np.bool_), differs.any(axis=1)])
+    # Tokens in which a content agrees with the one before.
+    shared = np.concatenate([[0], differs.argmax(axis=1)])[: new.size][new].astype(np.int32)
     said = np.full(ends.size, -1, np.int32)
     # By document: the number of its content, -1 where it does not fit.
-    said[fitting] = numbers
-    distinct = np.empty((count, rules.longest), np.int32)
-    distinct[numbers] = rows
-    lengths = (distinct >= 0).sum(axis=1, dtype=np.int32)
-    return Spelling(lengths, shared[:count], said, user_start, corpus.vocabulary, rows=distinct)
+    said[fitting[order]] = np.cumsum(new) - 1
+    lengths = (rows[new] >= 0).sum(axis=1, dtype=np.int32)
+    return Spelling(lengths, shared, said, user_start, corpus.vocabulary, rows=rows[new])
 
 
 def gram_of(word: Word, alphabet: str) -> list[str]:
