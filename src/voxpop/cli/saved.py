@@ -13,6 +13,7 @@ from voxpop.cli.options import (
     First,
     Folder,
     Json,
+    Output,
     Overwrite,
     Run,
     RunOptions,
@@ -21,11 +22,10 @@ from voxpop.cli.options import (
     SpendOptions,
     Table,
     TableOptions,
-    numbers_of,
     tokenizer_of,
 )
-from voxpop.cli.releasing import count as count_of
 from voxpop.cli.releasing import (
+    Saving,
     guarantee_text,
     indented,
     numbered,
@@ -38,6 +38,7 @@ from voxpop.cli.releasing import (
     summary,
     together,
 )
+from voxpop.cli.releasing import count as count_of
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 
@@ -49,12 +50,7 @@ if TYPE_CHECKING:
 Symbols = Annotated[str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel.")]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result beside the release.")]
-Limit = Annotated[
-    str | None,
-    Parameter(
-        help="Grams for which a user counts in full: one number, or a list by length. Chosen privately by default."
-    ),
-]
+Limit = Annotated[int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")]
 Places = Annotated[int, Parameter(help="Number of grams.")]
 File = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
@@ -117,6 +113,17 @@ def complete(
         print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
         return
     print(*(f"  {printable(each.gram)}" for each in found) if found else ["No released phrase continues it."], sep="\n")
+
+
+def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> None:
+    """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
+
+    Example: `voxpop resume ~/.voxpop/voxpop-kept-0123/words -o words`
+    """
+    from voxpop.release.keeping import publish
+
+    publish(kept, output, overwrite=overwrite)
+    print(f"Saved to {output}")
 
 
 def export(
@@ -232,12 +239,10 @@ def plan_top(folder: Folder, /, *, k: Places = Top().k, spend: SpendOptions = Sp
     print_plan(_top_plan(folder, k, spend)(), as_json=json)
 
 
-def _counts_plan(folder: Path, limit: str | None, spend: Spend) -> Callable[[], Any]:
+def _counts_plan(folder: Path, limit: int | None, spend: Spend) -> Callable[[], Any]:
     from voxpop.release.release import load_release
 
-    limits: list[int] = [] if limit is None else numbers_of("--limit", limit, int)
-    given = limits if len(limits) > 1 else limits[0] if limits else None
-    return lambda: Counts(given).plan(spend.budget, load_release(folder))
+    return lambda: Counts(limit).plan(spend.budget, load_release(folder))
 
 
 def _top_plan(folder: Path, k: int, spend: Spend) -> Callable[[], Any]:
@@ -308,13 +313,18 @@ def _add(
     overwrite: bool,
 ) -> Any:
     """Release an addition to a saved release, and save it in the same folder."""
-    read = reader(source, table, run)
-    if save:
-        kind.check_target(folder, overwrite=overwrite)
-    addition = released(plan(), read, charge, reported=False)
-    if save:
-        addition.save(folder, overwrite=overwrite)
-    return addition
+    from voxpop.release.keeping import save_new
+    from voxpop.release.saving import COUNTS
+    from voxpop.release.tally import load_ranking, load_tally
+
+    output = Saving(
+        folder if save else None,
+        kind,
+        load_tally if kind is COUNTS else load_ranking,
+        lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
+        overwrite,
+    )
+    return released(plan, reader(source, table, run), charge, output, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:

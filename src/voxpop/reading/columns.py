@@ -78,7 +78,7 @@ MOST_NAMES = 20
 """Column names in a message."""
 
 
-def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True) -> None:
+def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True, hint: str = "") -> None:
     """Check that every wanted column exists once.
 
     Args:
@@ -87,6 +87,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         where: the source, for messages.
         declared: whether the names come from a schema. Keys of dictionaries and first rows of CSV may be data, and are
             never shown.
+        hint: a next step for a missing column.
 
     Raises:
         ColumnError: if a column is missing or exists twice.
@@ -98,14 +99,22 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         if count == 0 and not declared:
             raise ColumnError(
                 f'{where} has no column "{name}" among its {len(existing):,} names, which are not shown because they '
-                "may be data. Check the spelling, and that the source has one entry for each column."
+                f"may be data.{differs_in_case(name, existing)} Check the spelling, and that the source has one entry "
+                "for each column. If the names are users, give a list of rows instead."
             )
         if count == 0:
-            close = difflib.get_close_matches(name, existing, n=1)
-            hint = f' Did you mean "{close[0]}"?' if close else ""
+            close = difflib.get_close_matches(name.lower(), map(str.lower, existing), n=1)
+            meant = next((each for each in existing if close and each.lower() == close[0]), None)
+            hint = f" {hint}" if hint else f' Did you mean "{meant}"?' if meant else ""
             listed = ", ".join(f'"{each}"' for each in existing[:MOST_NAMES]) or "none"
             more = f" and {len(existing) - MOST_NAMES:,} more" if len(existing) > MOST_NAMES else ""
             raise ColumnError(f'{where} has no column "{name}". Choose one of {listed}{more}.{hint}')
+
+
+def differs_in_case(name: str, existing: list[str]) -> str:
+    """Return a sentence if a name exists with other capital letters; it quotes nothing of the source."""
+    found = any(each.lower() == name.lower() for each in existing)
+    return " One of them differs only in upper and lower case." if found else ""
 
 
 def checked_users(batches: Batches, user: str) -> Counted:

@@ -72,7 +72,7 @@ class KeyedRows:
     def _with_user(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that have a user, or count those whose user only looks missing."""
         columns = [batch.column(name) for name in self._users]
-        missing = reduce(np.logical_or, map(_spelled_missing, columns))
+        missing = reduce(np.logical_or, map(_spelled_missing, columns, self._users))
         if not self._drops:
             self.doubtful += int(missing.sum())
             return batch
@@ -120,17 +120,17 @@ class KeyedRows:
 
 
 MISSING = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
-"""Users that are spelled like a missing value."""
+"""Users that are spelled like a missing value; so is the name of the column, of which a repeated header consists."""
 
 
-def _spelled_missing(column: pa.Array) -> Bools:
+def _spelled_missing(column: pa.Array, name: str) -> Bools:
     """Return which values are spelled like a missing value; null is not."""
     if pa.types.is_dictionary(column.type):
-        found = np.append(_spelled_missing(column.dictionary), False)
+        found = np.append(_spelled_missing(column.dictionary, name), False)
         return np.asarray(found[numbers_of(column.indices, missing=len(column.dictionary))])
     if not is_string(column.type):
         return np.zeros(len(column), np.bool_)
-    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array(MISSING)))
+    return _truths(pc.is_in(column.cast(pa.large_string()), value_set=string_array([*MISSING, name])))
 
 
 def _truths(values: pa.BooleanArray) -> Bools:

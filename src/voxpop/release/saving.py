@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 REPORT: Final = "report.html"
 ABOUT: Final = "about"
-MODEL_RECORD: Final = "model.json"
-MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
 TRIES: Final = 8
 DAMAGED: Final = "The folder is damaged: copy it again from where it came, or make the release again."
 
@@ -113,13 +111,33 @@ class Kind:
             ReleaseError: As in `check_target`.
         """
         record = self.record_of(content, tables)
-        again = self._holds(folder, record)
-        target = self.check_target(folder, overwrite=overwrite or again)
+        self.check_target(folder, overwrite=overwrite or self._holds(folder, record))  # before the report is made
         files = {**tables, self.record: record}
         files[REPORT] = page({name: checksum(each) for name, each in files.items()})
+        self.put(files, folder, overwrite=overwrite)
+
+    def put(self, files: Mapping[str, bytes], folder: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the files of a result, which may include counts and rankings, in one step.
+
+        Args:
+            files: contents by name.
+            folder: as in `check_target`. Counts and rankings in it stay if it holds this very result.
+            overwrite: as in `check_target`.
+
+        Raises:
+            ReleaseError: As in `check_target`.
+        """
+        again = self._holds(folder, files[self.record])
+        target = self.check_target(folder, overwrite=overwrite or again)
         source = folder_to_read(target)
-        kept = {name: source / name for name in self.others if again and (source / name).is_file()}
-        self.write(target, {name: path.read_bytes() for name, path in kept.items()} | files, folder, overwrite or again)
+        added = [each for each in BESIDE if each.record in files]
+        if added and not again and (source / self.record).exists():
+            raise ReleaseError(f"{folder} holds another release. Save {added[0].what} beside the release they are of.")
+        paths = {name: source / name for name in self.others if again and (source / name).is_file()}
+        beside = {name: path.read_bytes() for name, path in paths.items()}
+        if added and not overwrite and any(files.get(name, old) != old for name, old in beside.items()):
+            raise _already_there(folder, " and ".join(each.what for each in added))
+        self.write(target, {**beside, **files}, folder, overwrite or again)
 
     def record_of(self, content: Mapping[str, Any], tables: Mapping[str, bytes]) -> bytes:
         """Return the bytes of a record, which are equal for equal results."""
@@ -226,6 +244,15 @@ RELEASE = Kind(
 COUNTS = Kind("counts", "counts.json", ("counts.parquet", TABLE), "`release.count` or `voxpop count`", (), RELEASE)
 RANKINGS = Kind("rankings", "top.json", ("top.parquet", TABLE), "`release.top` or `voxpop top`", (), RELEASE)
 BESIDE = (COUNTS, RANKINGS)
+MODEL = Kind(
+    "sequence model",
+    "model.json",
+    ("grams.parquet", "alphabet.parquet"),
+    "`model.save` or `voxpop sequences -o`",
+    ("synthetic.parquet",),
+    version=3,
+)
+MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
 
 
 def stated(result: "Result") -> dict[str, Any]:

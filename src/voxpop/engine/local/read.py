@@ -1,5 +1,6 @@
 """Read a table of users and their data on this machine, from top to bottom."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -197,6 +198,8 @@ class _Spill:
 
 ROWS_AT_ONCE = 1 << 15
 ITEMS_AT_ONCE = 1 << 20
+FINE: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
+"""Types of items whose values are often too fine to be shared."""
 DEFAULTS: Final = ReadOptions()
 FOUND: Final = CSV()
 
@@ -244,10 +247,17 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
     if keyed.doubtful:
         count = rounded(keyed.doubtful, exact=options.exact)
         tell(
-            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, and were kept. Leave "
-            'them out with missing_users="drop" (--drop-missing-users).',
+            f"{count} rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of "
+            'the column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
             options.progress,
         )
+    for each in keyed.keys.columns:
+        if FINE.match(each.kind):
+            tell(
+                f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
+                "released, round numbers or truncate times first.",
+                options.progress,
+            )
     left_out = keyed.left_out + (0 if events is None else events.left_out)
     if left_out:
         count = rounded(left_out, exact=options.exact)
