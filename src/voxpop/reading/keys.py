@@ -256,11 +256,6 @@ class Keys:
     columns: tuple[KeyColumn, ...] = ()
 
     @staticmethod
-    def of(fields: Sequence[pa.Field]) -> "Keys":
-        """Return the keys of some columns of a table."""
-        return Keys(tuple(KeyColumn(field.name, str(plain_type(field.type))) for field in fields))
-
-    @staticmethod
     def from_list(columns: Any) -> "Keys":
         """Return what `to_list` wrote down.
 

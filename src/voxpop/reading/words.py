@@ -33,15 +33,6 @@ def shared_table() -> Uint32s:
     return table
 
 
-def ascii_letters() -> Bytes:
-    """Return the lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
-    letters = np.zeros(256, np.uint8)
-    for code in range(128):
-        if chr(code).isalnum():
-            letters[code] = ord(chr(code).lower())
-    return letters
-
-
 def fill_page(table: Uint32s, code: int) -> None:
     """Fill in the page of a code point."""
     first = code // PAGE * PAGE
@@ -85,7 +76,8 @@ HEADS = (
     np.frombuffer(b"https://", np.uint8),
     np.frombuffer(b"www.", np.uint8),
 )
-LETTERS = ascii_letters()
+LETTERS = np.array([ord(chr(code).lower()) * (code < 128 and chr(code).isalnum()) for code in range(256)], np.uint8)
+"""The lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
 SLOW_DOCUMENT = -2
 Documents = tuple[Int32s, Int64s]
 

@@ -4,7 +4,6 @@ Spark takes files in the order of their sizes, so one user's rows could exchange
 documents that others are counted by. The order here depends only on a user's own documents (docs/privacy/spark.md).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.kernels.arrays import Int64s
+from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import array_of, numbers_of
@@ -41,7 +40,7 @@ def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCor
         if corpus.limit is not None:
             size = BYTES_OF_POSITION * int(np.diff(corpus.user_start).max(initial=0))
             corpus.limit.require(size, "the documents of one user, to be put in the order of their contents,")
-        for _ in in_order(lambda block: _sort(corpus, *block), _blocks(corpus.user_start)):
+        for _ in in_order(lambda block: _sort(corpus, *block), user_spans(corpus.user_start, POSITIONS_AT_ONCE)):
             pass
     return _with_ties_settled(corpus)
 
@@ -61,16 +60,6 @@ def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
     gather_slices(tokens, begins, numbers_of(order).astype(np.int64), moved)
     tokens[:] = moved
     forget_pages(corpus.tokens, int(corpus.user_start[first]), int(corpus.user_start[last]))
-
-
-def _blocks(user_start: Int64s) -> Iterator[tuple[int, int]]:
-    """Yield (first user, end): some users at a time, never part of one."""
-    users, first = user_start.size - 1, 0
-    while first < users:
-        wanted = int(user_start[first]) + POSITIONS_AT_ONCE
-        last = max(first + 1, int(np.searchsorted(user_start, wanted, side="right")) - 1)
-        yield first, min(last, users)
-        first = min(last, users)
 
 
 def _with_ties_settled(corpus: LocalCorpus) -> LocalCorpus:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -343,16 +343,9 @@ class MemoryLengthWalk:
         self._each_range(lambda begin, end: rename(ids[begin:end], ranks, ids[begin:end]))
         self._ids = ids
 
-    def _each_range(self, work: "Work") -> None:
+    def _each_range(self, work: Callable[[int, int], None]) -> None:
         for _ in in_order(lambda span: work(*span), self._ranges):
             pass
-
-
-class Work(Protocol):
-    """Something to do with a range of positions."""
-
-    def __call__(self, begin: int, end: int) -> None:
-        """Do it."""
 
 
 def _ranges(user_start: Int64s) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
+from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import gather_documents, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
@@ -188,14 +189,11 @@ class _Spill:
             heads = self._heads.read(place, users, HEAD)
             place += heads.nbytes
             ends = np.concatenate([[0], np.cumsum(heads["size"])])
-            first = 0
-            while first < users:
-                last = max(first + 1, int(np.searchsorted(ends, ends[first] + most // 4, side="right")) - 1)
+            for first, last in user_spans(ends, most // 4):
                 tokens = self._tokens.read(begin, int(ends[last] - ends[first]), np.int32)
                 begin += tokens.nbytes
                 rename(tokens, names, tokens)
                 yield heads[first:last], tokens
-                first = last
 
 
 ROWS_AT_ONCE = 1 << 15

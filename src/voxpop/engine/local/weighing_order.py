@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from voxpop.engine.contract import Draws, order_of
+from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
@@ -84,18 +85,7 @@ def user_blocks(user_start: Int64s, most: int) -> Iterator[tuple[int, int, int, 
 
     A user who holds more comes in several separate blocks.
     """
-    users = user_start.size - 1
-    first = 0
-    while first < users:
-        begin = int(user_start[first])
-        # The last user who ends within `most` positions.
-        last = int(np.searchsorted(user_start, begin + most, side="right")) - 1
-        last = min(last, first + most, users)
-        if last > first:
-            yield first, last, begin, int(user_start[last])
-            first = last
-        else:
-            end = int(user_start[first + 1])
-            for place in range(begin, end, most):
-                yield first, first + 1, place, min(place + most, end)
-            first += 1
+    for first, last in user_spans(user_start, most):
+        begin, end = int(user_start[first]), int(user_start[last])
+        for place in range(begin, max(end, begin + 1), most):
+            yield first, last, place, min(place + most, end)
