@@ -13,6 +13,7 @@ from voxpop.cli.options import (
     First,
     Folder,
     Json,
+    Output,
     Overwrite,
     Run,
     RunOptions,
@@ -23,8 +24,8 @@ from voxpop.cli.options import (
     TableOptions,
     tokenizer_of,
 )
-from voxpop.cli.releasing import count as count_of
 from voxpop.cli.releasing import (
+    Saving,
     guarantee_text,
     indented,
     numbered,
@@ -37,6 +38,7 @@ from voxpop.cli.releasing import (
     summary,
     together,
 )
+from voxpop.cli.releasing import count as count_of
 from voxpop.errors import InputError
 from voxpop.mechanisms.counts.mechanism import Counts, Top
 
@@ -111,6 +113,34 @@ def complete(
         print_json({"prompt": prompt, "completions": rows, "statement": str(release.guarantee)})
         return
     print(*(f"  {printable(each.gram)}" for each in found) if found else ["No released phrase continues it."], sep="\n")
+
+
+def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> None:
+    """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
+
+    Example: `voxpop resume ~/.voxpop/voxpop-kept-0123/words -o words`
+    """
+    from voxpop.release.keeping import publish
+
+    publish(kept, output, overwrite=overwrite)
+    print(f"Saved to {output}")
+
+
+def verify(folder: Folder, /, *, json: Json = False) -> None:
+    """Check that a saved folder is unchanged, and that its settings give its plan and its guarantee.
+
+    Example: `voxpop verify words`
+    """
+    from voxpop.release.verifying import verify as verified
+
+    found = verified(folder)
+    if json:
+        print_json(found)
+        return
+    print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
+    for each in found["results"]:
+        print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+    print(f"Digest of SHA256SUMS: {found['digest']}")
 
 
 def export(
@@ -300,13 +330,18 @@ def _add(
     overwrite: bool,
 ) -> Any:
     """Release an addition to a saved release, and save it in the same folder."""
-    read = reader(source, table, run)
-    if save:
-        kind.check_target(folder, overwrite=overwrite)
-    addition = released(plan(), read, charge, reported=False)
-    if save:
-        addition.save(folder, overwrite=overwrite)
-    return addition
+    from voxpop.release.keeping import save_new
+    from voxpop.release.saving import COUNTS
+    from voxpop.release.tally import load_ranking, load_tally
+
+    output = Saving(
+        folder if save else None,
+        kind,
+        load_tally if kind is COUNTS else load_ranking,
+        lambda addition, new: save_new(addition, new, folder, overwrite=overwrite),
+        overwrite,
+    )
+    return released(plan, reader(source, table, run), charge, output, reported=False)
 
 
 def _added(addition: Any, folder: Path | None) -> dict[str, Any]:

@@ -233,12 +233,17 @@ class Release(Result):
             yield from self.keys.values(batch.column("gram").flatten())
 
     def __contains__(self, gram: object) -> bool:
-        """Return whether an item (as iteration yields it) or a gram (a tuple or list of tokens) was released."""
+        """Return whether an item (as iteration yields it) or a gram was released.
+
+        A gram is a tuple or list of tokens, or for phrases of texts one string with spaces between the tokens.
+        """
         if self.keys is not None and self.keys.columns:
             item = self.keys.item(gram)
             return item is not None and (item,) in self._members
         wanted = (gram,) if isinstance(gram, str) else tuple(gram) if isinstance(gram, list) else gram
-        return wanted in self._members
+        of_text = self.keys is None and self.reading not in ("tokens", "sequence")
+        phrase = tuple(gram.split()) if isinstance(gram, str) and of_text else wanted
+        return wanted in self._members or phrase in self._members
 
     def __eq__(self, other: object) -> bool:
         """Compare the sets, the numbers that ran and the guarantees."""
@@ -290,7 +295,10 @@ def report_of(
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
     plan = release.plan.to_dict()
     story = story_of(plan, sizes)
-    story = replace(story, grids=[*grids, *story.grids])
+    keys = [] if release.keys is None else [each.name for each in release.keys.columns]
+    story = replace(
+        story, grids=[*grids, *story.grids], completes=story.completes and not keys, keys=keys if len(keys) > 1 else []
+    )
     shown = release.grams, release.reading, counts
     return page_of(story, release.guarantee, plan, sizes, *shown, checksums, release.about)
 

@@ -6,6 +6,7 @@ probability 1e-7 cannot be observed in 1e5 trials; the code and the formulas are
 users in a case is the one at which one more user changes the probability of the event most.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -38,7 +39,8 @@ from voxpop.release.result import StoredPlan
 from voxpop.testing import sensitivity
 from voxpop.testing.auditing import Case, Counts, epsilon_shown
 
-BUDGET = Budget(1.0, 0.02)
+with warnings.catch_warnings(action="ignore"):  # no data are released with this delta
+    BUDGET = Budget(1.0, 0.02)
 PURE = Budget(1.0)
 LIMIT = 4
 MOST_USERS = 60

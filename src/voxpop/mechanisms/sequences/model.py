@@ -18,7 +18,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
 from voxpop.release.cutting import read_parquet, write_parquet
 from voxpop.release.result import NOTHING_SAID, About, Plan, Result, StoredPlan
-from voxpop.release.saving import ABOUT, MODEL_RECORD, Kind, stated
+from voxpop.release.saving import ABOUT, MODEL, stated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -275,15 +275,7 @@ class SequenceModel(Result):
         return queries.ContextSampler.of(self.tree, self.max_length)
 
 
-COUNTS, ALPHABET = "grams.parquet", "alphabet.parquet"
-MODEL = Kind(
-    "sequence model",
-    MODEL_RECORD,
-    (COUNTS, ALPHABET),
-    "`model.save` or `voxpop sequences -o`",
-    ("synthetic.parquet",),
-    version=3,
-)
+COUNTS, ALPHABET = MODEL.tables
 
 
 def save_model(

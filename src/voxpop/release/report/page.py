@@ -135,6 +135,7 @@ def page_of(
         "nouns": story.noun,
         "statement": str(guarantee),
         "private": guarantee.private,
+        "keys": story.keys,
         "lengths": [{"length": length, "released": count} for length, count in sorted(sizes.items())],
         "curves": story.curves,
         "costs": story.costs,
@@ -307,6 +308,7 @@ class Story:
         sessions: data of the charts of sessions, from `voxpop.mechanisms.sequences.describe`, or nothing.
         grids: the numbers that ran.
         completes: whether the page completes phrases.
+        keys: names of the columns of composite keys, or nothing.
     """
 
     words: str
@@ -324,6 +326,7 @@ class Story:
     sessions: Mapping[str, Any] = field(default_factory=dict)
     grids: Sequence[Grid] = ()
     completes: bool = True
+    keys: Sequence[str] = ()
 
 
 Sizes = Mapping[int, int]
