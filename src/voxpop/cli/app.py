@@ -6,30 +6,10 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from voxpop.cli import options as given
 from voxpop.cli.audit import audit
 from voxpop.cli.demo import demo
 from voxpop.cli.ledger import app as ledger
-from voxpop.cli.options import (
-    COUNTED,
-    MECHANISM_GROUP,
-    Charge,
-    ChargeOptions,
-    Choice,
-    Json,
-    Output,
-    Result,
-    ResultOptions,
-    Run,
-    RunOptions,
-    Sources,
-    Spend,
-    SpendOptions,
-    Table,
-    TableOptions,
-    numbers_of,
-    options_of,
-    shown_default,
-)
 from voxpop.cli.releasing import print_plan, print_release, released_to
 from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.sequences import alphabet_of, check_delta, print_model, sampled
@@ -46,7 +26,7 @@ def _weighting(name: str) -> Any:
 
 CHOICES = {
     "items": {
-        "weighting": Choice(
+        "weighting": given.Choice(
             WeightingName,
             _weighting,
             'How users share their weight: in "adaptive" rounds, or by a classic weighting. At limit 1 every classic '
@@ -54,17 +34,17 @@ CHOICES = {
         )
     },
     "ngrams": {
-        "values": Choice(
+        "values": given.Choice(
             str | None,
-            lambda text: None if text is None else numbers_of("--values", text, float),
+            lambda text: None if text is None else given.numbers_of("--values", text, float),
             "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
             "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
             "the data.",
         )
     },
-    "hitters": {"unit": Choice(str, lambda text: int(text) if text.isdecimal() else text)},
+    "hitters": {"unit": given.Choice(str, lambda text: int(text) if text.isdecimal() else text)},
     "sequences": {
-        "alphabet": Choice(
+        "alphabet": given.Choice(
             str | None,
             alphabet_of,
             "All symbols that may occur, separated by commas, or a UTF-8 file with one symbol per line, or the folder "
@@ -98,7 +78,7 @@ app = App(
     help_flags=["--help", "-h"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,
-    default_parameter=Parameter(negative=(), show_default=shown_default),
+    default_parameter=Parameter(negative=(), show_default=given.shown_default),
 )
 plans = App(
     name="plan",
@@ -108,16 +88,16 @@ plans = App(
 
 def _release_command(options_type: Any) -> Callable[..., None]:
     def command(
-        source: Sources,
+        source: given.Sources,
         /,
         *,
-        output: Output,
-        table: TableOptions = Table(),
-        options: Annotated[options_type, MECHANISM_GROUP] = options_type(),
-        spend: SpendOptions = Spend(),
-        charge: ChargeOptions = Charge(),
-        result: ResultOptions = Result(),
-        run: RunOptions = Run(),
+        output: given.Output,
+        table: given.TableOptions = given.Table(),
+        options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
+        spend: given.SpendOptions = given.Spend(),
+        charge: given.ChargeOptions = given.Charge(),
+        result: given.ResultOptions = given.Result(),
+        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.release.saving import RELEASE
 
@@ -130,19 +110,19 @@ def _release_command(options_type: Any) -> Callable[..., None]:
 
 def _sequences_command(options_type: Any) -> Callable[..., None]:
     def command(
-        source: Sources,
+        source: given.Sources,
         /,
         *,
-        output: Output,
+        output: given.Output,
         synthesize: Annotated[
-            int, Parameter(help="Also save this number of synthetic sequences.", validator=COUNTED)
+            int, Parameter(help="Also save this number of synthetic sequences.", validator=given.COUNTED)
         ] = 0,
-        table: TableOptions = Table(),
-        options: Annotated[options_type, MECHANISM_GROUP] = options_type(),
-        spend: SpendOptions = Spend(),
-        charge: ChargeOptions = Charge(),
-        result: ResultOptions = Result(),
-        run: RunOptions = Run(),
+        table: given.TableOptions = given.Table(),
+        options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
+        spend: given.SpendOptions = given.Spend(),
+        charge: given.ChargeOptions = given.Charge(),
+        result: given.ResultOptions = given.Result(),
+        run: given.RunOptions = given.Run(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
         from voxpop.release.saving import MODEL
@@ -159,25 +139,25 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
     return command
 
 
-def _sequences_plan(options: Any, spend: Spend) -> Callable[[], Any]:
+def _sequences_plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
     budget = spend.pure
     check_delta(options.alphabet, budget.delta)
     return lambda: options.configured.plan(budget)
 
 
-def _plan_command(options_type: Any, plan_of: Callable[[Any, Spend], Callable[[], Any]]) -> Callable[..., None]:
+def _plan_command(options_type: Any, plan_of: Callable[[Any, given.Spend], Callable[[], Any]]) -> Callable[..., None]:
     def command(
         *,
-        options: Annotated[options_type, MECHANISM_GROUP] = options_type(),
-        spend: SpendOptions = Spend(),
-        json: Json = False,
+        options: Annotated[options_type, given.MECHANISM_GROUP] = options_type(),
+        spend: given.SpendOptions = given.Spend(),
+        json: given.Json = False,
     ) -> None:
         print_plan(plan_of(options, spend)(), as_json=json)
 
     return command
 
 
-def _plan(options: Any, spend: Spend) -> Callable[[], Any]:
+def _plan(options: Any, spend: given.Spend) -> Callable[[], Any]:
     budget = spend.budget
     return lambda: options.configured.plan(budget)
 
@@ -186,7 +166,7 @@ for each in MECHANISMS:
     if each.command not in CHOICES:
         continue
     configuration = load(each.config)
-    options_type = options_of(configuration, CHOICES[each.command])
+    options_type = given.options_of(configuration, CHOICES[each.command])
     of_sequences = each.command == "sequences"
     summary, example = configuration.__doc__.splitlines()[0], EXAMPLES[each.command]
     app.command(

@@ -4,14 +4,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxpop.cli.releasing import (
-    guarantee_text,
-    plural,
-    print_json,
-    saved,
-    stage,
-    stated,
-)
+from voxpop.cli import releasing
 from voxpop.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +55,7 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
     if not number or not len(model):
         return {}
     sink = io.BytesIO()
-    with stage("Sampling"):
+    with releasing.stage("Sampling"):
         model.sample(number, seed).write_parquet(sink)
     return {"synthetic.parquet": sink.getvalue()}
 
@@ -74,21 +67,21 @@ def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json:
 
     both = compose([alphabet.guarantee, model.guarantee]) if isinstance(alphabet, Release) else None
     if as_json:
-        print_json(
+        releasing.print_json(
             {
                 "released": len(model),
-                **stated(model.guarantee),
-                "with_alphabet": None if both is None else stated(both),
+                **releasing.stated(model.guarantee),
+                "with_alphabet": None if both is None else releasing.stated(both),
                 "plan": model.plan.to_dict(),
                 "synthetic": synthetic,
                 "folder": str(folder.resolve()),
             }
         )
         return
-    print(f"Released {plural(len(model), 'noisy count')}.")
+    print(f"Released {releasing.plural(len(model), 'noisy count')}.")
     if synthetic:
-        print(f"Drew {plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
-    print(guarantee_text(model.guarantee))
+        print(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
+    print(releasing.guarantee_text(model.guarantee))
     if both is not None:
         print(f"\nWith the release that the alphabet came from, if from the same users: {both}")
-    print(saved(folder, model.about))
+    print(releasing.saved(folder, model.about))
