@@ -104,7 +104,7 @@ def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
     """Of a federation: the guarantee is about what is released, and the server saw more."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
-    release = release_of([["tea"]], ran, ran.guaranteed(private=True))
+    release = release_of([["tea"]], ran, ran.guarantee)
     release.save(tmp_path / "found")
     record = json.loads((tmp_path / "found" / "release.json").read_text())
     assert saw in record["guarantee"]["seen"]

@@ -59,7 +59,7 @@ def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
     for plan in changed(PLANS[name]):
         for call in (
             lambda plan=plan: plan.guarantee,
-            lambda plan=plan: plan.guaranteed(private=True),
+            lambda plan=plan: plan.begin(None),
             lambda plan=plan: plan.release(given_to(plan)),
             lambda plan=plan: plan.release(given_to(plan), seed=1),
             lambda plan=plan: plan.release(given_to(plan), ledger=account),
@@ -77,8 +77,8 @@ def test_a_plan_that_travels_is_the_same_plan(name):
     for same in (copy.copy(plan), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
         assert same.guarantee == plan.guarantee
     if "batches" not in name:
-        assert plan.guaranteed(private=True).private
-    assert not plan.guaranteed(private=False).private
+        assert plan.begin(None)[1].private
+    assert not plan.begin(0)[1].private
 
 
 @pytest.mark.parametrize("name", PLANS)

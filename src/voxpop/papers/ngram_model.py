@@ -26,7 +26,6 @@ from voxpop.papers.gram_tree import Level, Tree, gram_symbols, grow, plant, synt
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import Mechanism, Planned, sealed
-from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,8 +136,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         engine = check_engine(data)
         if engine.kind == "items":
             raise InputError("sequences need an order, and this corpus was read with items=. Read it with sequence=.")
-        secret = Secret.of(seed)
-        guarantee = self.guaranteed(private=secret.private)
+        secret, guarantee = self.begin(seed)
         alphabet = self.mechanism.symbols
         counting = engine.tree_walk(alphabet, self.mechanism.l_max, secret)
         if not isinstance(counting, MemoryTreeWalk):

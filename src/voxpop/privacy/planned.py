@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget, Printed
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.secret import Secret
 
 Configuration = TypeVar("Configuration")
 Data = TypeVar("Data")
@@ -119,17 +120,17 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
             )
         return self._guaranteed()
 
-    def guaranteed(self, *, private: bool) -> Guarantee:
-        """Return the guarantee, marked as not private where a seed was given.
+    def begin(self, seed: int | None) -> tuple[Secret, Guarantee]:
+        """Return the secret of a release, and the guarantee, marked as not private where a seed was given.
 
         Args:
-            private: Whether the randomness of the release is secret.
+            seed: See `release`.
 
         Raises:
             InputError: The plan was changed after it was made.
         """
-        guarantee = self.guarantee
-        return replace(guarantee, private=guarantee.private and private)
+        secret, guarantee = Secret.of(seed), self.guarantee
+        return secret, replace(guarantee, private=guarantee.private and secret.private)
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -216,8 +216,7 @@ class _Everything:
 
 def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Tally:
     """Weigh every released gram, add noise to every one, and round to whole users; see `Counts.release`."""
-    secret = Secret.of(seed)
-    guarantee = plan.guaranteed(private=secret.private)
+    secret, guarantee = plan.begin(seed)
     ran = plan
 
     def limits(levels: "LengthWalk", listed: ListedGrams) -> tuple[int, ...]:
@@ -259,8 +258,7 @@ def chosen_limit(plan: "CountsPlan", levels: "LengthWalk", listed: ListedGrams, 
 
 def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Ranking:
     """Count all who hold each released gram, add noise to every count, and return the first; see `Top.release`."""
-    secret = Secret.of(seed)
-    guarantee = plan.guaranteed(private=secret.private)
+    secret, guarantee = plan.begin(seed)
     noise = partial(GumbelNoise, plan.rate, UNIT, secret)
     sizes = sizes_of(plan.grams)
     noisy = measured_holders(data, plan.grams, lambda *_: sizes, secret, lambda length: noise(f"noise/top {length}"))

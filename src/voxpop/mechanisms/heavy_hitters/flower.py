@@ -271,7 +271,7 @@ def serve(grid: Grid, context: Context) -> None:
     RELEASE.check_target(settings.output)
     _wait_for_nodes(grid, settings)
     plan, trie = with_record(settings.plan, aggregation="secure" if settings.secure else "open"), Trie()
-    guarantee = plan.guaranteed(private=settings.seed is None)
+    _, guarantee = plan.begin(settings.seed)
     one_round = secure_round if settings.secure else _open_round
     # A function of the public trie, so the number of rounds reveals nothing more.
     while not is_over(trie, plan.rules):

@@ -8,7 +8,6 @@ from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.secret import Secret
 from voxpop.reading.keys import WORDS, Keys
 from voxpop.reading.progress import track
 from voxpop.release.cutting import table_of_lists
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Release:
     """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
     corpus = check_engine(data)
-    secret = Secret.of(seed)
-    guarantee = plan.guaranteed(private=secret.private)
+    secret, guarantee = plan.begin(seed)
     held: LocalCorpus = corpus.gathered()
     wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)

@@ -242,8 +242,7 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
     """Run all passes and return the table of the released grams."""
     corpus = check_engine(data)
     check_ordered(corpus)
-    secret = Secret.of(seed)
-    guarantee = plan.guaranteed(private=secret.private)
+    secret, guarantee = plan.begin(seed)
     state = run_passes(State(plan), Runner(corpus, plan.budget, secret))
     done = with_record(plan, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])

@@ -127,7 +127,6 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         from voxpop.engine.contract import check_engine
         from voxpop.mechanisms.sequences.model import SequenceModel
         from voxpop.mechanisms.sequences.releasing import split_contexts
-        from voxpop.privacy.secret import Secret
 
         engine = check_engine(data)
         if engine.kind == "items":
@@ -135,8 +134,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
                 "sequences need an order, and this corpus was read with items=, which have none. "
                 "Read the column with sequence= (lists) or text= (words)."
             )
-        secret = Secret.of(seed)
-        guarantee = self.guaranteed(private=secret.private)
+        secret, guarantee = self.begin(seed)
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
         counting = engine.tree_walk(alphabet, self.mechanism.max_length, secret)

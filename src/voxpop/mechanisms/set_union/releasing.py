@@ -11,7 +11,6 @@ from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.mechanisms.rounds.adaptive import released_in_rounds, run_round
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.secret import Secret
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 def release_classic(plan: "ClassicPlan", data: Corpus, seed: int | None) -> Release:
     """Weigh, decide and name the items; see `SetUnion.release`."""
     corpus = check_engine(data)
-    secret = Secret.of(seed)
-    guarantee = plan.guaranteed(private=secret.private)
+    secret, guarantee = plan.begin(seed)
     words = run_round(plan.round, plan.budget, corpus, secret, "round 0/length 1")
     return Release.from_items(words, plan, guarantee, corpus.reading, corpus.keys)
 
@@ -30,8 +28,7 @@ def release_classic(plan: "ClassicPlan", data: Corpus, seed: int | None) -> Rele
 def release_adaptive(plan: "AdaptiveNumbers[Any, Any]", data: Corpus, seed: int | None) -> Release:
     """Release items round after round; see `SetUnion.release`."""
     corpus = check_engine(data)
-    secret = Secret.of(seed)
-    guarantee = plan.guaranteed(private=secret.private)
+    secret, guarantee = plan.begin(seed)
     words, ran = released_in_rounds(plan.planned, plan.budget, corpus, secret)
     done = plan if ran is plan.planned else with_record(plan, ran=ran)
     return Release.from_items(words, done, guarantee, corpus.reading, corpus.keys)
