@@ -10,7 +10,7 @@ One user more raises any number of counts by 1 each. So the loss of one pick lie
 docs/privacy/top.md has the proof, and the allowance for finite arithmetic.
 """
 
-from math import exp, inf, log, log1p
+from math import exp, log, log1p
 from typing import Final
 
 from voxpop.errors import BudgetError
@@ -22,6 +22,9 @@ ROUNDING: Final = 1 + 1e-9
 """More than the relative error of the doubles that bounds are computed in."""
 FAR: Final = 700.0
 """An epsilon at which no delta below 1 is left, and beyond which e^epsilon is no double."""
+MOST_RATE: Final = 1e6
+"""More than any budget allows."""
+HALVINGS: Final = 100
 LOG_ORDERS: Final = tuple(range(-30, 40))
 """Logarithms of orders less 1, among which the search begins."""
 
@@ -71,9 +74,9 @@ def spent(budget: Budget, picks: int, candidates: int, rate: float) -> float:
     Returns:
         Delta, rounded up; 1 if epsilon is below the cost of finite arithmetic.
     """
-    shift = _shift(picks, rate)
-    # Laws that run lie within e^shift of the exact ones, in both collections; so two shifts of epsilon, and e^shift on
-    # delta.
+    # Laws that run, in cells and doubles, lie within e^shift of the exact ones, in both collections; so two shifts of
+    # epsilon, and e^shift on delta.
+    shift = picks * (picks + 1) * log_error(rate)
     epsilon = budget.epsilon - 2 * shift
     if epsilon <= 0.0:
         return 1.0
@@ -102,28 +105,16 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
             f"ranking {candidates:,} items needs a delta above {least:.2g}, got {budget.delta:g}: noise is drawn from "
             "128 bits. Choose it far below 1 / (number of users you expect), such as 1e-7."
         )
-    low, high = 0.0, inf
-    # Pure privacy allows this much; doubled from here until it is too much, then halved between.
-    rate = budget.epsilon / picks
-    while high - low > 1e-12 * high or high == inf:
-        if spent(budget, picks, candidates, rate) <= budget.delta:
-            low = rate
-        else:
-            high = rate
-        rate = 2 * low if high == inf else (low + high) / 2
-        if high < LEAST_RATE:
-            break
+    low, high = 0.0, MOST_RATE
+    for _ in range(HALVINGS):
+        rate = (low + high) / 2
+        low, high = (rate, high) if spent(budget, picks, candidates, rate) <= budget.delta else (low, rate)
     if low < LEAST_RATE:
         raise BudgetError(
             f"{picks:,} places cannot be ranked at epsilon {budget.epsilon:g}: the noise would be larger than 64 bits "
             "hold. Ask for fewer, or raise `epsilon`."
         )
     return low
-
-
-def _shift(picks: int, rate: float) -> float:
-    """Return the factor, as a logarithm, by which cells and doubles change the probability of a ranking."""
-    return picks * (picks + 1) * log_error(rate)
 
 
 def _lost(epsilon: float, candidates: int) -> float:

@@ -438,7 +438,8 @@ def _planned(
             raise too_large(budget.epsilon)
         raise BudgetError(
             f"adaptive rounds need a delta of at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got "
-            f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7."
+            f"{budget.delta:g}. Choose it far below 1 / (number of users you expect), such as 1e-7; it must not be "
+            "computed from the data."
         )
     planned = planned_rounds(budget.epsilon, budget.delta - slack, limit, data_sets=many, promise=promise)
     return planned, adaptive.total_delta(planned, budget, many) + slack
