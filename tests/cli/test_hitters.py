@@ -1,7 +1,5 @@
 """`voxpop hitters`, from end to end."""
 
-from dataclasses import replace
-
 import polars as pl
 import pytest
 
@@ -41,17 +39,6 @@ def test_options_reach_the_mechanism(voxpop):
     content = voxpop("hitters", *CALL, *flags, "-o", "words", "--json").json
     assert {name: content["plan"][name] for name in options} == options
     assert content["guarantee"]["private"] is True
-
-
-def test_a_release_without_a_guarantee_says_so_when_shown(voxpop, tmp_path):
-    """A mechanism without a proof is marked in the file as well."""
-    corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")
-    unproved = vp.Guarantee(1, 1.0, private=False, unproved="the mechanism has no proof")
-    release = vp.papers.TrieHH().release(corpus, vp.Budget(1, 1e-8))
-    replace(release, guarantee=unproved).save(tmp_path / "words")
-    out = voxpop("show", "words").out
-    assert "NOT PRIVATE: the mechanism has no proof" in out
-    assert "There is no guarantee" in out
 
 
 def test_phrases(voxpop, tmp_path):

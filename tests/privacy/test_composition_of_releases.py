@@ -112,11 +112,10 @@ def test_many_different_epsilons_stay_an_upper_bound():
 
 
 def test_what_is_not_private_stays_so():
-    """A seeded release makes the whole not private; an unproved one leaves nothing."""
-    assert not compose([Guarantee(1, 1e-9), Guarantee(1, 1e-9, private=False)]).private
-    unproved = Guarantee(1, 1.0, private=False, unproved="no proof")
-    assert compose([Guarantee(1, 1e-9), unproved]).unproved == "no proof"
-    assert type(unproved.to_dp_event()).__name__ == "NonPrivateDpEvent"
+    """A seeded release makes the whole not private."""
+    seeded = Guarantee(1, 1e-9, private=False)
+    assert not compose([Guarantee(1, 1e-9), seeded]).private
+    assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
 
 
 def test_bad_calls_are_refused():
@@ -154,7 +153,7 @@ def test_spends_survive_files():
         {"delta": 5},
         {"private": "no"},
         {"private": 1},
-        {"unproved": None},
+        {"seen": None},
         {"neighbours": 3},
         {"spend": {"novel": 1e-9, "mu": 0.5, "apart": 1}},
     ],

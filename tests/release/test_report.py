@@ -186,7 +186,7 @@ def test_nothing_of_the_grams_reaches_the_markup():
 def test_numbers_of_a_plan_are_escaped():
     """A plan or promise from a file cannot bring markup into the page."""
     numbers = {"mechanism": "<img src=x>", "note": "</script><b>", "table": [{"<i>": "<i>"}]}
-    guarantee = vp.Guarantee(4, 1.0, private=False, unproved="</script><script>alert(2)</script>")
+    guarantee = vp.Guarantee(4, 1e-7, "</script><script>alert(2)</script>")
     page = Parsed(page_of(release_of([("tea",)], StoredPlan(numbers), guarantee)))
     plain = Parsed(page_of(release_of([("tea",)], StoredPlan({"mechanism": "x", "note": "y"}), guarantee)))
     assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
@@ -224,13 +224,10 @@ def test_a_release_that_is_not_private_says_so_everywhere():
     grams = [("tea",)]
     private = page_of(release_of(grams, plan))
     seeded = page_of(release_of(grams, plan, vp.Guarantee(4, 1e-7, private=False)))
-    unproved = page_of(release_of(grams, plan, vp.Guarantee(4, 1.0, private=False, unproved="batches have no proof")))
-    for page in (seeded, unproved):
-        assert "<title>NOT PRIVATE" in page
-        assert 'role="alert"' in page
-        assert "<b>54.6</b>" not in page
+    assert "<title>NOT PRIVATE" in seeded
+    assert 'role="alert"' in seeded
+    assert "<b>54.6</b>" not in seeded
     assert "made with a seed" in seeded
-    assert "batches have no proof" in unproved
     assert "<b>54.6</b>" in private
     assert "NOT PRIVATE" not in private
     assert 'role="alert"' not in private

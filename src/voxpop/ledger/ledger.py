@@ -441,7 +441,7 @@ def _identifier(result: Any) -> str:
 def _check(guarantee: Guarantee) -> None:
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
-    if guarantee.unproved or not guarantee.private:
+    if not guarantee.private:
         raise InputError(
             "a release with a seed is not private, and no budget covers it. Leave out the seed to charge it."
         )

@@ -57,8 +57,6 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
             f"give guarantees that speak of the same neighbours; got {', '.join(sorted(neighbours)) or 'none'}."
         )
     most = sum_up([each.epsilon for each in guarantees])
-    if unproved := next((each.unproved for each in guarantees if each.unproved), ""):
-        return Guarantee(most, 1.0, neighbours.pop(), private=False, unproved=unproved)
     delta = min(1.0, sum_up([each.delta for each in guarantees]))
     private = all(each.private for each in guarantees)
     return Guarantee(_least_epsilon(guarantees, delta, most), delta, neighbours.pop(), private)

@@ -83,7 +83,6 @@ class Guarantee:
         delta: The delta of differential privacy.
         neighbours: How the two data sets differ whose releases are nearly indistinguishable.
         private: False if the randomness came from a seed that others may have; then there is no guarantee.
-        unproved: Why a mechanism that reproduces a paper has no proof; then `private` is False and `delta` is 1.
         seen: Data that parties other than the readers of the release received; the guarantee does not cover it.
         spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
 
@@ -96,13 +95,10 @@ class Guarantee:
     delta: float
     neighbours: str = "one user added or removed"
     private: bool = True
-    unproved: str = ""
     seen: str = ""
     spend: Spend | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        if self.unproved:
-            return f"NOT PRIVATE: {self.unproved}"
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, {self.neighbours}"
         return promise if self.private else f"NOT PRIVATE: made with a seed; otherwise {promise}"
 
@@ -116,7 +112,7 @@ class Guarantee:
         """The guarantee as JSON-able values.
 
         Returns:
-            One entry per field; `unproved`, `seen` and `spend` only if they are set.
+            One entry per field; `seen` and `spend` only if they are set.
         """
         values: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -124,8 +120,6 @@ class Guarantee:
             "neighbours": self.neighbours,
             "private": self.private,
         }
-        if self.unproved:
-            values["unproved"] = self.unproved
         if self.seen:
             values["seen"] = self.seen
         if self.spend is not None:
@@ -148,8 +142,7 @@ class Guarantee:
         """
         spend = values.get("spend")
         found = cls(**{**values, "spend": None if spend is None else Spend.from_dict(spend)})
-        words = (found.neighbours, found.unproved, found.seen)
-        if type(found.private) is not bool or not all(isinstance(each, str) for each in words):
+        if type(found.private) is not bool or not all(isinstance(each, str) for each in (found.neighbours, found.seen)):
             raise TypeError("not a guarantee")
         # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.
         if not (is_within(found.epsilon, 0, MOST) and is_within(found.delta, 0, 1)):
@@ -227,8 +220,6 @@ def meaning(guarantee: "Guarantee", user: str = "user") -> str:
         guarantee: of a release.
         user: the word for one user.
     """
-    if guarantee.unproved:
-        return "There is no guarantee. Use this to reproduce a paper, not on private data."
     if not guarantee.private:
         return "A reader who knows the seed can compute the noise and subtract it. Use this for tests only."
     factor = f"{exp(min(guarantee.epsilon, LARGEST_EXPONENT)):.3g}"
@@ -304,7 +295,7 @@ def event_of(guarantee: "Guarantee") -> Any:
         from dp_accounting import dp_event
     except ImportError:
         raise InputError("events need dp-accounting, which is not installed: pip install voxpop[accounting].") from None
-    if guarantee.unproved or not guarantee.private:
+    if not guarantee.private:
         return dp_event.NonPrivateDpEvent()
     if guarantee.spend is not None and not guarantee.spend.apart:
         gaussian = dp_event.GaussianDpEvent(1 / guarantee.spend.mu)
