@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tools import memory as tenfold
 
 import voxpop as vp
+from support.corpora import by_key
 from support.look import load_engine, read_engine
 from voxpop.engine.local import read
 from voxpop.engine.local import weigh as bound
@@ -66,15 +67,9 @@ def contents(release: object) -> object:
     return list(release) if tree is None else (tree.counts.tolist(), tree.parents.tolist())
 
 
-def users(corpus: LocalCorpus) -> list[tuple[int, list[int]]]:
-    """Return the key and the tokens of each user, in the order of keys."""
-    parts = np.split(np.asarray(corpus.tokens), corpus.user_start[1:-1])
-    return sorted(zip(corpus.user_key.tolist(), (part.tolist() for part in parts), strict=True))
-
-
 def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     """Return whether two corpora have the same users, in any order."""
-    return users(first) == users(second) and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
+    return by_key(first) == by_key(second) and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
 
 
 @pytest.mark.parametrize("names", [True, False], ids=["strings", "numbers"])
