@@ -21,7 +21,7 @@ from typing import Any, Final, final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, withheld
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.types import array_of_objects
 from voxpop.reading.wanted import Request
 
@@ -104,11 +104,8 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
     names = [each[0] for each in cursor.description]
     check_columns(request.names, names, RESULT)
     places, first = [names.index(name) for name in request.names], 0
-    while True:
-        with withheld():
-            found = list(cursor.fetchmany(FEW_ROWS if request.small else request.rows))
-        if not found:
-            return
+    rows = FEW_ROWS if request.small else request.rows
+    for found in guarded(iter(lambda: list(cursor.fetchmany(rows)), [])):
         pairs = zip(places, request.columns, strict=True)
         arrays = [array_of_objects([row[place] for row in found], column, RESULT, first) for place, column in pairs]
         yield RESULT, pa.RecordBatch.from_arrays(arrays, request.names)
