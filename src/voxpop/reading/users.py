@@ -116,7 +116,7 @@ class Stretch:
         self.finished = True
 
 
-def stretches(rows: Rows, most: int) -> Iterator[Stretch]:
+def stretches(rows: Rows, most: int | None) -> Iterator[Stretch]:
     """Yield stretches until the rows end; each must be consumed before the next is requested."""
     while True:
         stretch = Stretch(rows, most)
