@@ -21,6 +21,7 @@ from voxpop.engine.local import read
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError, MemoryLimitError
+from voxpop.kernels.words import hash_strings
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.reading.limited import memory
 from voxpop.reading.limited import sorter as mapped_positions
@@ -167,6 +168,21 @@ def test_one_user_with_nearly_everything(within):
         patch.setattr(bound, "TOKENS_AT_ONCE", 100)
         parts = vp.SetUnion(limit=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
     assert parts == vp.SetUnion(limit=3).release(whole, vp.Budget(30, 0.5), seed=1)
+
+
+def test_users_of_one_key_come_in_one_order(within, monkeypatch):
+    """Ids with one fixed hash can be chosen: the order of two such users depends on nobody else's rows."""
+    monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
+    rows = table(3000, 40)
+    mixed = rows.sample(fraction=1.0, shuffle=True, seed=1)
+    bounded = within(rows, TINY, user="who", text="text")
+    found = []
+    for corpus in (bounded, *(read_engine(each, user="who", text="text") for each in (rows, mixed))):
+        parts = zip(corpus.user_key.tolist(), np.split(np.asarray(corpus.tokens), corpus.user_start[1:-1]), strict=True)
+        users = [(key, sorted(part.tolist())) for key, part in parts]
+        found.append([[held for key, held in users if key == each] for each in range(3)])
+    assert found[0] == found[1] == found[2]
+    assert sum(map(len, found[0])) == corpus.user_key.size > 3
 
 
 def test_a_source_that_belongs_to_its_thread(within):
