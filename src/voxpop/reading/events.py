@@ -225,7 +225,7 @@ class Events:
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
-        times = _numbers(part["time"])
+        times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
         starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
@@ -247,10 +247,6 @@ def _single(column: pa.Array, name: str) -> pa.Array:
             "numbers, or leave order= out where each row holds a whole list."
         )
     return column
-
-
-def _numbers(column: pa.ChunkedArray) -> Times:
-    return np.concatenate([numbers_of(chunk) for chunk in column.chunks])
 
 
 def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:

@@ -19,11 +19,10 @@ from typing import Any, Final, final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import check_columns, guarded, quieten
+from voxpop.reading.columns import Thing, check_columns, guarded, quieten
 from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
-    LONGEST_MARK,
     UTF8,
     FollowedQuotes,
     Header,
@@ -211,7 +210,7 @@ def bytes_of_columns(group: Any, columns: set[str]) -> int:
 def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
-    columns, encoding = request.names, request.csv.encoding or _marked(path)
+    columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
     header = _header(path, columns, usual, request.csv.delimiter, encoding)
     if header.names is None:
         return
@@ -233,7 +232,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
         with _open(path) as stream:
             with _explained(path, "cannot be read as a table"):
                 reader = arrow_csv.open_csv(stream, read, parse_options=parse, convert_options=convert)
-            yield from _read_all(reader, path)
+            yield from _read_all(path, lambda: next(reader, None), lambda batch: batch.num_rows)
 
     try:
         yield from batches(threads=True)
@@ -268,12 +267,6 @@ def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, che
         quotes = FollowedQuotes(text, header.delimiter, path.name, header.above)
         while quotes.read(block):
             pass
-
-
-def _marked(path: Path) -> str:
-    """Return the encoding that a file's first bytes declare."""
-    with _open(path) as stream, _explained(path, "cannot be read"):
-        return marked_encoding(stream.read(LONGEST_MARK))
 
 
 def _check_room() -> None:
@@ -331,27 +324,19 @@ def _first_row(text: io.TextIOBase, columns: list[str], usual: str) -> tuple[str
 
 def _blocks(path: Path, block: int) -> Iterator[bytes]:
     with _open(path) as stream:
-        rows = 0
-        while True:
-            with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
-                data = stream.read(block)
-            if not data:
-                return
-            rows += data.count(b"\n")
-            yield data
+        yield from _read_all(path, lambda: stream.read(block) or None, lambda data: data.count(b"\n"))
 
 
-def _read_all(reader: Any, path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield all batches; errors state the number of rows before the failure."""
+def _read_all(path: Path, read: Callable[[], Thing | None], rows_of: Callable[[Thing], int]) -> Iterator[Thing]:
+    """Yield all parts until None; errors state the number of rows before the failure."""
     rows = 0
     while True:
         with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                return
-        rows += batch.num_rows
-        yield batch
+            part = read()
+        if part is None:
+            return
+        rows += rows_of(part)
+        yield part
 
 
 @contextmanager

@@ -34,7 +34,6 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Byte order marks, longer ones first: the shorter begin alike."""
-LONGEST_MARK = 4
 
 
 def known_encoding(name: str) -> str | None:
