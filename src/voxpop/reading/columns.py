@@ -32,14 +32,12 @@ def quieten(error: BaseException | None) -> None:
 
 
 @contextmanager
-def withheld(
-    problem: str = "the table cannot be read", advice: str = "Try to read it by itself first."
-) -> Iterator[None]:
+def withheld(problem: str = "the table cannot be read", advice: str = "") -> Iterator[None]:
     """Turn any failure of a reader into a SourceError that quotes nothing.
 
     Args:
         problem: what failed.
-        advice: what to try first.
+        advice: a sentence, after a space.
     """
     try:
         yield
@@ -49,7 +47,8 @@ def withheld(
         kind = type(error).__name__
         quieten(error)
         raise SourceError(
-            f"{problem}: its reader failed with {kind}, and its message may quote rows. {advice}"
+            f"{problem}: its reader failed with {kind}, and its message may quote rows.{advice} Try to read it by "
+            "itself first."
         ) from None
 
 

@@ -163,7 +163,7 @@ def _connect(scheme: str, file: str, address: str) -> Any:
         raise InputError(
             f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}."
         ) from None
-    with withheld("the database cannot be opened", "Check the address, and whether the database runs."):
+    with withheld("the database cannot be opened", " Check the address, and whether the database runs."):
         if scheme == "sqlite":
             return driver.connect(file, uri=True)
         return driver.connect(file, read_only=True) if scheme == "duckdb" else driver.connect(address)
@@ -175,8 +175,7 @@ def _execute(connection: Any, query: str) -> Any:
         connection = connection.raw_connection()
     elif hasattr(connection, "exec_driver_sql"):  # a connection of SQLAlchemy
         connection = connection.connection
-    advice = "It must be SQL, such as select user, item from table; try it there by itself."
-    with withheld("the database refuses the query", advice):
+    with withheld("the database refuses the query", " It must be SQL, such as select user, item from table."):
         cursor = connection.cursor()
         if is_duckdb(cursor):
             cursor = cursor.sql(query)

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
-unread: Final = partial(
-    withheld, "the address cannot be read", "Check the address, and read it with polars by itself first."
-)
+unread: Final = partial(withheld, "the address cannot be read", " Check it.")
 """Guard of polars, whose messages may quote rows."""
 
 
