@@ -263,8 +263,6 @@ def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
 class _Parts:
     """Rows by the part of their user: in memory, or in a work file."""
 
-    __slots__ = ("_file", "_held", "_most", "_schema", "_waiting", "_written")
-
     def __init__(self, limit: MemoryLimit | None) -> None:
         self._most = 0 if limit is None else limit.room // SHARE_WAITING
         self._file: WorkFile | None = None if limit is None else limit.file()

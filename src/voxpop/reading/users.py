@@ -102,15 +102,11 @@ class Stretch:
         finished: whether the source ended with this stretch.
     """
 
-    __slots__ = ("_held", "_most", "_rows", "finished", "users")
-
-    users: list[pa.Array]
-    finished: bool
-
     def __init__(self, rows: Rows, most: int | None) -> None:
         self._rows, self._most = rows, most
         self._held = 0
-        self.users, self.finished = [], False
+        self.users: list[pa.Array] = []
+        self.finished = False
 
     def hold(self, size: int) -> None:
         """Record the bytes of this stretch's encoded rows so far."""

@@ -143,8 +143,6 @@ def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[_Encoded]:
 class _Spill:
     """Small corpora, one behind the other on disk."""
 
-    __slots__ = ("_heads", "_kind", "_limit", "_sizes", "_tokens", "_words")
-
     def __init__(self, limit: MemoryLimit, kind: str) -> None:
         self._limit, self._kind = limit, kind
         self._tokens, self._heads = limit.file(), limit.file()
