@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import gather_documents, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
-from voxpop.reading.arrow import array_of, int64_array, numbers_of
+from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.columns import Batches, Rows, checked_users
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
@@ -262,20 +261,12 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 
 
 def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return users and items row by row, from rows with lists of items; a user without items has a null one."""
+    """Return users and items row by row, from rows with lists of items; an empty list is no row."""
     if not is_list(items.type):
         return users, items
     lists = items.cast(pa.large_list(items.type.value_type))
     sizes = numbers_of(lists.value_lengths())
-    owners = users.take(int64_array(np.repeat(np.arange(sizes.size), np.maximum(sizes, 1))))
-    if not (sizes == 0).any():
-        return owners, lists.flatten()
-    places = np.full(len(owners), -1, np.int64)
-    ends = np.cumsum(np.maximum(sizes, 1))
-    empty = np.zeros(len(owners), np.bool_)
-    empty[ends[sizes == 0] - 1] = True
-    places[~empty] = np.arange(int(sizes.sum()))
-    return owners, lists.flatten().take(pc.if_else(array_of(empty), None, int64_array(places)))
+    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), lists.flatten()
 
 
 def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Rows:
