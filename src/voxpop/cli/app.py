@@ -31,7 +31,7 @@ from voxpop.cli.options import (
     shown_default,
 )
 from voxpop.cli.releasing import print_plan, print_release, released_to
-from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top
+from voxpop.cli.saved import ask, complete, count, export, plan_count, plan_top, resume, show, top, verify
 from voxpop.cli.sequences import alphabet_of, check_delta, print_model, sampled
 from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load
@@ -199,7 +199,7 @@ for each in MECHANISMS:
         name=each.command,
         help=f"Show the plan of `voxpop {each.command}`: its guarantee, noise and thresholds. Reads no data.",
     )
-for each_command in (count, top, ask, show, complete, export, resume, audit, demo):
+for each_command in (count, top, ask, show, complete, export, resume, verify, audit, demo):
     app.command(each_command)
 plans.command(plan_count, name="count")
 plans.command(plan_top, name="top")

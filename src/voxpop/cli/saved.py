@@ -1,6 +1,6 @@
 """Commands on a saved release or model: show, complete, export, count, top and ask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -60,21 +60,32 @@ def show(folder: Folder, /, *, first: First = 20, json: Json = False) -> None:
 
     Example: `voxpop show words`
     """
+    from voxpop.privacy.composition import compose
     from voxpop.release.loading import load
-    from voxpop.release.saving import RANKINGS
-    from voxpop.release.tally import load_ranking
+    from voxpop.release.saving import COUNTS, RANKINGS
+    from voxpop.release.tally import load_ranking, load_tally
 
     saved = load(folder)
     title, rows, lines = first_of(saved, first)
+    tally = load_tally(folder) if COUNTS.is_in(folder) else None
     ranking = load_ranking(folder) if RANKINGS.is_in(folder) else None
+    added = [each for each in (tally, ranking) if each is not None]
+    whole = compose([saved.guarantee, *(each.guarantee for each in added)])
     if json:
-        print_json({**summary(saved, folder), "first": rows} | ({} if ranking is None else {"top": _ranked(ranking)}))
+        extra: dict[str, Any] = {"together": stated(whole)} if added else {}
+        extra |= {} if tally is None else {"counts": _counted(tally, first)}
+        extra |= {} if ranking is None else {"top": _ranked(ranking)}
+        print_json({**summary(saved, folder), "first": rows, **extra})
         return
     print(title, *(f"  {line}" for line in lines), guarantee_text(saved.guarantee), sep="\n")
+    if tally is not None:
+        print(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
+        print(*_lines(tally, first), sep="\n")
     if ranking is not None:
-        print(f"\nThe {len(ranking):,} grams that most users hold, in order")
+        print(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
         print(*islice(numbered(ranking.each_gram()), first), sep="\n")
-        print(f"{ranking.guarantee}; together with the release: {ranking.with_release}")
+    if added:
+        print(f"\nAll results of this folder together: {whole}")
     print(f"\nPlan\n{indented(str(saved.plan))}")
 
 
@@ -126,6 +137,23 @@ def resume(kept: Folder, /, *, output: Output, overwrite: Overwrite = False) -> 
     print(f"Saved to {output}")
 
 
+def verify(folder: Folder, /, *, json: Json = False) -> None:
+    """Check that a saved folder is unchanged, and that its settings give its plan and its guarantee.
+
+    Example: `voxpop verify words`
+    """
+    from voxpop.release.verifying import verify as verified
+
+    found = verified(folder)
+    if json:
+        print_json(found)
+        return
+    print(f"{plural(len(found['files']), 'file')} as saved: {', '.join(found['files'])}")
+    for each in found["results"]:
+        print(f"{each['mechanism']}: planned again with the same settings, all numbers agree: {each['statement']}")
+    print(f"Digest of SHA256SUMS: {found['digest']}")
+
+
 def export(
     folder: Folder,
     /,
@@ -175,25 +203,16 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    from voxpop.privacy.budget import printable
     from voxpop.release.saving import COUNTS
 
     tally = _add(
         COUNTS, folder, _counts_plan(folder, limit, spend), source, table, charge, run, save=save, overwrite=overwrite
     )
-    rows = [(list(gram), users) for gram, users in islice(tally.each_gram(), first)]
     if json:
-        print_json(
-            {
-                "counted": len(tally),
-                "error": tally.error,
-                **_added(tally, folder if save else None),
-                "first": [{"gram": gram, "users": users} for gram, users in rows],
-            }
-        )
+        print_json({"counted": len(tally), **_counted(tally, first), **_added(tally, folder if save else None)})
         return
     print(f"Counted {plural(len(tally), 'gram')}, standard error {tally.error:.3g} users.")
-    print(*(f"  {users:>12,}  {printable(gram)}" for gram, users in rows), sep="\n")
+    print(*_lines(tally, first), sep="\n")
     _print_added(tally, folder if save else None)
 
 
@@ -334,6 +353,17 @@ def _added(addition: Any, folder: Path | None) -> dict[str, Any]:
         "plan": addition.plan.to_dict(),
         "folder": None if folder is None else str(folder.resolve()),
     }
+
+
+def _lines(tally: Any, first: int) -> Iterator[str]:
+    from voxpop.privacy.budget import printable
+
+    return (f"  {users:>12,}  {printable(gram)}" for gram, users in islice(tally.each_gram(), first))
+
+
+def _counted(tally: Any, first: int) -> dict[str, Any]:
+    rows = [{"gram": list(gram), "users": users} for gram, users in islice(tally.each_gram(), first)]
+    return {**stated(tally.guarantee), "error": tally.error, "first": rows}
 
 
 def _ranked(ranking: Any) -> dict[str, Any]:

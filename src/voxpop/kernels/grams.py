@@ -1,4 +1,4 @@
-"""Kernels of the paper's gram tree (CAC12): grams joined into longer ones, and taken as sequences.
+"""The kernel of the paper's gram tree (CAC12) that takes grams as sequences.
 
 Grams are numbered shortest first. `prefix[g]` and `suffix[g]` are the numbers of g without its last and without its
 first symbol, -1 if there is none (or for single symbols).
@@ -8,48 +8,6 @@ import numpy as np
 
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bools, Int32s, Int64s
-
-
-@jit
-def join_grams(
-    prefix: Int32s, suffix: Int32s, counts: Int64s, first: int, begins: Int64s
-) -> tuple[Int32s, Int32s, Int64s]:
-    """Join grams of the longest length that overlap in all but one symbol.
-
-    Args:
-        prefix: int32 by gram, rising among the longest.
-        suffix: int32 by gram.
-        counts: int64 by gram.
-        first: the first of the longest grams; they are the last ones.
-        begins: int64 (grams + 1), the longest grams with prefix p are `begins[p]` to `begins[p + 1]`.
-
-    Returns:
-        prefix, suffix and count of the grams one symbol longer that are expected at least once.
-    """
-    found = 0
-    room = 1 << 12
-    new_prefix = np.empty(room, np.int32)
-    new_suffix = np.empty(room, np.int32)
-    new_counts = np.empty(room, np.int64)
-    for gram in range(first, prefix.size):
-        middle = suffix[gram]
-        if middle < 0 or counts[middle] <= 0:
-            continue
-        for other in range(begins[middle], begins[middle + 1]):
-            # c(xmy) = c(xm) c(my) / c(m): the Markov estimate, rounded down (CAC12, 4.3.5).
-            expected = np.int64(np.float64(counts[gram]) * np.float64(counts[other]) / np.float64(counts[middle]))
-            if expected < 1:
-                continue
-            if found == room:
-                room *= 2
-                new_prefix = np.concatenate((new_prefix, np.empty(found, np.int32)))
-                new_suffix = np.concatenate((new_suffix, np.empty(found, np.int32)))
-                new_counts = np.concatenate((new_counts, np.empty(found, np.int64)))
-            new_prefix[found] = gram
-            new_suffix[found] = other
-            new_counts[found] = expected
-            found += 1
-    return new_prefix[:found], new_suffix[:found], new_counts[:found]
 
 
 @jit

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
-from voxpop.kernels.grams import join_grams, take_sequences
+from voxpop.kernels.grams import take_sequences
 
 MOST_GRAMS = 1 << 27
 
@@ -169,12 +169,21 @@ def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
         first = int(np.searchsorted(lengths, length))
         # (grams + 1,): the longest grams are sorted by prefix, so those that go on from one lie together.
         begins = np.searchsorted(prefix[first:], np.arange(counts.size + 1)) + first
-        longer = join_grams(prefix, suffix, counts, first, begins)
-        prefix, suffix = np.concatenate([prefix, longer[0]]), np.concatenate([suffix, longer[1]])
-        counts = np.concatenate([counts, longer[2]])
+        grams = first + np.flatnonzero((suffix[first:] >= 0) & (counts[suffix[first:]] > 0))
+        middle = suffix[grams]
+        fans = begins[middle + 1] - begins[middle]
+        # Every pair xm and my of the longest grams that overlap in all but one symbol.
+        one, middle = np.repeat(grams, fans), np.repeat(middle, fans)
+        other = np.arange(one.size) + np.repeat(begins[suffix[grams]] - (np.cumsum(fans) - fans), fans)
+        # c(xmy) = c(xm) c(my) / c(m): the Markov estimate, rounded down (CAC12, 4.3.5).
+        expected = (counts[one].astype(np.float64) * counts[other] / counts[middle]).astype(np.int64)
+        likely = expected >= 1
+        prefix = np.concatenate([prefix, one[likely].astype(np.int32)])
+        suffix = np.concatenate([suffix, other[likely].astype(np.int32)])
+        counts = np.concatenate([counts, expected[likely]])
         length += 1
-        lengths = np.concatenate([lengths, np.full(longer[0].size, length, np.int32)])
-        last = np.concatenate([last, last[longer[1]]])
+        lengths = np.concatenate([lengths, np.full(int(likely.sum()), length, np.int32)])
+        last = np.concatenate([last, last[other[likely]]])
     left = counts.copy()
     taken = np.flatnonzero(take_sequences(prefix, suffix, left, lengths, last == tree.width - 1))[::-1]
     return _spelled(taken, prefix, lengths, last), left[taken]

@@ -31,14 +31,12 @@ def quieten(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-@contextmanager
-def withheld(problem: str = "the table cannot be read", advice: str = "") -> Iterator[None]:
-    """Turn any failure of a reader into a SourceError that quotes nothing.
+NOT_SHOWN = "the message of the reader may quote rows and is not shown."
 
-    Args:
-        problem: what failed.
-        advice: a sentence, after a space.
-    """
+
+@contextmanager
+def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN) -> Iterator[None]:
+    """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
     except (VoxpopError, MemoryError):
@@ -46,10 +44,7 @@ def withheld(problem: str = "the table cannot be read", advice: str = "") -> Ite
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
-        raise SourceError(
-            f"{problem}: its reader failed with {kind}, and its message may quote rows.{advice} Try to read it by "
-            "itself first."
-        ) from None
+        raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
 
 
 def guarded(items: Iterator[Thing], guard: Callable[[], AbstractContextManager[None]] = withheld) -> Iterator[Thing]:

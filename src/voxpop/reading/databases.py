@@ -156,7 +156,7 @@ def _connect(address: str) -> Any:
         raise InputError(
             f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}."
         ) from None
-    with withheld("the database cannot be opened", " Check the address, and whether the database runs."):
+    with withheld("the database cannot be opened", "is the address right, and does the database run?"):
         if scheme == "sqlite":
             return driver.connect(file, uri=True)
         return driver.connect(file, read_only=True) if scheme == "duckdb" else driver.connect(address)
@@ -168,7 +168,8 @@ def _execute(connection: Any, query: str) -> Any:
         connection = connection.raw_connection()
     elif hasattr(connection, "exec_driver_sql"):  # a connection of SQLAlchemy
         connection = connection.connection
-    with withheld("the database refuses the query", " It must be SQL, such as select user, item from table."):
+    advice = "it must be SQL, such as select user, item from table."
+    with withheld("the database refuses the query", advice):
         cursor = connection.cursor()
         if is_duckdb(cursor):
             cursor = cursor.sql(query)

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
-unread: Final = partial(withheld, "the address cannot be read", " Check it.")
-"""Guard of polars, whose messages may quote rows."""
+UNREAD: Final = "the address cannot be read"
 
 
 def is_remote(path: object) -> bool:
@@ -86,7 +85,7 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
     """Yield parts of a table behind an address; of lines the one column they have."""
     import polars as pl
 
-    with unread():
+    with withheld(UNREAD):
         table = scan()
         names = table.collect_schema().names()
         if names != ["line"]:
@@ -103,7 +102,7 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
             )
         else:
             batches = iter([table.collect()])
-    yield from guarded(batches, unread)
+    yield from guarded(batches, partial(withheld, UNREAD))
 
 
 def _lines(frame: "pl.DataFrame") -> bytes:

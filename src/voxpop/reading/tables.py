@@ -84,7 +84,7 @@ def polars_batches(source: Any, request: Request) -> Batches:
                 "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet "
                 "and give the path."
             )
-        with withheld(advice=" Check the address."):
+        with withheld():
             names = source.collect_schema().names()
             tops = _tops(request, names)
             source = source.select(tops).collect()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 REPORT: Final = "report.html"
+SUMS: Final = "SHA256SUMS"
+"""Checksums of all other files, as `sha256sum --check` reads them. A signature on this file covers the report too."""
 ABOUT: Final = "about"
 TRIES: Final = 8
 DAMAGED: Final = "The folder is damaged: copy it again from where it came, or make the release again."
@@ -78,7 +80,7 @@ class Kind:
                 f"{folder} holds files and is not a {holder.what}, so it is not replaced. "
                 "Give a new folder, or empty this one yourself."
             )
-        if strangers := sorted(names - {holder.record, *holder.tables, *holder.others, REPORT}):
+        if strangers := sorted(names - {holder.record, *holder.tables, *holder.others, REPORT, SUMS}):
             raise ReleaseError(
                 f"{folder} holds a {holder.what} and also {strangers[0]!r}, which saving would delete. "
                 "Move what voxpop did not write elsewhere, or give a new folder."
@@ -148,13 +150,15 @@ class Kind:
         return (json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def write(self, target: Path, files: Mapping[str, bytes], folder: str | PathLike[str], replace: bool) -> None:
-        """Make `target`, which the caller names `folder`, a folder of exactly these files, in one step.
+        """Make `target`, which the caller names `folder`, a folder of these files and their checksums, in one step.
 
         Raises:
             ReleaseError: If files are there and may not be replaced, or the folder cannot be written.
         """
+        sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
+        lines = "".join(f"{each}  {name}\n" for name, each in sums.items())
         try:
-            replace_folder(target, files, replace=replace)
+            replace_folder(target, {**files, SUMS: lines.encode()}, replace=replace)
         except FileExistsError:
             raise _already_there(folder, f"a {self.what}") from None
         except OSError as error:

@@ -247,7 +247,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
             options.progress,
         )
     for each in keyed.keys.columns:
-        if FINE.match(each.kind):
+        if FINE.match(each.kind) and each.name not in wanted.types:  # who declares a type knows it
             tell(
                 f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
                 "released, round numbers or truncate times first.",

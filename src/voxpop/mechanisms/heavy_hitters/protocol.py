@@ -245,22 +245,20 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
-    places = np.arange(rules.longest)
-    # (documents, longest), padded with -1; places behind the last token are not read.
-    rows = corpus.tokens[np.minimum(starts[fitting, None] + places, corpus.tokens.size - 1)]
-    rows[places >= sizes[fitting, None]] = -1
+    # int32 (documents, longest), the tokens of each; a document ends with -1, which fills up its row.
+    rows = corpus.tokens[np.minimum(starts[fitting, None] + np.arange(rules.longest), ends[fitting, None])]
     # lexsort's last key comes first: by the first token, then the second, with -1 (nothing) before all.
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
-    differs = rows[1:] != rows[:-1]
-    new = np.concatenate([np.ones(min(1, fitting.size), np.bool_), differs.any(axis=1)])
-    # Tokens in which a content agrees with the one before.
-    shared = np.concatenate([[0], differs.argmax(axis=1)])[: new.size][new].astype(np.int32)
+    # In this order: in which places, from the first on, each equals the one before.
+    alike = np.logical_and.accumulate(rows[1:] == rows[:-1], axis=1)
+    fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
+    fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)
     said = np.full(ends.size, -1, np.int32)
     # By document: the number of its content, -1 where it does not fit.
-    said[fitting[order]] = np.cumsum(new) - 1
-    lengths = (rows[new] >= 0).sum(axis=1, dtype=np.int32)
-    return Spelling(lengths, shared, said, user_start, corpus.vocabulary, rows=rows[new])
+    said[fitting[order]] = np.cumsum(fresh) - 1
+    lengths = (rows[fresh] >= 0).sum(axis=1, dtype=np.int32)
+    return Spelling(lengths, shared[fresh], said, user_start, corpus.vocabulary, rows=rows[fresh])
 
 
 def gram_of(word: Word, alphabet: str) -> list[str]:
