@@ -98,7 +98,7 @@ def test_documents_are_sorted_as_lists_are(users, at_once):
         assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))
 
 
-def test_users_of_one_key_come_by_what_they_hold(monkeypatch):
+def test_users_of_one_key_come_in_one_order(monkeypatch):
     """A fixed hash of strings may be the same for two users who choose their ids so."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rng = np.random.default_rng(5)

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from tools import memory as tenfold
 
 import voxpop as vp
+from support.corpora import by_key
 from support.look import load_engine, read_engine
 from voxpop.engine.local import read
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError, MemoryLimitError
+from voxpop.kernels.words import hash_strings
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
 from voxpop.reading.limited import memory
 from voxpop.reading.limited import sorter as mapped_positions
@@ -66,15 +68,9 @@ def contents(release: object) -> object:
     return list(release) if tree is None else (tree.counts.tolist(), tree.parents.tolist())
 
 
-def users(corpus: LocalCorpus) -> list[tuple[int, list[int]]]:
-    """Return the key and the tokens of each user, in the order of keys."""
-    parts = np.split(np.asarray(corpus.tokens), corpus.user_start[1:-1])
-    return sorted(zip(corpus.user_key.tolist(), (part.tolist() for part in parts), strict=True))
-
-
 def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     """Return whether two corpora have the same users, in any order."""
-    return users(first) == users(second) and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
+    return by_key(first) == by_key(second) and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
 
 
 @pytest.mark.parametrize("names", [True, False], ids=["strings", "numbers"])
@@ -172,6 +168,21 @@ def test_one_user_with_nearly_everything(within):
         patch.setattr(bound, "TOKENS_AT_ONCE", 100)
         parts = vp.SetUnion(limit=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
     assert parts == vp.SetUnion(limit=3).release(whole, vp.Budget(30, 0.5), seed=1)
+
+
+def test_users_of_one_key_come_in_one_order(within, monkeypatch):
+    """Ids with one fixed hash can be chosen: the order of two such users depends on nobody else's rows."""
+    monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
+    rows = table(3000, 40)
+    mixed = rows.sample(fraction=1.0, shuffle=True, seed=1)
+    bounded = within(rows, TINY, user="who", text="text")
+    found = []
+    for corpus in (bounded, *(read_engine(each, user="who", text="text") for each in (rows, mixed))):
+        parts = zip(corpus.user_key.tolist(), np.split(np.asarray(corpus.tokens), corpus.user_start[1:-1]), strict=True)
+        users = [(key, sorted(part.tolist())) for key, part in parts]
+        found.append([[held for key, held in users if key == each] for each in range(3)])
+    assert found[0] == found[1] == found[2]
+    assert sum(map(len, found[0])) == corpus.user_key.size > 3
 
 
 def test_a_source_that_belongs_to_its_thread(within):

@@ -20,3 +20,9 @@ def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> 
     user_start = np.cumsum([0, *sizes]).astype(np.int64)
     user_key = np.array(range(len(users)) if keys is None else keys, np.uint64)
     return LocalCorpus(tokens, user_start, user_key, pa.array(words, pa.large_string()), "tokens")
+
+
+def by_key(corpus: LocalCorpus) -> list[tuple[int, list[int]]]:
+    """Return the key and the tokens of each user, in the order of keys."""
+    parts = np.split(np.asarray(corpus.tokens), corpus.user_start[1:-1])
+    return sorted(zip(corpus.user_key.tolist(), (part.tolist() for part in parts), strict=True))

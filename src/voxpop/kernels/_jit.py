@@ -32,14 +32,13 @@ DIGEST = 16
 """Bytes of the digest that a file begins with."""
 
 
-class OverloadFiles:
-    """The interface that numba expects of the cache of one kernel: `load_overload` and `save_overload`."""
+class OverloadFiles(NullCache):
+    """The cache of one kernel: what numba calls of it are `load_overload` and `save_overload`."""
 
     def __init__(self, kernel: Callable[..., Any], folder: str) -> None:
         """Keep the code of a kernel in a folder to which no other user can write, since code is loaded from it."""
         self._name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__qualname__}"
         self._folder = Path(folder)
-        self.cache_path = folder
 
     def path_of(self, types: Any) -> Path:
         """Return where the code for arguments of these types is."""
@@ -61,15 +60,6 @@ class OverloadFiles:
                 return
             content: bytes = _dumps(code._reduce())
             _write_whole(self.path_of(types), _digest(content) + content)
-
-    def enable(self) -> None:
-        """Be there always."""
-
-    def disable(self) -> None:
-        """Be there always."""
-
-    def flush(self) -> None:
-        """Keep all entries: they never change."""
 
 
 def _write_whole(path: Path, content: bytes) -> None:

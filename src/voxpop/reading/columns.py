@@ -1,9 +1,10 @@
 """Columns checked: users and texts of one type each, and no row without a user."""
 
 import difflib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
 from voxpop.reading.arrow import string_array
 from voxpop.reading.keys import is_string
+
+Thing = TypeVar("Thing")
 
 # Error messages of readers may quote rows, and are removed.
 
@@ -36,12 +39,22 @@ def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN)
     """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
-    except VoxpopError:
+    except (VoxpopError, MemoryError):
         raise
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
         raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
+
+
+def guarded(items: Iterator[Thing], guard: Callable[[], AbstractContextManager[None]] = withheld) -> Iterator[Thing]:
+    """Yield items, none of them None; each is computed within a guard."""
+    while True:
+        with guard():
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]

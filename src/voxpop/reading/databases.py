@@ -11,8 +11,7 @@
 import re
 import sqlite3
 import warnings
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, Final, final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, withheld
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.types import array_of_objects
 from voxpop.reading.wanted import Request
 
@@ -77,7 +76,9 @@ def sql_batches(source: SQL, request: Request) -> Batches:
         InputError: if a driver is not installed, or the query selects nothing.
         SourceError: if the database fails; its message may quote rows and is left out.
     """
-    with _opened(source.connection) as opened, closing(_execute(opened, source.query)) as cursor:
+    given = source.connection
+    connection = closing(_connect(given)) if isinstance(given, str) else nullcontext(given)
+    with connection as opened, closing(_execute(opened, source.query)) as cursor:
         yield from cursor_batches(cursor, request)
 
 
@@ -104,11 +105,8 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
     names = [each[0] for each in cursor.description]
     check_columns(request.names, names, RESULT)
     places, first = [names.index(name) for name in request.names], 0
-    while True:
-        with withheld():
-            found = list(cursor.fetchmany(FEW_ROWS if request.small else request.rows))
-        if not found:
-            return
+    rows = FEW_ROWS if request.small else request.rows
+    for found in guarded(iter(lambda: list(cursor.fetchmany(rows)), [])):
         pairs = zip(places, request.columns, strict=True)
         arrays = [array_of_objects([row[place] for row in found], column, RESULT, first) for place, column in pairs]
         yield RESULT, pa.RecordBatch.from_arrays(arrays, request.names)
@@ -142,17 +140,9 @@ def _is_sqlite(cursor: Any) -> bool:
         return bool(other.adbc_get_info().get("vendor_name") == "SQLite")
 
 
-@contextmanager
-def _opened(connection: Any) -> Iterator[Any]:
-    if not isinstance(connection, str):
-        yield connection
-        return
-    scheme, rest = SCHEME.fullmatch(connection).groups()  # type: ignore[union-attr]
-    with closing(_connect(scheme.partition("+")[0], rest.removeprefix("/"), connection)) as opened:
-        yield opened
-
-
-def _connect(scheme: str, file: str, address: str) -> Any:
+def _connect(address: str) -> Any:
+    scheme, rest = SCHEME.fullmatch(address).groups()  # type: ignore[union-attr]
+    scheme, file = scheme.partition("+")[0], rest.removeprefix("/")
     if scheme == "sqlite" and not file.startswith("file:"):
         if not Path(file).is_file():
             raise SourceError("the address names no existing file of SQLite. Check the path after sqlite:///.")

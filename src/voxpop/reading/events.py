@@ -225,7 +225,7 @@ class Events:
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # By code: the symbol's place in the order of bytes, which breaks ties of one time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
-        times = _numbers(part["time"])
+        times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # By user, then time, then symbol: the order of rows has no part in it.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
         starts = _starts(codes[order], times[order], pause_of(self.session, str(self._unit)))
@@ -249,10 +249,6 @@ def _single(column: pa.Array, name: str) -> pa.Array:
     return column
 
 
-def _numbers(column: pa.ChunkedArray) -> Times:
-    return np.concatenate([numbers_of(chunk) for chunk in column.chunks])
-
-
 def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
     """Return where sequences begin, of events in order."""
     begins = np.ones(codes.size, np.bool_)
@@ -266,8 +262,6 @@ def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
 @final
 class _Parts:
     """Rows by the part of their user: in memory, or in a work file."""
-
-    __slots__ = ("_file", "_held", "_most", "_schema", "_waiting", "_written")
 
     def __init__(self, limit: MemoryLimit | None) -> None:
         self._most = 0 if limit is None else limit.room // SHARE_WAITING

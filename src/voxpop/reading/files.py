@@ -12,16 +12,17 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import check_columns, quieten
+from voxpop.reading.columns import Thing, check_columns, guarded, quieten
+from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
 from voxpop.reading.text_files import (
-    LONGEST_MARK,
     UTF8,
     FollowedQuotes,
     Header,
@@ -36,10 +37,6 @@ from voxpop.reading.text_files import (
 )
 from voxpop.reading.types import array_of_objects, typed
 from voxpop.reading.wanted import Request
-
-if TYPE_CHECKING:
-    pass
-
 
 COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 TEXT_FILE: Final = ".txt"
@@ -91,9 +88,11 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    for first, batch in _counted(_csv(path, request, "\t" if _suffix(path) == ".tsv" else ",", _block(request))):
+    first = 0
+    for batch in _csv(path, request, "\t" if _suffix(path) == ".tsv" else ",", _block(request)):
         arrays = [typed(batch.column(each.name), each, path.name, first) for each in request.columns]
         yield pa.RecordBatch.from_arrays(arrays, request.names)
+        first += batch.num_rows
 
 
 def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -131,14 +130,6 @@ def beginning(path: Path) -> bytes:
         return bytes(stream.read(LONGEST_BEGINNING))
 
 
-def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield batches with the number of rows before each."""
-    first = 0
-    for batch in batches:
-        yield first, batch
-        first += batch.num_rows
-
-
 def _suffix(path: Path) -> str:
     name = path.name.lower()
     ending = Path(name).suffix
@@ -151,7 +142,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
     with _explained(path, "is not a complete Parquet file"):
         schema = pq.read_schema(path)
-        texts = [name for name in schema.names if name == request.dictionary and _is_text(schema.field(name).type)]
+        texts = [name for name in schema.names if name == request.dictionary and is_string(schema.field(name).type)]
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if request.small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:
@@ -159,12 +150,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
             check_schema(request, schema, path.name)
         tops = {each for name in request.names for each in (name, name.partition(".")[0])}
         rows = _few_rows(file.metadata, tops, request.rows) if request.small else request.rows
-        batches = file.iter_batches(rows, columns=request.names)
-        while True:
-            with _explained(path, "is damaged"):
-                batch = next(batches, None)
-            if batch is None:
-                return
+        for batch in guarded(file.iter_batches(rows, columns=request.names), partial(_explained, path, "is damaged")):
             yield from _selected(batch, request)
 
 
@@ -188,11 +174,7 @@ def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
                 reader = pa.ipc.open_stream(stream)
                 batches = iter(reader)
         check_schema(request, reader.schema, path.name)
-        while True:
-            with _explained(path, "is damaged"):
-                batch = next(batches, None)
-            if batch is None:
-                return
+        for batch in guarded(batches, partial(_explained, path, "is damaged")):
             for begin in range(0, batch.num_rows, request.rows):
                 yield from _selected(batch.slice(begin, request.rows), request)
 
@@ -225,14 +207,10 @@ def bytes_of_columns(group: Any, columns: set[str]) -> int:
     return sum(int(each.total_uncompressed_size) for each in chunks if each.path_in_schema.split(".")[0] in columns)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv as arrow_csv
 
-    columns, encoding = request.names, request.csv.encoding or _marked(path)
+    columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
     header = _header(path, columns, usual, request.csv.delimiter, encoding)
     if header.names is None:
         return
@@ -254,7 +232,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
         with _open(path) as stream:
             with _explained(path, "cannot be read as a table"):
                 reader = arrow_csv.open_csv(stream, read, parse_options=parse, convert_options=convert)
-            yield from _read_all(reader, path)
+            yield from _read_all(path, lambda: next(reader, None), lambda batch: batch.num_rows)
 
     try:
         yield from batches(threads=True)
@@ -289,12 +267,6 @@ def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, che
         quotes = FollowedQuotes(text, header.delimiter, path.name, header.above)
         while quotes.read(block):
             pass
-
-
-def _marked(path: Path) -> str:
-    """Return the encoding that a file's first bytes declare."""
-    with _open(path) as stream, _explained(path, "cannot be read"):
-        return marked_encoding(stream.read(LONGEST_MARK))
 
 
 def _check_room() -> None:
@@ -352,27 +324,19 @@ def _first_row(text: io.TextIOBase, columns: list[str], usual: str) -> tuple[str
 
 def _blocks(path: Path, block: int) -> Iterator[bytes]:
     with _open(path) as stream:
-        rows = 0
-        while True:
-            with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
-                data = stream.read(block)
-            if not data:
-                return
-            rows += data.count(b"\n")
-            yield data
+        yield from _read_all(path, lambda: stream.read(block) or None, lambda data: data.count(b"\n"))
 
 
-def _read_all(reader: Any, path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield all batches; errors state the number of rows before the failure."""
+def _read_all(path: Path, read: Callable[[], Thing | None], rows_of: Callable[[Thing], int]) -> Iterator[Thing]:
+    """Yield all parts until None; errors state the number of rows before the failure."""
     rows = 0
     while True:
         with _explained(path, f"cannot be read beyond about row {rows + 1:,}"):
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                return
-        rows += batch.num_rows
-        yield batch
+            part = read()
+        if part is None:
+            return
+        rows += rows_of(part)
+        yield part
 
 
 @contextmanager

@@ -34,20 +34,6 @@ class KeyedRows:
         content: the new name of the column of content.
     """
 
-    __slots__ = (
-        "_contents",
-        "_drops",
-        "_kinds",
-        "_order",
-        "_user_families",
-        "_users",
-        "content",
-        "doubtful",
-        "dropped",
-        "left_out",
-        "user",
-    )
-
     def __init__(self, wanted: Wanted) -> None:
         users, contents, order = wanted.users, wanted.columns, wanted.order
         self._order = [] if order is None else [order]

@@ -303,7 +303,8 @@ class Keys:
         """Return items as Python values: of one column its values, of several tuples, of words strings."""
         if not self.columns:
             return list(items.to_pylist())
-        columns = [_as_python(each) for each in self.table(items).columns]
+        # Times finer than those of Python stay unchanged, as in pandas.
+        columns = [joined(each).to_pylist() for each in self.table(items).columns]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def item(self, value: Any) -> str | None:
@@ -359,8 +360,3 @@ def _array(value: Any, kind: pa.DataType) -> pa.Array:
     if family(kind) == "whole numbers" and isinstance(value, float):
         raise ValueError("a fraction is no whole number")
     return array
-
-
-def _as_python(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column as Python's own values; times finer than Python's stay unchanged, as in pandas."""
-    return list(joined(column).to_pylist())

@@ -5,12 +5,14 @@ Keys and regions come from where polars looks for them (environment, profiles).
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, withheld
+from voxpop.reading.arrow import joined
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.tables import TABLE, arrow_batches
 from voxpop.reading.text_files import UTF8, json_lines
 from voxpop.reading.types import typed
@@ -56,7 +58,7 @@ def remote_batches(address: str, request: Request) -> Batches:
         # Every cell is text and an empty one is missing, as in local files.
         for frame in _streamed(lambda: pl.scan_csv(address, separator=separator, infer_schema=False), request):
             texts = frame.to_arrow()
-            arrays = [typed(_single(texts[each.name]), each, TABLE, first) for each in request.columns]
+            arrays = [typed(joined(texts[each.name]), each, TABLE, first) for each in request.columns]
             yield TABLE, pa.RecordBatch.from_arrays(arrays, request.names)
             first += frame.height
     elif name.endswith((".parquet", "/")):
@@ -100,19 +102,8 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
             )
         else:
             batches = iter([table.collect()])
-    while True:
-        with withheld(UNREAD):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+    yield from guarded(batches, partial(withheld, UNREAD))
 
 
 def _lines(frame: "pl.DataFrame") -> bytes:
     return "\n".join([*frame.to_series().fill_null("").to_list(), ""]).encode()
-
-
-def _single(column: pa.ChunkedArray) -> pa.Array:
-    return (
-        pa.concat_arrays(column.cast(pa.large_string()).chunks) if column.num_chunks else pa.nulls(0, pa.large_string())
-    )

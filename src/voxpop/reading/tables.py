@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, withheld
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, quieten, withheld
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
 
@@ -72,12 +72,7 @@ def stream_batches(source: Any, request: Request) -> Batches:
     with withheld():
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
     check_schema(request, reader.schema, TABLE)
-    batches = iter(reader)
-    while True:
-        with withheld():
-            batch = next(batches, None)
-        if batch is None:
-            return
+    for batch in guarded(iter(reader)):
         yield from arrow_batches(batch, request)
 
 

@@ -34,7 +34,6 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 """Byte order marks, longer ones first: the shorter begin alike."""
-LONGEST_MARK = 4
 
 
 def known_encoding(name: str) -> str | None:
@@ -219,7 +218,7 @@ def check_header(names: list[str], wanted: Sequence[str], where: str) -> None:
 
 
 @final
-class FollowedQuotes(io.RawIOBase):
+class FollowedQuotes:
     """A stream whose quotes are followed as it goes by.
 
     Raises:
@@ -239,17 +238,6 @@ class FollowedQuotes(io.RawIOBase):
         self._stream, self._where, self._above = stream, where, above
         self._delimiter = np.uint8(ord(delimiter))
         self._state = np.zeros(3, np.int64)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with the next bytes."""
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        self._follow(data)
-        return len(data)
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; none at the end."""

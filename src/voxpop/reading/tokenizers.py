@@ -279,7 +279,11 @@ def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, 
         rows = ((where, without_markup(text_column(texts, where))) for where, texts in rows)
     if sentences:
         rows = each_sentence(((where, text_column(texts, where)) for where, texts in rows), starts)
-    pieces, words = _encode_words(rows, stretch) if as_lists is None else _encode_texts(rows, stretch, as_lists, column)
+    if as_lists is None:
+        pieces, words = _encode_words(rows, stretch)
+    else:
+        lists = ((where, as_lists(text_column(texts, where).fill_null(""))) for where, texts in rows)
+        pieces, words = encode_lists(lists, stretch, column, "text")
     if sentences:
         pieces = [
             Piece(p.ids, None if p.ends is None else p.ends[own], p.interner)
@@ -310,12 +314,6 @@ def _encode_words(rows: Texts, stretch: Stretch) -> Encoded:
         held += piece.size
         stretch.hold(held + sum(interner.size for interner in interners))
     return pieces, [interner.vocabulary() for interner in interners]
-
-
-def _encode_texts(rows: Texts, stretch: Stretch, tokenise: Tokenise, column: str) -> Encoded:
-    """Cut texts into lists by a tokeniser, then encode the lists."""
-    lists = ((where, tokenise(text_column(texts, where).fill_null(""))) for where, texts in rows)
-    return encode_lists(lists, stretch, column, "text")
 
 
 def encode_lists(rows: Texts, stretch: Stretch, column: str, kind: str) -> Encoded:

@@ -16,7 +16,7 @@ Users = tuple[Int32s, Uint64s]
 
 
 def encode_users(columns: list[pa.Array]) -> Users:
-    """Number the users by first appearance.
+    """Number the users, by first appearance or, where two of them share a key, by identity.
 
     Args:
         columns: user ids row by row, in pieces; integers, or strings.
@@ -35,12 +35,19 @@ def encode_users(columns: list[pa.Array]) -> Users:
         if (values[1:] >= values[:-1]).all():
             return _encode_rising(values)
         encoded = array_of(values).dictionary_encode()
-        keys = numbers_of(encoded.dictionary).view(np.uint64).copy()
-    else:
-        encoded = plain(pa.chunked_array(columns)).dictionary_encode()
-        keys = hash_strings(*text_buffers(encoded.dictionary))
-    check_width(keys.size, "users")
-    return int_codes(encoded), keys
+        check_width(len(encoded.dictionary), "users")
+        return int_codes(encoded), numbers_of(encoded.dictionary).view(np.uint64).copy()
+    encoded = plain(pa.chunked_array(columns)).dictionary_encode()
+    check_width(len(encoded.dictionary), "users")
+    codes, keys = int_codes(encoded), hash_strings(*text_buffers(encoded.dictionary))
+    ordered = np.sort(keys)
+    if (ordered[1:] != ordered[:-1]).all():
+        return codes, keys
+    # Users of one key weigh in the order of their places, which must not depend on rows (docs/privacy/randomness.md).
+    order = np.lexsort(_digests(encoded.dictionary).T[::-1])
+    places = np.empty(order.size, np.int32)
+    places[order] = np.arange(order.size)
+    return places[codes], keys[order]
 
 
 def _encode_rising(values: Int64s) -> Users:
@@ -58,7 +65,7 @@ def identities(columns: list[pa.Array], keys: Uint64s, codes: Int32s) -> Uint64s
     Args:
         columns: user ids row by row, in pieces; integers, or strings.
         keys: uint64 by user.
-        codes: int32, the user of each row, numbered by first appearance.
+        codes: int32, the user of each row.
 
     Returns:
         uint64 (users, 2), the first of them spread evenly: of an integer a permutation; of a string 128 bits of
@@ -66,8 +73,12 @@ def identities(columns: list[pa.Array], keys: Uint64s, codes: Int32s) -> Uint64s
     """
     if all(pa.types.is_integer(column.type) for column in columns):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
-    names = plain(pa.chunked_array(columns).take(int64_array(first)))
+    row = np.empty(keys.size, np.int64)
+    row[codes] = np.arange(codes.size)
+    return _digests(plain(pa.chunked_array(columns).take(int64_array(row))))
+
+
+def _digests(names: pa.Array) -> Uint64s:
     digests = b"".join(blake2b(name.encode(), digest_size=16).digest() for name in names.to_pylist())
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 
@@ -91,15 +102,11 @@ class Stretch:
         finished: whether the source ended with this stretch.
     """
 
-    __slots__ = ("_held", "_most", "_rows", "finished", "users")
-
-    users: list[pa.Array]
-    finished: bool
-
     def __init__(self, rows: Rows, most: int | None) -> None:
         self._rows, self._most = rows, most
         self._held = 0
-        self.users, self.finished = [], False
+        self.users: list[pa.Array] = []
+        self.finished = False
 
     def hold(self, size: int) -> None:
         """Record the bytes of this stretch's encoded rows so far."""
@@ -116,7 +123,7 @@ class Stretch:
         self.finished = True
 
 
-def stretches(rows: Rows, most: int) -> Iterator[Stretch]:
+def stretches(rows: Rows, most: int | None) -> Iterator[Stretch]:
     """Yield stretches until the rows end; each must be consumed before the next is requested."""
     while True:
         stretch = Stretch(rows, most)

@@ -4,8 +4,6 @@ Spark takes files in the order of their sizes, so one user's rows could exchange
 documents that others are counted by. The order here depends only on a user's own documents (docs/privacy/spark.md).
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,16 +23,14 @@ BYTES_OF_POSITION = 72
 def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCorpus:
     """Return a corpus in which nothing follows from where rows lay, but the order of users of different keys.
 
-    A user's documents are sorted by their tokens, those by their bytes. Users whose ids have equal fixed hashes, and
-    who therefore weigh in the order of their places, are sorted by their documents. Users who agree in these, too, are
-    alike.
+    A user's documents are sorted by their tokens, those by their bytes.
 
     Args:
-        corpus: may be changed in place; a token's id is its rank in the order of bytes.
+        corpus: changed in place; a token's id is its rank in the order of bytes.
         documents: whether a user's documents came without an order, unlike events in order of time.
 
     Raises:
-        MemoryLimitError: where the documents of one user, or the keys of all, do not fit into the corpus's limit.
+        MemoryLimitError: where the documents of one user do not fit into the corpus's limit.
     """
     if documents and corpus.kind != "items":
         if corpus.limit is not None:
@@ -42,7 +38,7 @@ def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCor
             corpus.limit.require(size, "the documents of one user, to be put in the order of their contents,")
         for _ in in_order(lambda block: _sort(corpus, *block), user_spans(corpus.user_start, POSITIONS_AT_ONCE)):
             pass
-    return _with_ties_settled(corpus)
+    return corpus
 
 
 def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
@@ -60,29 +56,3 @@ def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
     gather_slices(tokens, begins, numbers_of(order).astype(np.int64), moved)
     tokens[:] = moved
     forget_pages(corpus.tokens, int(corpus.user_start[first]), int(corpus.user_start[last]))
-
-
-def _with_ties_settled(corpus: LocalCorpus) -> LocalCorpus:
-    """Put users of one key, of whom there are hardly ever any, in the order of their content."""
-    corpus.require("the keys of all users", per_token=0, per_user=16, per_word=0)
-    keys = np.sort(corpus.user_key)
-    shared = np.unique(keys[1:][keys[1:] == keys[:-1]])
-    if not shared.size:
-        return corpus
-    corpus.require("users of the same key", per_token=12, per_user=40, per_word=0)
-    starts = corpus.user_start
-    order = np.arange(corpus.user_key.size)
-    for key in shared:
-        alike = np.flatnonzero(corpus.user_key == key).tolist()
-        order[alike] = sorted(alike, key=lambda user: _held(corpus, user))
-    tokens = np.concatenate([corpus.tokens[starts[user] : starts[user + 1]] for user in order])
-    ends = np.cumsum(np.diff(starts)[order])
-    user_start = np.concatenate([[0], ends]).astype(np.int64)
-    return replace(corpus, tokens=tokens.astype(np.int32), user_start=user_start)
-
-
-def _held(corpus: LocalCorpus, user: int) -> list[int]:
-    """Return a user's content, in canonical order."""
-    held = corpus.tokens[corpus.user_start[user] : corpus.user_start[user + 1]]
-    found: list[int] = (np.sort(held) if corpus.kind == "items" else held).tolist()
-    return found

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.engine.local.weigh import user_spans
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import gather_documents, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
-from voxpop.reading.arrow import array_of, int64_array, numbers_of, string_array
+from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.columns import Batches, Rows, checked_users
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
@@ -104,18 +103,18 @@ SHARE_OF_STRETCH = 6
 """A stretch holds this part of the room: naming and grouping its tokens takes a few copies of it."""
 
 
-def read_within(limit: MemoryLimit, rows: Rows, encode: Encode, kind: str) -> LocalCorpus | None:
-    """Return the corpus of rows, its arrays mapped where they are large; None where there are no rows."""
-    spill = _Spill(limit, kind)
+def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) -> LocalCorpus:
+    """Return the corpus of rows; within a limit its arrays are mapped where they are large."""
     # The next stretch is encoded while the last is grouped and written; only this thread reads rows, since a source may
     # belong to it.
-    encoded = _encoded(stretches(rows, limit.room // SHARE_OF_STRETCH), encode)
+    encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
-    if first is None:
-        return None
+    if first is None:  # it is released like any other: an error would distinguish it from a table of one user
+        return build_corpus([], [], (np.empty(0, np.int32), np.empty(0, np.uint64)), kind).within(limit)
     # All rows fit into one stretch: nothing to merge.
-    if first.finished:
+    if limit is None or first.finished:
         return build_corpus(first.pieces, first.words, encode_users(first.users), kind).within(limit)
+    spill = _Spill(limit, kind)
     one_behind(spill.take, chain([first], encoded))
     return spill.merged()
 
@@ -142,8 +141,6 @@ def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[_Encoded]:
 @final
 class _Spill:
     """Small corpora, one behind the other on disk."""
-
-    __slots__ = ("_heads", "_kind", "_limit", "_sizes", "_tokens", "_words")
 
     def __init__(self, limit: MemoryLimit, kind: str) -> None:
         self._limit, self._kind = limit, kind
@@ -239,9 +236,7 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
             return encode_by_text(stretch, as_lists, keyed.content, sentences=wanted.sentences, html=wanted.html)
         return encode_lists(stretch, stretch, keyed.content, kind)
 
-    corpus = _read_at_once(rows, encode, kind) if limit is None else read_within(limit, rows, encode, kind)
-    if corpus is None:  # an error would distinguish it from a table of one user
-        corpus = _nobody(kind).within(limit)
+    corpus = read_rows(limit, rows, encode, kind)
     if keyed.dropped:
         tell(f"{rounded(keyed.dropped, exact=options.exact)} rows have no user and were left out.", options.progress)
     if keyed.doubtful:
@@ -266,20 +261,12 @@ def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv:
 
 
 def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return users and items row by row, from rows with lists of items; a user without items has a null one."""
+    """Return users and items row by row, from rows with lists of items; an empty list is no row."""
     if not is_list(items.type):
         return users, items
     lists = items.cast(pa.large_list(items.type.value_type))
     sizes = numbers_of(lists.value_lengths())
-    owners = users.take(int64_array(np.repeat(np.arange(sizes.size), np.maximum(sizes, 1))))
-    if not (sizes == 0).any():
-        return owners, lists.flatten()
-    places = np.full(len(owners), -1, np.int64)
-    ends = np.cumsum(np.maximum(sizes, 1))
-    empty = np.zeros(len(owners), np.bool_)
-    empty[ends[sizes == 0] - 1] = True
-    places[~empty] = np.arange(int(sizes.sum()))
-    return owners, lists.flatten().take(pc.if_else(array_of(empty), None, int64_array(places)))
+    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), lists.flatten()
 
 
 def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Rows:
@@ -287,15 +274,3 @@ def _with_users(batches: Batches, user: str, column: str, events: Events | None)
     rows = checked_users(batches, user)
     for where, first, batch in rows if events is None else events.sequences(rows, user, column):
         yield f"{where}, rows {first + 1:,} to {first + batch.num_rows:,}", batch.column(user), batch.column(column)
-
-
-def _nobody(kind: str) -> LocalCorpus:
-    """Return the corpus of no users: it is released like any other, and the result is empty."""
-    return LocalCorpus(np.empty(0, np.int32), np.zeros(1, np.int64), np.empty(0, np.uint64), string_array([]), kind)
-
-
-def _read_at_once(rows: Rows, encode: Encode, kind: str) -> LocalCorpus | None:
-    """Encode all rows in memory."""
-    stretch = Stretch(rows, None)
-    pieces, words = encode(stretch)
-    return build_corpus(pieces, words, encode_users(stretch.users), kind) if stretch.users else None

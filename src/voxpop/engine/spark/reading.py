@@ -56,27 +56,6 @@ EXACTLY = {
 """Settings under which times are written without a change. Spark's default has nanoseconds, which end in 2262."""
 
 
-def storable(rows: "DataFrame", wanted: Wanted) -> "DataFrame":
-    """Return rows as files can hold them: a column of type void becomes one of strings.
-
-    Raises:
-        ColumnError: for a column of intervals, which files hold as numbers.
-    """
-    from pyspark.sql import functions as sql
-
-    columns = []
-    for name, field in zip(wanted.names, rows.schema, strict=True):
-        kind = field.dataType.simpleString()
-        if "interval" in kind:
-            raise ColumnError(
-                f'the column "{name}" must hold strings, whole numbers or others that have equality, got {kind}.'
-            )
-        columns.append(
-            sql.col(field.name).cast(AS_STRINGS[kind]).alias(field.name) if kind in AS_STRINGS else field.name
-        )
-    return rows.select(*columns)
-
-
 @contextmanager
 def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
     """Write the rows into a folder that only this user may enter, while they are read."""
@@ -229,7 +208,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     rows = _with_users(rows, wanted, options) if wanted.drops else rows
     keys = _keys(frame, wanted.columns) if wanted.kind == "items" else WORDS
     if partitions is None and is_here(frame.sparkSession):
-        return replace(corpus_here(storable(rows, wanted), wanted, options), keys=keys)
+        return replace(corpus_here(rows, wanted, options), keys=keys)
     if memory is not None:
         raise InputError("`memory` limits this machine, not the executors of Spark. Leave it out.")
     if partitions is not None:
@@ -282,12 +261,22 @@ def _exact(frame: "DataFrame", name: str) -> "Expression":
     """Return a column whose strings are equal only if their bytes are.
 
     Items and texts with a collation thus keep their own spelling. A spelling common to all that a collation regards as
-    equal would have to be chosen among the spellings of several users.
+    equal would have to be chosen among the spellings of several users. A column of type void becomes one of strings.
+
+    Raises:
+        ColumnError: for a column of intervals, which files hold as numbers.
     """
     from pyspark.sql import functions as sql
     from pyspark.sql.types import ArrayType, StringType
 
     column, kind = sql.col(_quoted(name)), frame.schema[name].dataType
+    if "interval" in kind.simpleString():
+        raise ColumnError(
+            f'the column "{name}" must hold strings, whole numbers or others that have equality, got '
+            f"{kind.simpleString()}."
+        )
+    if kind.simpleString() in AS_STRINGS:
+        return column.cast(AS_STRINGS[kind.simpleString()])
     if isinstance(kind, StringType):
         return column.cast(StringType())
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StringType):

@@ -129,11 +129,8 @@ def word_rows(words: Any, weights: Int64s) -> Answer:
 @on_state
 def keep_words(arrays: Arrays, sent: Arrays, *, order: "Draws | None") -> Answer:
     """Drop every unreleased word, and arrange users in the order of weighing, if there is one."""
-    corpus = corpus_of(arrays)
-    levels = corpus.length_walk()
-    if order is not None:
-        levels.put_in_order(order)
-    levels.keep(places_of(texts_of(sent), corpus.vocabulary))
+    levels = corpus_of(arrays).length_walk()
+    levels.keep_words(texts_of(sent), order)
     yield from _kept_rows(levels, single=False)
 
 

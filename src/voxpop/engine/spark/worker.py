@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from hashlib import blake2b
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -40,20 +39,17 @@ def keep_machine_code() -> None:
 
 def _folders() -> Iterator[Path]:
     """Yield folders of this user, the best first."""
-    name = f"kernels-{_digest()}"
-    for base in _bases():
+    name, cache = f"kernels-{_digest()}", os.environ.get("XDG_CACHE_HOME")
+    homes: tuple[Callable[[], Path], ...] = (
+        lambda: (Path(cache) if cache else Path.home() / ".cache") / "voxpop",  # executors have not always a home
+        lambda: Path(tempfile.gettempdir()) / f"voxpop-{os.geteuid()}",
+    )
+    for home in homes:
         with suppress(OSError, RuntimeError):
-            folder = base() / name
+            folder = home() / name
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if is_ours(folder) and is_ours(folder.parent):
                 yield folder
-
-
-def _bases() -> Iterator[Callable[[], Path]]:
-    """Yield where folders may be: executors have not always a home."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    yield lambda: (Path(cache) if cache else Path.home() / ".cache") / "voxpop"
-    yield lambda: Path(tempfile.gettempdir()) / f"voxpop-{os.geteuid()}"
 
 
 def is_ours(folder: Path) -> bool:
@@ -68,15 +64,11 @@ def _digest() -> str:
     """Return a name for everything that machine code depends on."""
     from llvmlite import binding  # type: ignore[import-untyped]
 
+    from voxpop.kernels import _jit
+
     cpu = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
-    parts = [sys.version, platform.machine(), cpu, version("numba"), version("llvmlite")]
-    digest = blake2b("\n".join(parts).encode(), digest_size=12)
-    package = find_spec("voxpop.kernels")
-    if package is None:
-        raise InternalError("the kernels of voxpop are not where its package is; install it anew")
-    for path in sorted(Path(next(iter(package.submodule_search_locations or ()))).glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    parts = [sys.version, platform.machine(), cpu, version("numba"), version("llvmlite"), _jit.digest_of_sources()]
+    return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
 
 
 Task = TypeVar("Task", bound=Callable[..., "Iterator[pa.RecordBatch]"])

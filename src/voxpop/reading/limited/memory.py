@@ -29,10 +29,6 @@ Array = NDArray[Any]
 class WorkFile:
     """Arrays one behind the other, owner-only, gone with the process."""
 
-    __slots__ = ("_file", "_folder", "size")
-
-    size: int
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.size = 0

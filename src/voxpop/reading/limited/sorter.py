@@ -71,8 +71,6 @@ class _Range:
 class Sorter:
     """Records in, sorted blocks out; stable."""
 
-    __slots__ = ("_by", "_file", "_held", "_limit", "_lowest", "_most", "_ranges", "_width")
-
     def __init__(
         self,
         limit: MemoryLimit,
@@ -265,8 +263,6 @@ Mapped = tuple[Int32s, Int64s, Uint64s]
 class UserFiles:
     """Tokens, where each user's begin, and the users' keys."""
 
-    __slots__ = ("_end", "_keys", "_last", "_starts", "_tokens")
-
     def __init__(self, limit: MemoryLimit) -> None:
         self._tokens, self._starts, self._keys = limit.file(), limit.file(), limit.file()
         self._last: Any = None
@@ -322,8 +318,6 @@ class _Run:
 @final
 class WordRuns:
     """Lists of words, sorted by their bytes and distinct within each."""
-
-    __slots__ = ("_data", "_limit", "_names", "_runs", "_starts")
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._limit = limit
