@@ -191,8 +191,8 @@ def test_the_checklist_states_the_facts(results, name):
     assert text.count("## ") == 10
     assert text.count("- [ ] ") == 14
     assert f"- {getattr(results[name], 'with_release', results[name].guarantee)}." in text
-    assert "- Data set: Forum posts.\n- Purpose: Completions." in text
-    assert "Ledger: none was charged." in text
+    assert "- Data set: Forum posts. Purpose: Completions." in text
+    assert "Ledger: not stated." in text
     if name == "phrases":
         assert "Written by one user: up to " in text
 
