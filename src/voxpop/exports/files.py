@@ -165,16 +165,12 @@ def _sql(release: "Release", options: Options) -> bytes:
     return f"{to_sql(release, options.dialect, 'select', columns)}\n".encode()
 
 
-def _registry(result: "Result", _: Options) -> bytes:
-    return registry_record(result).encode()
-
-
-def _checklist(result: "Result", _: Options) -> bytes:
-    return checklist(result).encode()
-
-
 def _subwords(model: Subwords) -> Callable[["Tally", Options], bytes]:
     return lambda tally, options: to_subword_tokenizer(tally, model, options.size).to_str(pretty=True).encode()
+
+
+def _document(make: Callable[["Result"], str]) -> Callable[["Result", Options], bytes]:
+    return lambda result, _: make(result).encode()
 
 
 COLUMNS, TABLES = "columns gram and length, and those of keys", "polars, pandas, DuckDB, Spark, spreadsheets"
@@ -189,8 +185,10 @@ EXPORTS = (
     Export("vocabulary", "numbers by gram", "`CountVectorizer(vocabulary=json.load(...))`", _vocabulary),
     Export("tokenizer", "`tokenizer.json`", FROM_FILE, _tokenizer, needs="tokenizers"),
     Export("spacy", "patterns, one object per line", "an entity ruler", _spacy),
-    Export("registry", "a draft record, YAML", "the deployments registry", _registry, general=True),
-    Export("checklist", "facts and conditions by topic of NIST SP 800-226", "everyone", _checklist, general=True),
+    Export("registry", "a draft record, YAML", "the deployments registry", _document(registry_record), general=True),
+    Export(
+        "checklist", "facts and conditions by topic of NIST SP 800-226", "everyone", _document(checklist), general=True
+    ),
     Export("bpe", TRAINED, FROM_FILE, _subwords("bpe"), needs="tokenizers", counted=True),
     Export("wordpiece", TRAINED, FROM_FILE, _subwords("wordpiece"), needs="tokenizers", counted=True),
     Export("unigram", TRAINED, FROM_FILE, _subwords("unigram"), needs="tokenizers", counted=True),
