@@ -215,7 +215,7 @@ def test_a_damaged_file_is_found(account, path, damage):
             "cut": content[: len(content) // 2],
             "emptied": "",
             "other": "{}",
-            "version": content.replace('"format_version": 1', '"format_version": 2'),
+            "version": content.replace('"format_version": 2', '"format_version": 3'),
         }[damage],
         encoding="utf-8",
     )

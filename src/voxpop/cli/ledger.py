@@ -116,7 +116,13 @@ def _text(account: dict[str, Any]) -> str:
         stated = entry["guarantee"]
         numbers = (f"{stated['epsilon']:g}", f"{stated['delta']:g}")
         state = "not finished, charged" if entry["state"] == "charged" else entry["state"]
-        texts = (entry["label"] or "-", entry["mechanism"], *numbers, entry["release"][:8] or "-", state)
+        texts = (
+            entry["label"] or "-",
+            entry["mechanism"],
+            *numbers,
+            entry["release"].removeprefix("sha256:")[:8] or "-",
+            state,
+        )
         rows.append([str(entry["number"]), entry["charged"], *texts])
     lines = [f"{title}, {'1 entry' if number == 1 else f'{number} entries'}", *(table(rows) if number else [])]
     lines += [

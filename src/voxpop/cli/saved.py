@@ -172,14 +172,15 @@ def export(
     Example: `voxpop export words -o words.txt`
     """
     from voxpop.exports.files import export_for, write
+    from voxpop.release.loading import load
     from voxpop.release.release import load_release
     from voxpop.release.tally import load_tally
 
     chosen = export_for(output, format)
-    result = load_tally(folder) if chosen.counted else load_release(folder)
+    result: Any = (load if chosen.general else load_tally if chosen.counted else load_release)(folder)
     cut = tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
-    print(f"Wrote {plural(len(result), 'gram')} to {output}")
+    print(f"Wrote {chosen.name if chosen.general else plural(len(result), 'gram')} to {output}")
 
 
 def count(

@@ -11,13 +11,16 @@ from voxpop.exports.libraries import (
     to_subword_tokenizer,
     to_tokenizer,
 )
+from voxpop.exports.records import checklist, registry_record
 from voxpop.exports.sql import to_sql
 from voxpop.exports.tables import filter, with_other
 
 __all__ = [
     "EXPORTS",
     "Export",
+    "checklist",
     "filter",
+    "registry_record",
     "to_count_vectorizer",
     "to_phrase_matcher",
     "to_sql",

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from voxpop.errors import InputError
 from voxpop.exports.libraries import entity_patterns, joined, to_subword_tokenizer, to_tokenizer
+from voxpop.exports.records import checklist, registry_record
 from voxpop.exports.sql import released_items, to_sql
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
@@ -23,6 +24,7 @@ from voxpop.release.cutting import to_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.release import Release
+    from voxpop.release.result import Result
     from voxpop.release.tally import Tally
 
 FORMULA = re.compile("'*[=+\\-@\uff1d\uff0b\uff0d\uff20\\t\\r\\n]")
@@ -132,6 +134,7 @@ class Export:
         suffixes: endings of file names that select the format.
         needs: the extra of this package that installs the dependencies of the format, or "".
         counted: whether the format is made from counts (a `Tally`) instead of a release.
+        general: whether the format is made from any result.
     """
 
     name: Format
@@ -141,6 +144,7 @@ class Export:
     suffixes: tuple[str, ...] = ()
     needs: str = ""
     counted: bool = False
+    general: bool = False
 
 
 def _vocabulary(release: "Release", _: Options) -> bytes:
@@ -165,6 +169,10 @@ def _subwords(model: Subwords) -> Callable[["Tally", Options], bytes]:
     return lambda tally, options: to_subword_tokenizer(tally, model, options.size).to_str(pretty=True).encode()
 
 
+def _document(make: Callable[["Result"], str]) -> Callable[["Result", Options], bytes]:
+    return lambda result, _: make(result).encode()
+
+
 COLUMNS, TABLES = "columns gram and length, and those of keys", "polars, pandas, DuckDB, Spark, spreadsheets"
 TRAINED, FROM_FILE = "subwords, trained on counts", "`tokenizers.Tokenizer.from_file`"
 EXPORTS = (
@@ -177,6 +185,10 @@ EXPORTS = (
     Export("vocabulary", "numbers by gram", "`CountVectorizer(vocabulary=json.load(...))`", _vocabulary),
     Export("tokenizer", "`tokenizer.json`", FROM_FILE, _tokenizer, needs="tokenizers"),
     Export("spacy", "patterns, one object per line", "an entity ruler", _spacy),
+    Export("registry", "a draft record, YAML", "the deployments registry", _document(registry_record), general=True),
+    Export(
+        "checklist", "facts and conditions by topic of NIST SP 800-226", "everyone", _document(checklist), general=True
+    ),
     Export("bpe", TRAINED, FROM_FILE, _subwords("bpe"), needs="tokenizers", counted=True),
     Export("wordpiece", TRAINED, FROM_FILE, _subwords("wordpiece"), needs="tokenizers", counted=True),
     Export("unigram", TRAINED, FROM_FILE, _subwords("unigram"), needs="tokenizers", counted=True),
@@ -185,7 +197,7 @@ EXPORTS = (
 
 
 def write(
-    result: "Release | Tally",
+    result: "Result",
     path: str | PathLike[str],
     format: Format | None = None,
     *,
@@ -197,7 +209,8 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: a release; for "bpe", "wordpiece" and "unigram" the counts of a release of words.
+        result: a release; for "bpe", "wordpiece" and "unigram" the counts of a release of words; for "registry" and
+            "checklist" any result.
         path: the file.
         format: a name from the registry `EXPORTS`; by default the ending of the file name decides.
         tokenizer: how texts are tokenized, for "tokenizer".
@@ -209,12 +222,13 @@ def write(
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
         ReleaseError: If the file exists or cannot be written.
     """
+    from voxpop.release.release import Release
     from voxpop.release.tally import Tally
 
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Tally):
         raise InputError(f'"{export.name}" is trained on counts: count the release first, and write the counts.')
-    if not export.counted and isinstance(result, Tally):
+    if not (export.counted or export.general or isinstance(result, Release)):
         raise InputError(f'"{export.name}" is a format of releases: write `tally.grams`.')
     write_file(path, lambda: export.make(result, Options(tokenizer, dialect, size)), overwrite=overwrite)
 

@@ -44,7 +44,8 @@ class Entry:
         state: "charged", "finished" or "failed". A failed release stays charged: its output may have been seen. A run
             that is only charged may be repeated under its label without a second charge.
         attempt: How many times the run was started. Only the last attempt can finish.
-        release: The identifier of the release, once it is finished.
+        release: The identifier of the release, once it is finished; of a saved model the digest of its files, as
+            `voxpop verify` prints it.
         kept: The folder in which the result was kept until it was saved, or "".
     """
 
@@ -162,7 +163,10 @@ class LedgerAccount:
         Raises:
             LedgerError: The run was started again meanwhile, so that this result must be discarded.
         """
-        self._end(entry, state="finished", release=_identifier(result), kept=kept)
+        from voxpop.release.saving import SUMS, checksum
+
+        release = _identifier(result) or (checksum(Path(kept, SUMS).read_bytes()) if kept else "")
+        self._end(entry, state="finished", release=release, kept=kept)
 
     def fail(self, entry: Entry) -> None:
         """Record that a release raised an exception. It stays charged, and its run cannot be repeated.

@@ -12,7 +12,7 @@ from typing import Any
 from voxpop.errors import LedgerError
 from voxpop.reading.folder import sync_folder
 
-FORMAT, FORMAT_VERSION = "voxpop ledger", 1
+FORMAT, FORMAT_VERSION = "voxpop ledger", 2
 PATIENCE = 60.0
 """Seconds to wait for another process; charging takes milliseconds."""
 DAMAGED = (

@@ -17,6 +17,8 @@ Format = Literal[
     "vocabulary",
     "tokenizer",
     "spacy",
+    "registry",
+    "checklist",
     "bpe",
     "wordpiece",
     "unigram",

@@ -78,7 +78,9 @@ def keep(save: Callable[[Path], None], folder: Path, key: str) -> Path:
             if not isinstance(error, ReleaseError | OSError):
                 raise
             failure = failure or error
-    raise ReleaseError(f"{failure} No other folder could keep the result, so it is lost. Make room on the disk.")
+    raise ReleaseError(
+        f"{failure} No other folder could keep the result, so it is lost. Make space on a disk before the next run."
+    )
 
 
 def publish(kept: Path, folder: Path, *, overwrite: bool = False) -> None:

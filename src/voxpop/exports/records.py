@@ -1,0 +1,101 @@
+"""Documents for the person who signs a release: a record for a public registry, and a checklist.
+
+Both are texts beside this file, filled in from a result and from the operator's statements.
+"""
+
+import datetime
+import json
+import re
+from functools import cache
+from importlib import metadata, resources
+from typing import TYPE_CHECKING
+
+from voxpop.errors import InputError
+from voxpop.privacy.guarantee import Guarantee, cautions, meaning
+from voxpop.release.release import Release
+from voxpop.release.report.page import story_of
+from voxpop.release.tally import Addition
+
+if TYPE_CHECKING:
+    from voxpop.release.result import Result
+
+NOT_STATED = "not stated"
+CONFIRM = "  # complete or confirm"
+
+
+def registry_record(result: "Result") -> str:
+    """Return a draft record for the deployments registry of the OpenDP project, as YAML.
+
+    The fields follow the schema in github.com/opendp/deployments-registry-data. Complete the marked lines, and offer
+    the file there as `deployments/NAME.yaml`.
+
+    Args:
+        result: any result with a guarantee. State the data set, the purpose and the operator with `with_metadata`.
+
+    Raises:
+        InputError: If the result is not private.
+    """
+    delta = _spend(result).delta
+    # Strings of JSON are strings of YAML. Numbers of YAML 1.1 need a point.
+    number = re.sub(r"^(\d+)e", r"\1.0e", repr(delta))
+    texts = {
+        name: json.dumps(text, ensure_ascii=False) + (CONFIRM if text == NOT_STATED else "")
+        for name, text in _facts(result).items()
+    }
+    numbers = {"epsilon": _spend(result).epsilon, "delta": f"\n      delta: {number}" if delta else ""}
+    return _template("registry.yaml").format_map({**texts, **numbers})
+
+
+def checklist(result: "Result") -> str:
+    """Return a checklist on the topics of NIST SP 800-226, as Markdown.
+
+    Each topic has the facts that follow from the result, and the conditions that only the operator can confirm.
+
+    Args:
+        result: any result with a guarantee.
+
+    Raises:
+        InputError: If the result is not private.
+    """
+    return _template("checklist.md").format_map(_facts(result))
+
+
+def _facts(result: "Result") -> dict[str, str]:
+    """Return the texts of both documents."""
+    guarantee, about, plan = _spend(result), result.about, result.plan.to_dict()
+    if not guarantee.private:
+        raise InputError(f"{guarantee}. A document for approval must be about a private result: leave out the seed.")
+    lengths = result.grams["length"].value_counts().to_pylist() if isinstance(result, Release) else []
+    story = story_of(plan, {int(row["values"]): int(row["counts"]) for row in lengths})
+    noun = story.noun[len(result) != 1] if lengths else "rows"
+    product = f"{len(result):,} {noun} by {plan.get('mechanism', 'an unknown mechanism')}."
+    cards = [*story.cards, *([("Users needed", *story.about)] if story.about[0] else [])]
+    title = about.title or product.rstrip(".")
+    stated = {name: getattr(about, name) or NOT_STATED for name in ("operator", "purpose", "dataset", "ledger")}
+    return {
+        **stated,
+        "title": title,
+        "slug": re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"),
+        "date": about.date or datetime.date.today().isoformat(),
+        "product": product,
+        "kind": "Dataset" if isinstance(result, Release) else "Summary statistics",
+        "variant": "Approximate DP" if guarantee.delta else "Pure DP",
+        "neighbours": f"Adjacent data sets differ by {guarantee.neighbours}, with all rows.",
+        "meaning": f"{guarantee}. {meaning(guarantee)}",
+        "cautions": " ".join(cautions(guarantee)) or "none.",
+        "model": "Federated" if guarantee.seen else "Central",
+        "trust": guarantee.seen or "The operator holds the raw data, and readers receive the result only.",
+        "mechanism": f"Voxpop {metadata.version('voxpop')}, noise drawn with AES-256; the proof includes the effect of "
+        "integers and floating point.",
+        "proof": f"Proof: {story.proof or 'docs/privacy'}, not audited outside the project.",
+        "usefulness": " ".join(f"{name}: {number} ({note})." for name, number, note in cards) or "See the report.",
+    }
+
+
+def _spend(result: "Result") -> Guarantee:
+    return result.with_release if isinstance(result, Addition) else result.guarantee
+
+
+@cache
+def _template(name: str) -> str:
+    return resources.files("voxpop.exports").joinpath(name).read_text(encoding="utf-8")

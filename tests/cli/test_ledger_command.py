@@ -1,0 +1,91 @@
+"""Ledgers from the shell: what is left, what still fits, runs that are repeated, and results that are kept."""
+
+import polars as pl
+import pytest
+
+import voxpop as vp
+from faults import crashes
+
+BUDGET = ["--delta", "1e-8"]
+COLUMNS = ["--user", "author", "--text", "body"]
+
+
+@pytest.fixture
+def shop(voxpop, tmp_path):
+    """A ledger for 7, and posts."""
+    table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
+    table.write_parquet(tmp_path / "posts.parquet")
+    assert voxpop("ledger", "init", "team.json", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-6").code == 0
+    return ["items", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.json", "--dataset", "shop"]
+
+
+def test_spent_left_and_what_fits(voxpop, shop):
+    """After 3 + 3 of 7, epsilon 1 fits and 2 is refused, with the numbers."""
+    for name in ("one", "two"):
+        assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
+    out = voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "1e-8").out
+    assert "epsilon: 6 of 7 spent, 1 left" in out
+    assert "next release of items at delta 1e-08: at most epsilon 1 fits" in out
+    (shown,) = voxpop("ledger", "show", "team.json", "--for", "hitters", "--delta", "1e-8", "--json").json["datasets"]
+    assert (shown["spent"]["epsilon"], shown["left"]["epsilon"], shown["fits"]["epsilon"]) == (6, 1, 1)
+    entries = [(each["label"], each["mechanism"], each["state"]) for each in shown["entries"]]
+    assert entries == [("one", "set union", "finished"), ("two", "set union", "finished")]
+    assert [each["release"] for each in shown["entries"]] == [vp.load(name, vp.Release).id for name in ("one", "two")]
+    complaint = voxpop(*shop, "--epsilon", 2, "-o", "three").complaint
+    wanted = 'Not enough budget left in "shop": epsilon: 6 of 7 spent, 1 left, 2 requested. Nothing ran and nothing was'
+    assert wanted in complaint
+    assert voxpop("ledger", "show", "team.json", "--for", "sequences").out.endswith("at most epsilon 1 fits\n")
+    assert "nothing fits" in voxpop("ledger", "show", "team.json", "--for", "items", "--delta", "9e-7").out
+    assert "--delta is missing" in voxpop("ledger", "show", "team.json", "--for", "items").complaint
+
+
+def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
+    """The same output, and neither the source nor the ledger is needed for more than a look."""
+    call = [*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
+    first = voxpop(*call)
+    (tmp_path / "posts.parquet").unlink()
+    again = voxpop(*call)
+    assert (again.code, again.out) == (0, first.out)
+    assert 'Ledger: entry 1 of "shop", run "monday".' in again.out
+    other = voxpop(*call[:-4], "-o", "elsewhere", "--run-id", "monday").complaint
+    assert 'Run "monday" of "shop" is finished' in other
+    assert len(voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]) == 1
+
+
+def test_counts_are_repeated_too(voxpop, shop):
+    """They are saved beside the release, once."""
+    assert voxpop(*shop, "--epsilon", 1, "-o", "words").code == 0
+    for command in ("count", "top"):
+        call = [command, "words", *shop[1:], "--epsilon", 1, "--run-id", command]
+        first, again = voxpop(*call), voxpop(*call)
+        assert (first.code, again.code) == (0, 0)
+        assert first.out == again.out
+    assert len(voxpop("ledger", "show", "team.json", "--json").json["datasets"][0]["entries"]) == 3
+
+
+def test_a_run_needs_a_ledger(voxpop, shop):
+    """Otherwise nothing would record it."""
+    call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
+    assert "--run-id names an entry of a ledger" in voxpop(*call).complaint
+
+
+def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
+    """Without a ledger: the result is kept, and resume saves it."""
+    from voxpop.release import keeping
+
+    real = keeping.keep
+
+    def slow(save, folder, key):
+        kept = real(save, folder, key)
+        crashes.release_of("old").save(folder)
+        return kept
+
+    monkeypatch.setattr(keeping, "keep", slow)
+    call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words"]
+    complaint = voxpop(*call).complaint
+    kept = complaint.split("`voxpop resume ")[1].split(" -o")[0]
+    assert "words already holds a release" in complaint
+    assert voxpop("resume", kept, "-o", "others").out == "Saved to others\n"
+    assert vp.load("words") == crashes.release_of("old") != vp.load("others")
+    assert "is not a kept result" in voxpop("resume", kept, "-o", "more").complaint
+    assert "is not a kept result" in voxpop("resume", "words", "-o", "more").complaint
