@@ -262,14 +262,19 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
         _follow_quotes(path, header, encoding, block, checked=True)
         raise
     except _TornError as error:  # only one thread alone counts rows, and it counts lines above the header too
-        torn: list[Any] = []
-        parse.invalid_row_handler = lambda row: torn.append(row.number) or "error"
+        torn: list[int] = []
+
+        def refuse(row: Any) -> str:
+            torn.append(row.number - 1 - header.above)
+            return "error"
+
+        parse.invalid_row_handler = refuse
         with suppress(_TornError):
             deque(batches(threads=False), maxlen=0)
-        problem = str(error).partition(": ")[2]
-        raise SourceError(
-            f"{path.name}, row {torn[0] - 1 - header.above:,}: {problem} Otherwise correct the row."
-        ) from None
+        if not torn:  # the file changed
+            raise
+        problem = str(error).rpartition(": ")[2]
+        raise SourceError(f"{path.name}, row {torn[0]:,}: {problem} Otherwise correct the row.") from None
 
 
 @final
