@@ -65,6 +65,10 @@ def array_of_objects(values: Iterable[Any], column: str) -> pa.Array:
         return _MAKE[kind](rows) if kind in _MAKE else pa.array(rows, from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         pass
+    if kind == "strings":
+        raise ColumnError(
+            f'the column "{column}" holds half of a surrogate pair, which is not valid Unicode. Correct it.'
+        )
     raise ColumnError(f'the column "{column}" holds {kind} that Arrow cannot hold together; cast them to strings.')
 
 
