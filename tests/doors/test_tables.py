@@ -227,7 +227,7 @@ def test_https(served, reads_alike, table):
         corpus = read_engine(f"{served}/{name}", user="who", text="body")
         assert corpus.vocabulary.equals(wanted.vocabulary)
         assert corpus.tokens.size == wanted.tokens.size
-    with pytest.raises(SourceError, match="polars failed"):
+    with pytest.raises(SourceError, match="its reader failed"):
         read_engine(f"{served}/nowhere.parquet", user="who", text="body")
     with pytest.raises(ColumnError, match='no column "author"'):
         read_engine(f"{served}/t.parquet", user="author", text="body")
@@ -321,7 +321,7 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
         store.upload_file(str(tmp_path / "t.parquet"), "private", "t.parquet")
         for memory in (None, "1GiB"):
             reads_alike(lambda: "s3://private/t.parquet", memory=memory)
-        with pytest.raises(SourceError, match="polars failed"):
+        with pytest.raises(SourceError, match="its reader failed"):
             read_engine("s3://private/nowhere.parquet", user="who", text="body")
     finally:
         server.stop()

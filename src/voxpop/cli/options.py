@@ -181,11 +181,13 @@ class Charge:
     Attributes:
         ledger: Ledger to charge before the release runs; see `voxpop ledger init`.
         dataset: Name of the data set, in the ledger and in the report.
+        run_id: Name of this run in the ledger. A run that was interrupted can start again without a second charge.
         seed: Make the release reproducible and NOT PRIVATE, for tests only.
     """
 
     ledger: Path | None = None
     dataset: str | None = None
+    run_id: str | None = None
     seed: int | None = None
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
 from voxpop.reading.arrow import string_array
+from voxpop.reading.keys import is_string
 
 # Error messages of readers may quote rows, and are removed.
 
@@ -27,41 +28,20 @@ def quieten(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
-@contextmanager
-def without_quotes(what: str, advice: str) -> Iterator[None]:
-    """Describe what polars could not read, without its message.
-
-    Args:
-        what: is read.
-        advice: what to try first.
-
-    Raises:
-        SourceError: where polars fails.
-    """
-    import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = type(error).__name__
-        quieten(error)
-        raise SourceError(
-            f"{what} cannot be read: polars failed with {kind}, and what it said may quote rows. {advice}"
-        ) from None
+NOT_SHOWN = "the message of the reader may quote rows and is not shown."
 
 
 @contextmanager
-def withheld() -> Iterator[None]:
-    """Turn any failure of a table's reader into a SourceError that quotes nothing."""
+def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN) -> Iterator[None]:
+    """Turn any failure of a reader into a SourceError that quotes nothing."""
     try:
         yield
+    except VoxpopError:
+        raise
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
-        raise SourceError(
-            f"the table cannot be read: its reader failed with {kind}, and its message may quote rows. Try to read it "
-            "by itself first."
-        ) from None
+        raise SourceError(f"{problem}: its reader failed with {kind}. Check it without voxpop: {advice}") from None
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
@@ -159,11 +139,6 @@ def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
             f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
             "Give it one type in all files."
         )
-
-
-def is_string(kind: pa.DataType) -> bool:
-    """Check whether a type is one of strings."""
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:

@@ -120,18 +120,14 @@ def pause_of(session: Any, unit: str) -> float | int | None:
             raise InputError("the order of these events is a number, so session= must be one of the same unit.")
         return session
     if seconds is None:
-        raise InputError(
-            f'session= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session!r}.'
-        )
+        raise _no_length(session)
     return round(seconds * PER_SECOND[unit])
 
 
-def check_session(session: Any) -> None:
-    """Refuse a value that is neither a length of time nor a number, before anything is read."""
-    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
-        raise InputError(
-            f'session= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session!r}.'
-        )
+def _no_length(session: Any) -> InputError:
+    return InputError(
+        f'session= must be a length of time, such as "30min", "45 seconds", "1h" or "1 day"; got {session!r}.'
+    )
 
 
 def _seconds(session: Any) -> float | None:
@@ -162,7 +158,8 @@ def check_events(kind: str, order: Any, session: Any) -> None:
         return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
-    check_session(session)
+    if session is not None and _seconds(session) is None and not isinstance(session, int | float):
+        raise _no_length(session)
 
 
 @final

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError
 from voxpop.kernels.arrays import Bools
 from voxpop.reading.arrow import array_of, lists_of, numbers_of, string_array
-from voxpop.reading.columns import Batches, is_string
-from voxpop.reading.keys import KeyColumn, Keys, family, joined_texts, plain_type, spelled
+from voxpop.reading.columns import Batches
+from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, joined_texts, plain_type, spelled
 from voxpop.reading.wanted import Wanted
 
 BETWEEN = ", "
@@ -152,11 +152,6 @@ def _note(kind: pa.DataType, seen: set[str], name: str) -> None:
     seen.add(str(family(kind)))
     if len(seen) > 1:
         raise ColumnError(f'the column "{name}" holds {" and ".join(sorted(seen))}. Give it one type in all files.')
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Return whether a type is one of lists."""
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _in_lists(column: pa.Array) -> pa.Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from voxpop.errors import InputError, SourceError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, without_quotes
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, withheld
 from voxpop.reading.tables import TABLE, arrow_batches
 from voxpop.reading.text_files import UTF8, json_lines
 from voxpop.reading.types import typed
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
-UNREAD: Final = ("the address", "Check the address, and read it with polars by itself first.")
+UNREAD: Final = "the address cannot be read"
 
 
 def is_remote(path: object) -> bool:
@@ -83,7 +83,7 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
     """Yield parts of a table behind an address; of lines the one column they have."""
     import polars as pl
 
-    with without_quotes(*UNREAD):
+    with withheld(UNREAD):
         table = scan()
         names = table.collect_schema().names()
         if names != ["line"]:
@@ -101,7 +101,7 @@ def _streamed(scan: "Callable[[], pl.LazyFrame]", request: Request) -> "Iterator
         else:
             batches = iter([table.collect()])
     while True:
-        with without_quotes(*UNREAD):
+        with withheld(UNREAD):
             batch = next(batches, None)
         if batch is None:
             return

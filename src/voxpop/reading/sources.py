@@ -244,13 +244,13 @@ SOURCES: Final = (
     ),
     Source(
         "polars",
-        {"polars tables": "dtypes; of columns of objects none: values are strings"},
+        {"polars tables": "dtypes; object columns have none: values are strings"},
         lambda source: tables.kind_of(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
     Source(
         "pandas",
-        {"pandas tables": "dtypes; of object columns none: values are strings"},
+        {"pandas tables": "dtypes; object columns have none: values are strings"},
         lambda source: tables.kind_of(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
@@ -268,7 +268,7 @@ SOURCES: Final = (
     ),
     Source(
         "numpy",
-        {"structured arrays of numpy": "dtypes; of objects none: values are strings"},
+        {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
         lambda source: isinstance(source, np.ndarray),
         tables.structured_batches,
     ),
@@ -296,7 +296,7 @@ SOURCES: Final = (
     ),
     Source(
         "columns",
-        {"dictionaries of columns": "dtypes of arrays; of lists none: values are strings"},
+        {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
         lambda source: isinstance(source, Mapping),
         tables.columns_batches,
     ),

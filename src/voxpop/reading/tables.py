@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
-from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, withheld, without_quotes
+from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, quieten, withheld
 from voxpop.reading.types import Column, array_of_objects, batch_of_rows, check_declared
 from voxpop.reading.wanted import Request
 
@@ -94,7 +94,7 @@ def polars_batches(source: Any, request: Request) -> Batches:
                 "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet "
                 "and give the path."
             )
-        with without_quotes(TABLE, "Check the address, and collect it by itself first."):
+        with withheld():
             names = source.collect_schema().names()
             tops = _tops(request, names)
             source = source.select(tops).collect()
