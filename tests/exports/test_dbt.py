@@ -22,7 +22,7 @@ def test_the_example_keeps_released_keys_only(tmp_path):
     program = "import sys; from voxpop.cli import main; sys.exit(main(sys.argv[1:]))"
     commands = {"python": [sys.executable], "voxpop": [sys.executable, "-c", program], "dbt": [DBT]}
     environment = os.environ | {"VOXPOP_DUCKDB": str(tmp_path / "t.duckdb"), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
-    lines = (project / "README.md").read_text().split("```")[1].strip().splitlines()
+    lines = (project / "README.md").read_text().split("```sh\n")[1].split("```")[0].splitlines()
     assert lines[2:] == [line for line in lines if line.startswith(("python make", "voxpop ", "dbt "))]
     for line in lines[2:]:
         name, *arguments = line.split()

@@ -12,6 +12,7 @@ import voxpop as vp
 from voxpop.exports.tables import released_rows
 from voxpop.release.result import StoredPlan
 
+SURROGATE = pd.DataFrame({"word": pd.Series(["tea", "\ud800"], dtype=object)})
 FRAME = pl.DataFrame(
     {
         "word": ["tea", "coffee", None, "tea", "New York", "7"],
@@ -131,3 +132,9 @@ def test_a_group_by_keeps_released_groups_only(keys):
     groups = vp.exports.filter(keys, FRAME, "word").group_by("word").len().sort("word")
     assert groups.rows() == [("7", 1), ("New York", 1), ("tea", 2)]
     assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()
+
+
+def test_half_of_a_surrogate_pair_is_refused(keys):
+    """Such a string is no Unicode text, and is not quoted."""
+    with pytest.raises(vp.errors.SourceError, match="row 2: .*not Unicode"):
+        vp.exports.filter(keys, SURROGATE, "word")

@@ -52,12 +52,16 @@ def written(table: pl.DataFrame, kind: str) -> bytes:
         table.write_parquet(sink)
     elif kind.startswith("csv"):
         table.write_csv(sink)
+    elif kind == "feather":
+        table.write_ipc(sink)
+    elif kind == "json":
+        table.write_json(sink)
     else:
         table.write_ndjson(sink)
     return gzip.compress(sink.getvalue(), mtime=0) if kind.endswith("gz") else sink.getvalue()
 
 
-SEEDS = [(kind, written(ROWS, kind)) for kind in ("parquet", "csv", "csv.gz", "jsonl")]
+SEEDS = [(kind, written(ROWS, kind)) for kind in ("parquet", "csv", "csv.gz", "jsonl", "json", "feather")]
 SEEDS += [(kind, written(LISTS, kind)) for kind in ("parquet", "jsonl")]
 edits = st.lists(
     st.tuples(st.sampled_from(["cut", "flip", "put", "drop", "double"]), st.floats(0, 1), st.binary(max_size=6)),
@@ -114,7 +118,11 @@ def test_damaged_files(seed, changes, content):
     read_bytes(kind, edited(data, changes), content)
 
 
-@given(st.sampled_from(["csv", "tsv", "jsonl", "parquet", "csv.gz", "jsonl.zst"]), st.binary(max_size=80), contents)
+@given(
+    st.sampled_from(["csv", "tsv", "jsonl", "parquet", "csv.gz", "jsonl.zst", "json", "arrow", "csv.bz2", "txt"]),
+    st.binary(max_size=80),
+    contents,
+)
 @fuzzed
 def test_bytes_for_files(kind, data, content):
     """Bytes behind a head that names the columns."""

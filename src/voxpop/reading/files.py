@@ -11,7 +11,7 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, final
@@ -174,9 +174,14 @@ def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
                 reader = pa.ipc.open_stream(stream)
                 batches = iter(reader)
         check_schema(request, reader.schema, path.name)
-        for batch in guarded(batches, partial(_explained, path, "is damaged")):
+        for batch in guarded(map(_validated, batches), partial(_explained, path, "is damaged")):
             for begin in range(0, batch.num_rows, request.rows):
                 yield from _selected(batch.slice(begin, request.rows), request)
+
+
+def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    batch.validate(full=True)  # Arrow believes the file, and damaged offsets would end the process
+    return batch
 
 
 READERS: Final[dict[str, Callable[[Path, Request], Iterator[pa.RecordBatch]]]] = {
@@ -239,15 +244,13 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Re
     except _EncodingError:  # Arrow reports the error without its place
         _follow_quotes(path, header, encoding, block, checked=True)
         raise
-    except _TornError as error:  # only one thread alone counts rows, and it counts lines above the header too
-        torn: list[Any] = []
-        parse.invalid_row_handler = lambda row: torn.append(row.number) or "error"
-        with suppress(_TornError):
-            deque(batches(threads=False), maxlen=0)
-        problem = str(error).partition(": ")[2]
-        raise SourceError(
-            f"{path.name}, row {torn[0] - 1 - header.above:,}: {problem} Otherwise correct the row."
-        ) from None
+    except _TornError:
+        try:
+            deque(batches(threads=False), maxlen=0)  # several threads count no rows
+        except _TornError as error:
+            row, problem = error.row - header.above, str(error).rpartition(": ")[2]
+            raise SourceError(f"{path.name}, row {row:,}: {problem} Otherwise correct the row.") from None
+        raise
 
 
 @final
@@ -257,7 +260,13 @@ class _EncodingError(SourceError):
 
 @final
 class _TornError(SourceError):
-    """Some row has too many or too few values."""
+    """Some row has too many or too few values.
+
+    Attributes:
+        row: its number, lines above the header included, if a single thread has counted.
+    """
+
+    row: int = 0
 
 
 def _follow_quotes(path: Path, header: Header, encoding: str, block: int, *, checked: bool) -> None:
@@ -361,10 +370,14 @@ def _explained(path: Path, what: str) -> Iterator[None]:
     except FAILURES as error:
         torn, reason = WIDTHS.search(str(error)), _reason(error)
         refusal = _EncodingError if _is_of_encoding(error) else _TornError if torn else SourceError
+        raised, row = refusal(f"{path.name} {what}: {reason}"), ROW.search(str(error))
+        if isinstance(raised, _TornError) and row:
+            raised.row = int(row[1]) - 1
         quieten(error)
-        raise refusal(f"{path.name} {what}: {reason}") from None
+        raise raised from None
 
 
+ROW: Final = re.compile(r"Row #(\d+)")
 WIDTHS: Final = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -375,7 +388,7 @@ def _is_of_encoding(error: BaseException) -> bool:
 def _reason(error: BaseException) -> str:
     """Describe the error without quoting the reader, whose messages quote rows."""
     text = str(error)
-    row = re.search(r"Row #(\d+)", text)
+    row = ROW.search(text)
     place = f"row {int(row[1]) - 1:,} " if row else ""  # Arrow counts the header
     if widths := WIDTHS.search(text):
         return f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."

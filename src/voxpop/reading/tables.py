@@ -1,7 +1,6 @@
 """Tables in memory: tables of polars, pandas and pyarrow, anything else with Arrow's interfaces, and Python objects."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import chain, islice
 from typing import Any, Final
@@ -42,23 +41,29 @@ def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batche
 
 def check_schema(request: Request, schema: pa.Schema, where: str) -> None:
     """Check that a schema has the wanted columns, of the types that the caller declares; `user.id` is also a field."""
-    found = with_fields(schema.empty_table(), request.names)
-    check_columns(request.names, found.column_names, where)
-    check_declared(request.columns, [found.schema.field(name).type for name in request.names])
+    nested = [name for name in request.names if name not in schema.names and _nested_type(schema, name) is not None]
+    check_columns(request.names, [*schema.names, *nested], where)
+    kinds = [_nested_type(schema, name) if name in nested else schema.field(name).type for name in request.names]
+    check_declared(request.columns, kinds)
+
+
+def _nested_type(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """Return the type of a field of a struct, or None if there is none; `empty_table` would import pandas."""
+    kind = pa.struct(list(schema))
+    for part in name.split("."):
+        if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
+            return None
+        kind = kind.field(part).type
+    return kind
 
 
 def selected(table: pa.Table, names: list[str]) -> pa.Table:
-    """Return columns of a table, and fields of its structs."""
-    return with_fields(table, names).select(names)
-
-
-def with_fields(table: pa.Table, names: list[str]) -> pa.Table:
-    """Return a table with further columns for fields of structs, such as user.id."""
+    """Return columns of a table, and fields of its structs, which exist."""
     for name in names:
-        if name not in table.column_names and (head := top_of(name, table.column_names)) != name:
-            with suppress(pa.ArrowException, KeyError):
-                table = table.append_column(name, pc.struct_field(table[head], name.split(".")[1:]))
-    return table
+        if name not in table.column_names:
+            head, *rest = name.split(".")
+            table = table.append_column(name, pc.struct_field(table[head], rest))
+    return table.select(names)
 
 
 def top_of(name: str, existing: list[str]) -> str:
