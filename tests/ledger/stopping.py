@@ -88,8 +88,8 @@ def resumed(folder: Path) -> set[str]:
     found = set()
     for kept in folder.glob(".words.voxpop-kept-*/words"):
         with suppress(ReleaseError):
-            keeping.publish(kept, folder / "resumed")
-            found.add(vp.load(folder / "resumed", vp.Release).id)
+            keeping.publish(kept, folder / "words", overwrite=True)
+            found.add(vp.load(folder / "words", vp.Release).id)
     return found
 
 
@@ -105,7 +105,7 @@ def outcome(folder: Path) -> dict[str, object]:
         "charges": len(account.entries),
         "states": [entry.state for entry in account.entries],
         "published": sorted(published),
-        "saved": saved.exists() or (folder / "resumed").exists(),
+        "saved": saved.exists(),
         "left": sorted(each for each in os.listdir(folder) if "voxpop-" in each),
     }
 
