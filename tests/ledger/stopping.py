@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,13 @@ import pyarrow.parquet
 
 import voxpop as vp
 from support.plans import planned
+from voxpop.errors import ReleaseError
 from voxpop.ledger import ledger, runs
+from voxpop.release import keeping
 from voxpop.release.result import StoredPlan
 
 ONCE = vp.Guarantee(1, 1e-8)
-BROKEN = ("finish first", "publish first", "repeat finished")
+BROKEN = ("finish first", "publish first", "repeat finished", "resume unfinished")
 
 
 def release(_: object = None) -> vp.Release:
@@ -80,6 +83,16 @@ def stopped(folder: Path, step: int, *, saving: bool) -> None:
     job(folder, saving=saving)
 
 
+def resumed(folder: Path) -> set[str]:
+    """Try to save every kept result as `voxpop resume` does, and return the identifiers of those that it saved."""
+    found = set()
+    for kept in folder.glob(".words.voxpop-kept-*/words"):
+        with suppress(ReleaseError):
+            keeping.publish(kept, folder / "words", overwrite=True)
+            found.add(vp.load(folder / "words", vp.Release).id)
+    return found
+
+
 def outcome(folder: Path) -> dict[str, object]:
     """Return the charges, the states and everything that anyone may have seen."""
     account = vp.Ledger(folder / "team.json").account("posts")
@@ -104,6 +117,8 @@ def main(root: Path, variant: str) -> None:
     if variant == "repeat finished":
         ledger.LedgerAccount._repeated = repeat_finished
         runs.LedgerRun.finished = property(lambda _: False)
+    elif variant == "resume unfinished":
+        runs.keep = lambda save, folder, key, unfinished: keeping.keep(save, folder, key)
     elif variant.endswith("first"):
         runs.LedgerRun.finish = {"finish first": finish_first, "publish first": publish_first}[variant]
     vp.Ledger(root / "warm.json").open("posts", vp.Budget(3, 1e-6), create=True).charge(ONCE, "test")
@@ -114,10 +129,10 @@ def main(root: Path, variant: str) -> None:
         folder.mkdir()
         vp.Ledger(folder / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
         killed = forked(stopped, folder, step, saving=saving)
-        first = outcome(folder)
+        first = {*outcome(folder)["published"], *resumed(folder)}
         forked(job, folder, saving=saving)
         then = outcome(folder)
-        then["published"] = sorted({*first["published"], *then["published"]})
+        then["published"] = sorted({*first, *then["published"]})
         print(json.dumps(then), flush=True)
         lost = saving and not then["saved"]
         if variant in BROKEN and (then["charges"] != 1 or len(then["published"]) > 1 or lost):

@@ -50,7 +50,7 @@ class LedgerRun:
         if self.folder is None or entry is None or not entry.kept:
             return
         if entry.state == "finished" and Path(entry.kept).parent.exists():
-            publish(Path(entry.kept), self.folder, overwrite=self.overwrite)
+            publish(Path(entry.kept), self.folder, overwrite=self.overwrite, finished=True)
 
     def charge(self, guarantee: Guarantee, mechanism: str) -> "Entry":
         """Check the folder, and charge the release or return the entry of its unfinished run."""
@@ -70,7 +70,8 @@ class LedgerRun:
         if isinstance(result, Mapping):
             raise InputError("several releases cannot be saved to one folder. Leave out `save_to`, and repeat the run.")
         try:
-            kept = keep(lambda new: self._save(result, new), self.folder, self._key(entry, entry.attempt))
+            key = self._key(entry, entry.attempt)
+            kept = keep(lambda new: self._save(result, new), self.folder, key, unfinished=bool(self.label))
         except Exception:  # such as a full disk: the reason may depend on the size of the result
             self.account.fail(entry)
             raise
@@ -78,9 +79,9 @@ class LedgerRun:
             self.account.finish(entry, result, kept=str(kept))
         except LedgerError:
             if self.account.entries[entry.number - 1].attempt != entry.attempt:
-                remove_kept(self.folder, self._key(entry, entry.attempt))
+                remove_kept(self.folder, key)
             raise
-        publish(kept, self.folder, overwrite=self.overwrite)
+        publish(kept, self.folder, overwrite=self.overwrite, finished=True)
 
     def fail(self, entry: "Entry") -> None:
         """Record that the release raised an exception."""

@@ -16,6 +16,8 @@ from voxpop.release.tally import Addition
 SPACE = 64 << 20
 """Free bytes that a release must find before it is charged. Most releases are far smaller."""
 MARK = "voxpop-kept-"
+UNFINISHED = "unfinished"
+"""A file beside a kept result whose run may still be repeated: until the run is finished nobody may publish it."""
 KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL}
 """Kinds of results by mechanism; all others release a `RELEASE`."""
 
@@ -52,13 +54,14 @@ def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -
     result.save(new, overwrite=overwrite)
 
 
-def keep(save: Callable[[Path], None], folder: Path, key: str) -> Path:
+def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bool = False) -> Path:
     """Save a result to a new folder that only the owner can open: beside its target, or where there is space.
 
     Args:
         save: Writes the result to a folder.
         folder: The folder that the result is meant for.
         key: A name that no other result has.
+        unfinished: Whether the run may still be repeated, so that only `publish` with `finished` may save the result.
 
     Returns:
         The folder with the result.
@@ -71,6 +74,8 @@ def keep(save: Callable[[Path], None], folder: Path, key: str) -> Path:
         try:
             holder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             holder.mkdir(mode=0o700)
+            if unfinished:
+                (holder / UNFINISHED).touch()
             save(holder / folder.name)
             return holder / folder.name
         except BaseException as error:
@@ -83,20 +88,29 @@ def keep(save: Callable[[Path], None], folder: Path, key: str) -> Path:
     )
 
 
-def publish(kept: Path, folder: Path, *, overwrite: bool = False) -> None:
+def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool = False) -> None:
     """Save a kept result to the folder that it is meant for, and remove the kept copy.
 
     Args:
         kept: The folder that `keep` returned.
         folder: The folder to save to.
         overwrite: Whether to replace another result in the folder.
+        finished: Whether the ledger states that the run is finished.
 
     Raises:
-        ReleaseError: The folder cannot be written or holds something else. The kept copy stays.
+        ReleaseError: The folder cannot be written or holds something else, or the run is not finished. The kept copy
+            stays.
     """
     kind = kind_in(kept)
     if MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
         raise ReleaseError(f"{kept} is not a kept result. Give the folder that the message of the failed save named.")
+    if finished:
+        (kept.parent / UNFINISHED).unlink(missing_ok=True)
+    if (kept.parent / UNFINISHED).exists():
+        raise ReleaseError(
+            f"{kept} belongs to a run that was interrupted before it was finished in its ledger. Start the run again "
+            "under its label: it is not charged again."
+        )
     try:
         if kind is not None:  # otherwise another process published it
             kind.read(kept)  # checks the files
