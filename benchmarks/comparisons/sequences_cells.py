@@ -1,7 +1,8 @@
-"""Every cell of sequences: count queries, frequent patterns and lengths, two collections, epsilon from 0.1 to 1.5.
+"""Every cell of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
 
     python -m benchmarks.comparisons.sequences_cells msnbc 5        # the collection, and how many runs
     python -m benchmarks.comparisons.sequences_cells irc 5
+    python -m benchmarks.comparisons.sequences_cells few 5          # the four small collections of long sequences
     python -m benchmarks.comparisons.sequences_cells msnbc 10 0.1   # more runs of some epsilons
     python -m benchmarks.comparisons.sequences_cells tables         # the tables, from the runs that were kept
 
@@ -42,7 +43,7 @@ EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
 CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]
 KS = (20, 40, 60, 80, 100)
 QUERIES, MAX_LENGTH, MAX_GRAM, PREFIXES = 10_000, 20, 5, 10
-MOST_DRAWN = {"msnbc": 2_000_000, "irc": 200_000}
+MOST_DRAWN = defaultdict(lambda: 200_000, msnbc=2_000_000)
 """Twice and twelve times as many as there are; where a model says more, each drawn one stands for several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
@@ -56,12 +57,17 @@ KEPT = OUT / "sequences_cells.csv"
 MOST_BEHIND = 0.02
 PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
 """Digits of the columns."""
+WORDS = 15
+FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
 
 
 def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
     """Return a corpus and its alphabet; the messages of a chat are one sequence for each user."""
+    if name in FEW:
+        rows = _few(name)
+        return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
     if name == "msnbc":
         corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
         return corpus, tuple(sorted(str(page) for page in range(1, 18)))
@@ -69,6 +75,23 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
     words = vp.SetUnion(limit=10).release(read_engine(rows, user="user", text="text"), vp.Budget(0.2, 1e-7), seed=1)
     joined = rows.group_by("user", maintain_order=True).agg(pl.col("text").str.join("\n"))
     return read_engine(joined, user="user", text="text"), tuple(sorted(words))
+
+
+def _few(name: str) -> pl.DataFrame:
+    """Return few people with long sequences: rows of msnbc behind one another, or the common words of a few messages."""
+    users, each = FEW[name]
+    if name.startswith("msnbc"):
+        rows = pl.read_parquet(DATA / "msnbc.parquet").sample(users * each, seed=1, shuffle=True)
+        rows = rows.select(pl.int_range(pl.len()) // each, pl.col("sequence").cast(pl.List(pl.String)))
+    else:
+        words = pl.col("text").fill_null("").str.to_lowercase().str.extract_all("[a-z]+")
+        rows = pl.read_parquet(DATA / "ubuntu_irc.parquet").select("user", words.alias("sequence"))
+        common = rows["sequence"].explode().drop_nulls().value_counts(sort=True)[:WORDS, 0]
+        rows = rows.filter(pl.int_range(pl.len()).over("user") < each).explode("sequence")
+        rows = rows.filter(pl.col("sequence").is_in(common.implode())).group_by("user", maintain_order=True).agg("sequence")
+        rows = rows.sample(users, seed=1)
+    rows.columns = ["user", "sequence"]
+    return rows.explode("sequence").group_by("user", maintain_order=True).agg("sequence")
 
 
 class Measure:
@@ -79,7 +102,7 @@ class Measure:
         self.name = name
         self.corpus, self.alphabet = collection(name)
         self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, Secret.from_seed(0))
-        whole = name == "msnbc"
+        whole = name.startswith("msnbc")
         self.truth = private_sequences(self.corpus, self.alphabet) if whole else self.first_symbols()
         sets = [private_queries(self.truth, most, QUERIES, most, kind) for kind, most in CELLS]
         self.queries = [query for each in sets for query in each]
@@ -98,7 +121,9 @@ class Measure:
         number = max(released.sequences, 1.0)
         many = min(round(number), MOST_DRAWN[self.name])
         seeds = Secret.from_seed(1000 + run).draws("synthetic", np.arange(many, dtype=np.uint64), 0)[:, 0]
-        data = as_sequences(*released.draw(seeds), len(self.alphabet))
+        drawn = released.draw(seeds)
+        drawn = drawn if isinstance(drawn, tuple) else (drawn.symbols, drawn.sizes)
+        data = as_sequences(*drawn, len(self.alphabet))
         return [*self.errors(data, number / many), *self.others(data), number]
 
     def released(self, model: str, epsilon: float, run: int):
@@ -230,4 +255,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "tables":
         tables()
     else:
-        measure(sys.argv[1], int(sys.argv[2]), tuple(map(float, sys.argv[3:])) or EPSILONS)
+        for name in FEW if sys.argv[1] == "few" else sys.argv[1:2]:
+            measure(name, int(sys.argv[2]), tuple(map(float, sys.argv[3:])) or EPSILONS)
