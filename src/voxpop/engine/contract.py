@@ -326,6 +326,12 @@ class TreeWalk(Protocol):
     `released_following` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
+    def released_lengths(self, noise: TreeNoise, first: Int64s) -> Int64s:
+        """Count the sequences of each class of length, whose shortest are `first`, and return the noisy counts.
+
+        Every user counts once. This is asked before contexts are lengthened.
+        """
+
     def released_following(self, noise: TreeNoise) -> Int64s:
         """Count the steps under each node of the last level by their symbol, and return the noisy counts.
 

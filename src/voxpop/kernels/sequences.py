@@ -16,6 +16,9 @@ from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.numbering import count_pairs, slot_of, slots_for
 from voxpop.kernels.uniform import uniform
 
+TINY = 1e-12
+FIT_ROUNDS = 6
+
 
 @jit
 def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents: Int64s) -> None:
@@ -225,17 +228,85 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
 
 
 @jit
+def _symbol_at(place: float, sums: Floats, row: int, width: int) -> int:
+    """Return by bisection the first symbol whose running sum exceeds `place`; the end if none does."""
+    low, high = 0, width - 1
+    while low < high:
+        middle = (low + high) // 2
+        if sums[row + middle] > place:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@jit
+def fit_ends(
+    seeds: Uint64s, width: int, sums: Floats, tree: tuple[Int32s, Int32s], wanted: Floats, factors: Floats
+) -> Floats:
+    """Return the share of sequences of each length; every seed is a sequence that goes on, and its weight is who does.
+
+    Args:
+        seeds: uint64, one per sequence; overwritten.
+        width: number of symbols and the end mark.
+        sums: float64 (nodes * width), as in `draw_contexts`.
+        tree: child and others, as in `nodes_of`.
+        wanted: float64 by length below the maximum, the share of sequences this long that end; negative for any.
+        factors: float64 by length, of the odds of an end; written where a share is wanted.
+
+    Returns:
+        float64 (maximum length + 1).
+    """
+    child, others = tree
+    most = factors.size
+    shares = np.zeros(most + 1)
+    history = np.empty((seeds.size, most), np.int32)
+    weights, stays, rows = np.ones(seeds.size), np.empty(seeds.size), np.empty(seeds.size, np.int64)
+    for length in range(most):
+        total = weights.sum()
+        if total < 1e-9 * seeds.size:
+            break
+        for number in range(seeds.size):
+            rows[number] = np.int64(_node_of(history[number], 0, length, True, width, child, others)) * width
+            stays[number] = sums[rows[number] + width - 2]
+        rounds = FIT_ROUNDS if wanted[length] >= 0.0 else 1
+        for turn in range(rounds):
+            factor, gone = factors[length], 0.0
+            for number in range(seeds.size):
+                odds = (1.0 - stays[number]) * factor
+                gone += weights[number] * odds / max(stays[number] + odds, TINY)
+            if turn < rounds - 1:
+                # Odds of both kept finite: the share is near the one wanted after a few rounds.
+                goal, share = min(wanted[length], 1 - TINY), min(max(gone / total, TINY), 1 - TINY)
+                factors[length] = factor * goal / (1.0 - goal) * (1.0 - share) / share
+        shares[length] = gone
+        for number in range(seeds.size):
+            stay = stays[number]
+            weights[number] *= stay / max(stay + (1.0 - stay) * factors[length], TINY)
+            place = uniform(seeds[number : number + 1]) * stay
+            history[number, length] = min(_symbol_at(place, sums, rows[number], width), width - 2)
+    shares[most] = weights.sum()
+    return shares / seeds.size
+
+
+@jit
 def draw_contexts(
-    seeds: Uint64s, most: int, width: int, sums: Floats, tree: tuple[Int32s, Int32s], symbols_out: Int32s, sizes: Int64s
+    seeds: Uint64s,
+    width: int,
+    sums: Floats,
+    tree: tuple[Int32s, Int32s],
+    factors: Floats,
+    symbols_out: Int32s,
+    sizes: Int64s,
 ) -> int:
     """Draw whole sequences, without end marks.
 
     Args:
         seeds: uint64, one per sequence; overwritten.
-        most: most symbols of a sequence.
         width: number of symbols and the end mark.
         sums: float64 (nodes * width), running sums of the chances at each node; each node's last is 1.
         tree: child and others, as in `nodes_of`.
+        factors: float64 by length below the maximum, of the odds of an end there.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.
 
@@ -247,21 +318,15 @@ def draw_contexts(
     for number in range(seeds.size):
         state = seeds[number : number + 1]
         begin = size
-        while size - begin < most:
+        while size - begin < factors.size:
             # The context of the symbols drawn so far in this sequence; `begin` is where it starts.
             row = np.int64(_node_of(symbols_out, begin, size, True, width, child, others)) * width
-            place = uniform(state)
-            low, high = 0, width - 1
-            while low < high:
-                middle = (low + high) // 2
-                # Inversion by bisection: the first symbol whose running sum exceeds a uniform number.
-                if sums[row + middle] > place:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low == width - 1:
+            stay = sums[row + width - 2]
+            # Inversion; the factor stretches the part of the end, the last one.
+            symbol = _symbol_at(uniform(state) * (stay + (1.0 - stay) * factors[size - begin]), sums, row, width)
+            if symbol == width - 1:
                 break
-            symbols_out[size] = low
+            symbols_out[size] = symbol
             size += 1
         sizes[number] = size - begin
     return size

@@ -192,10 +192,10 @@ def draw_counts(
             found[row] = max(noisy[row], 0.0)
             continue
         # The cell in which the running sum of masses passes U times all of it.
-        wanted, chosen = uniforms[row, 0] * mass, 0
+        wanted, chosen = uniforms[row] * mass, 0
         while chosen < cells - 1 and wanted >= like[chosen]:
             wanted -= like[chosen]
             chosen += 1
         low, high = edges[chosen] * expected[row], edges[chosen + 1] * expected[row]
-        found[row] = _within(noisy[row], low, high, scale[row], uniforms[row, 1])
+        found[row] = _within(noisy[row], low, high, scale[row], min(wanted / max(like[chosen], 1e-300), 1.0))
     return found

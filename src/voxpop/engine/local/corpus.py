@@ -284,6 +284,15 @@ class MemoryTreeWalk:
         """Return the keys of the symbols that follow contexts, and their counts."""
         return count_following(self.symbols, self.places, self._width)
 
+    def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the classes of length that occur, and the number of sequences of each; see `TreeWalk`."""
+        sizes = np.diff(np.flatnonzero(self.symbols == self._width - 1), prepend=-1) - 1
+        return np.unique(np.searchsorted(first, sizes, side="right") - 1, return_counts=True)
+
+    def released_lengths(self, noise: Callable[[Int64s, Int64s], Int64s], first: Int64s) -> Int64s:
+        """Count the sequences of each class of length, and return the noisy counts."""
+        return noise(*self.count_lengths(first))
+
     def released_following(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
         """Count the symbols after the contexts, and return the noisy counts."""
         return noise(*self.count_following())

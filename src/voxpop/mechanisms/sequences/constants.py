@@ -10,12 +10,23 @@ from fractions import Fraction
 from typing import Final
 
 # ---- The tree of contexts (releasing.py) ----
-PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
+import os
+def knob(name, default): return float(os.environ.get(name, default))
+PARTS = (Fraction(1, 20), Fraction(int(knob("P1",200)), 1000), Fraction(3, 10))
 """The part of its path's remaining epsilon that a context spends if it is split, by the length of the context; longer
 contexts use the last part. The parts are just large enough to decide; a context that is not split spends all."""
 GROWTH = 4.0
 """A context of length d is counted separately if it occurs GROWTH^(d - 1) times the number of bins times the noise
 scale: longer contexts add less information."""
+
+GROWTH = knob("GROWTH",4)
+SHARE_OF_LENGTHS = Fraction(int(knob("LEN", 100)), 1000)
+CLASSES = knob("CLASSES", 1.3)
+ROOT_A = knob("ROOT_A", 6)
+LEAST_K = knob("LEAST_K", 1)
+K0 = knob("K0", .3)
+X0 = knob("X0", .045)
+TOP = knob("TOP", .5)
 
 LARGE = 1_000
 """Above this many bins their number enters the rule above by its square root times the root of `LARGE`: most symbols of
@@ -32,7 +43,7 @@ FIND_SHARE = 0.25
 # ---- From noisy counts to probabilities: empirical Bayes (smoothing.py) ----
 TRUSTED_MEANS = 4
 """Below this stratum noise hides the mean ratio, which is then taken to be 1."""
-FEWEST, MOST, ROUNDS = 30, 4_000, 30
+FEWEST, MOST, ROUNDS = int(knob("FEWEST",30)), 4_000, 30
 """Minimum and maximum number of bins to which the ratios of a stratum are fitted, and rounds of expectation
 maximization."""
 SMOOTHINGS = 3

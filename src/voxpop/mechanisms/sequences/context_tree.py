@@ -7,7 +7,7 @@ probability in the context one symbol shorter. Each count moves towards its expe
 no shorter context; there the expected count of every symbol is the mean.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.sequences import nodes_of
 from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
-from voxpop.mechanisms.sequences.constants import FEWEST, MOST, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
+from voxpop.mechanisms.sequences.constants import knob, CLASSES, FEWEST, MOST, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
 from voxpop.reading.arrow import array_of, int64_array, lists_of, string_array
 
 if TYPE_CHECKING:
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 ROOT, OTHERS = -1, -2
+
+
+def length_classes(max_length: int) -> Int64s:
+    """Return the shortest length of each class; sequences cut at `max_length` are a class of their own."""
+    first = [1]
+    while first[-1] < max_length:
+        first.append(min(max(first[-1] + 1, int(first[-1] * CLASSES)), max_length))
+    return np.array(first, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,8 @@ class ContextTree:
         before: int32 by node, that oldest symbol; `ROOT` for the root, `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), noisy, below 0 too.
+        lengths: int64 by class of `length_classes`, the noisy number of sequences.
+        length_scale: of the noise on them.
     """
 
     width: int
@@ -50,6 +60,8 @@ class ContextTree:
     before: Int32s
     scales: Floats
     counts: Int64s
+    lengths: Int64s
+    length_scale: float
 
     @property
     def nodes(self) -> int:
@@ -108,13 +120,12 @@ class ContextTree:
 
     def with_level(self, parents: Int32s, before: Int32s, scales: Floats, counts: Int64s) -> "ContextTree":
         """Return the tree with more nodes."""
-        return ContextTree(
-            self.width,
-            self.max_length,
-            np.concatenate([self.parents, parents]),
-            np.concatenate([self.before, before]),
-            np.concatenate([self.scales, scales]),
-            np.concatenate([self.counts, counts]),
+        return replace(
+            self,
+            parents=np.concatenate([self.parents, parents]),
+            before=np.concatenate([self.before, before]),
+            scales=np.concatenate([self.scales, scales]),
+            counts=np.concatenate([self.counts, counts]),
         )
 
 
@@ -173,7 +184,14 @@ def context_columns(tree: ContextTree) -> pa.Table:
 
 
 def context_tree_of(
-    width: int, max_length: int, parents: Int64s, before: Int64s, scales: Floats, counts: Int64s
+    width: int,
+    max_length: int,
+    parents: Int64s,
+    before: Int64s,
+    scales: Floats,
+    counts: Int64s,
+    lengths: Int64s,
+    length_scale: float,
 ) -> ContextTree:
     """Return the tree of a table.
 
@@ -184,6 +202,8 @@ def context_tree_of(
         before: by node.
         scales: by node.
         counts: of all nodes, one behind the other.
+        lengths: by class.
+        length_scale: of the noise on them.
 
     Returns:
         The tree.
@@ -194,6 +214,8 @@ def context_tree_of(
     nodes = parents.size
     if counts.size != nodes * width or nodes == 0 or not (np.isfinite(scales) & (scales > 0)).all():
         raise ValueError("not the counts of whole nodes")
+    if lengths.shape != length_classes(max_length).shape or not 0 < length_scale < np.inf:
+        raise ValueError("not the lengths of sequences")
     if parents[0] != -1 or before[0] != ROOT or (parents[1:] < 0).any() or (parents[1:] >= np.arange(1, nodes)).any():
         raise ValueError("not a tree")
     if ((before[1:] != OTHERS) & ((before[1:] < 0) | (before[1:] >= width))).any():
@@ -205,7 +227,8 @@ def context_tree_of(
     if closed[parents[1:]].any():
         raise ValueError("something precedes a beginning")
     links = parents.astype(np.int32), before.astype(np.int32)
-    return ContextTree(width, max_length, *links, scales.astype(np.float64), counts.reshape(nodes, width))
+    table = counts.reshape(nodes, width)
+    return ContextTree(width, max_length, *links, scales.astype(np.float64), table, lengths, length_scale)
 
 
 LEAST = 1e-9
@@ -271,6 +294,8 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 estimated = _estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
                 estimated[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
                 chances[nodes] = estimated / estimated.sum(axis=1, keepdims=True)
+        alone = rest[held[tree.parents[rest]] == 0]
+        chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)
 
 
@@ -353,9 +378,11 @@ def _estimated(
     centre[TRUSTED_MEANS:] = 1.0
     mean = mean / centre[strata]
     if drawn is None:
-        found = mean_counts(flat, mean, scale, edges, weights, strata)
+        q = knob("QR", -1) if fewest == 1 else knob("QC", -1)
+        if q < 0: found = mean_counts(flat, mean, scale, edges, weights, strata)
+        else: found = draw_counts(flat, mean, scale, edges, weights, strata, np.full(flat.size, q))
     else:
-        found = draw_counts(flat, mean, scale, edges, weights, strata, drawn)
+        found = draw_counts(flat, mean, scale, edges, weights, strata, drawn[:,0].copy())
     return np.maximum(found, LEAST).reshape(noisy.shape)
 
 

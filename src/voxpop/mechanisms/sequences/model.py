@@ -285,7 +285,7 @@ MODEL = Kind(
     (COUNTS, ALPHABET),
     "`model.save` or `voxpop sequences -o`",
     ("synthetic.parquet",),
-    version=3,
+    version=4,
 )
 
 
@@ -300,6 +300,7 @@ def save_model(
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
     content = {**stated(model), "max_length": model.max_length}
+    content |= {"lengths": model.tree.lengths.tolist(), "length_scale": model.tree.length_scale}
     MODEL.save(content, tables, model._page, folder, overwrite=overwrite)
 
 
@@ -321,7 +322,8 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
     if (numbers_of(counts.value_lengths()) != width).any():
         raise ValueError("not one count of each symbol")
     parents, before, scales = (numbers_of(columns[name]) for name in ("parent", "before", "scale"))
-    tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
+    lengths = np.array([int(each) for each in record["lengths"]], np.int64), float(record["length_scale"])
+    tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()), *lengths)
     guarantee = Guarantee.from_dict(record["guarantee"])
     about = About.from_dict(dict(record.get(ABOUT, {})))
     return SequenceModel(tuple(words), tree, max_length, StoredPlan(dict(record["plan"])), guarantee, about)

@@ -17,9 +17,9 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.sequences import count_reaching, draw_contexts
-from voxpop.mechanisms.sequences.constants import DRAWN_TO_COUNT, UNSURE_OF_CUT, UNSURE_OF_STEPS
-from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
+from voxpop.kernels.sequences import count_reaching, draw_contexts, fit_ends
+from voxpop.mechanisms.sequences.constants import UNSURE_OF_STEPS, knob
+from voxpop.mechanisms.sequences.context_tree import FEWEST, LEAST, EDGES, ContextTree, Smoothed, _estimated, length_classes, lists_of_symbols, smooth, uniforms
 from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 AT_ONCE = 1 << 18
+PARTICLES = 4_000
+LENGTHS_FEWEST = int(knob("LFEW", 1))
+UNSURE_OF_STEPS = knob("UNSURE", 0.05)
 MOST = 10**9
 
 
@@ -58,12 +61,16 @@ class ContextSampler:
         smoothed: the chances of its nodes.
         sums: float64 (nodes, width), running sums of chances.
         max_length: most symbols of a sequence.
+        ends: float64 by length below the maximum, a factor of the odds of an end.
+        sequences: estimated number of sequences.
     """
 
     tree: ContextTree
     smoothed: Smoothed
     sums: Floats
     max_length: int
+    ends: Floats
+    sequences: float
 
     @staticmethod
     def of(tree: ContextTree, max_length: int, bootstrap: "Source | None" = None) -> "ContextSampler":
@@ -72,24 +79,15 @@ class ContextSampler:
         sums = np.cumsum(smoothed.chances, axis=1)
         # (nodes, width): the last of each node is 1, despite rounding.
         sums /= sums[:, -1:]
-        return ContextSampler(tree, smoothed, sums, max_length)
-
-    @cached_property
-    def sequences(self) -> float:
-        """Estimated number of sequences."""
-        sizes = self.draw(np.arange(DRAWN_TO_COUNT, dtype=np.uint64)).sizes
-        # The ends of sequences of max_length symbols are not counted; their share is that of the drawn ones.
-        cut = float((sizes == self.max_length).mean())
-        # A sequence that is not cut has a step more than symbols: its end.
-        steps = float(sizes.mean()) + 1.0 - cut
-        return number_of_sequences(self.tree, self.smoothed, cut, steps)
+        return ContextSampler(tree, smoothed, sums, max_length, *fitted_lengths(tree, smoothed, sums, bootstrap))
 
     def draw(self, seeds: Uint64s) -> Sessions:
         """Draw one sequence per seed: a function of the seeds and the probabilities."""
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
         links = (self.tree.child, self.tree.others)
-        size = draw_contexts(seeds.copy(), self.max_length, self.tree.width, self.sums.ravel(), links, symbols, sizes)
+        given = self.tree.width, self.sums.ravel(), links, self.ends
+        size = draw_contexts(seeds.copy(), *given, symbols, sizes)
         return Sessions(symbols[:size].copy(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
     def chances(self, prefix: list[int]) -> Floats:
@@ -100,8 +98,9 @@ class ContextSampler:
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         row = np.array([prefix], np.int32).reshape(1, -1)
         node = self.tree.find(row, np.array([len(prefix)]), np.ones(1, np.bool_))[0]
-        found: Floats = self.smoothed.chances[node]
-        return found
+        found: Floats = self.smoothed.chances[node].copy()
+        found[-1] *= self.ends[len(prefix)]
+        return found / found.sum()
 
     def probability(self, sequence: list[int]) -> float:
         """Return the probability that a draw is this sequence; -1 is a symbol outside the alphabet."""
@@ -112,41 +111,44 @@ class ContextSampler:
         return float(np.prod([self.chances(sequence[:place])[symbol] for place, symbol in steps]))
 
 
-def number_of_sequences(tree: ContextTree, smoothed: Smoothed, cut: float, steps: float) -> float:
-    """Return the number of sequences, from counts without the ends of those that are cut.
-
-    Three estimates are averaged by precision: the ends, divided by the share that the model does not cut; all steps,
-    divided by those of a drawn sequence, the surest where nearly all are cut; and the symbols after
-    beginnings, if these have a node.
+def fitted_lengths(tree: ContextTree, smoothed: Smoothed, sums: Floats, bootstrap: "Source | None") -> tuple[Floats, float]:
+    """Return the factors of ends that give drawn sequences the released lengths, and the number of sequences.
 
     Args:
         tree: public.
-        smoothed: the smoothed counts.
-        cut: the share of drawn sequences that are.
-        steps: mean number of a drawn sequence, its end among them.
-
-    Returns:
-        The number, at least 1.
+        smoothed: its chances.
+        sums: their running sums.
+        bootstrap: as in `smooth`.
     """
-    # Divided by below, so kept away from 0.
-    kept = max(1.0 - cut, 0.05)
-    by_ends = smoothed.ends / kept
-    by_steps = float(smoothed.totals[0]) / max(steps, 1.0)
-    # By node, the variance of the sum of `width` counts with Laplace noise, each of 2 b^2.
-    noise = 2.0 * tree.width * tree.scales**2
-    leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
-    estimates = [
-        # Variance of ends / kept; and the drawn share of cut sequences has an error.
-        (by_ends, 2.0 * tree.scales.min() ** 2 / kept**2 + (UNSURE_OF_CUT * cut * by_ends / kept) ** 2),
-        # All steps are in the root's counts, and once in the leaves; and the drawn steps have an error.
-        (by_steps, min(noise[0], noise[leaves].sum()) / max(steps, 1.0) ** 2 + (UNSURE_OF_STEPS * by_steps) ** 2),
-    ]
-    node = int(tree.child[tree.width - 1])
-    if node >= 0:
-        estimates.append((float(tree.counts[node].sum()), float(noise[node])))
-    # The mean weighted by precision: sum of x / v over sum of 1 / v.
-    found, doubts = np.array(estimates).T
-    return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))
+    most = tree.max_length
+    first = length_classes(most)
+    seeds = Secret.from_seed(0).draws("sequences/lengths", np.arange(PARTICLES, dtype=np.uint64), 0)[:, 0]
+    links = (tree.child, tree.others)
+    factors = np.append(0.0, np.ones(most - 1))
+    shares = fit_ends(seeds.copy(), tree.width, sums.ravel(), links, np.full(most, -1.0), factors)
+    model = np.maximum(np.add.reduceat(shares, first), LEAST)
+    number = max(float(tree.lengths.sum()), 1.0)
+    variance = 2.0 * first.size * tree.length_scale**2
+    for _ in range(2):
+        drawn = None if bootstrap is None else uniforms(bootstrap, "settling/lengths", first.size)
+        found = _estimated(tree.lengths.astype(float), number * model / model.sum(), np.full(first.size, tree.length_scale), drawn, EDGES, LENGTHS_FEWEST)
+        goal = shares.copy()
+        goal[1:] *= np.repeat(found / model, np.diff(np.append(first, most + 1)))
+        goal /= goal.sum()
+        steps = float(goal @ np.append(np.arange(most) + 1, most))
+        by_steps = float(smoothed.totals[0]) / steps
+        noise = 2.0 * tree.width * tree.scales**2
+        leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
+        estimates = [(float(tree.lengths.sum()), variance), (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (UNSURE_OF_STEPS * by_steps) ** 2 )]
+        node = int(tree.child[tree.width - 1])
+        if node >= 0:
+            estimates.append((float(tree.counts[node].sum()), float(noise[node])))
+        each, doubts = np.array(estimates).T
+        number = float(max((each / doubts).sum() / (1.0 / doubts).sum(), 1.0))
+    wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
+    wanted[0] = -1.0
+    fit_ends(seeds.copy(), tree.width, sums.ravel(), links, wanted, factors)
+    return factors, number
 
 
 def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, seed: int | None) -> "pl.DataFrame":

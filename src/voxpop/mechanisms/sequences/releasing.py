@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
-from voxpop.mechanisms.sequences.constants import GROWTH, LARGE, PARTS
-from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
+from voxpop.mechanisms.sequences.constants import GROWTH, K0, LARGE, LEAST_K, X0, TOP, PARTS, ROOT_A, SHARE_OF_LENGTHS
+from voxpop.mechanisms.sequences.context_tree import (
+    OTHERS,
+    ROOT,
+    ContextTree,
+    Smoothed,
+    gram_totals,
+    length_classes,
+    smooth,
+)
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.reading.progress import track
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
     from voxpop.engine.contract import TreeWalk
     from voxpop.privacy.secret import Source
 
+LENGTHS_NODE = 2**31
+"""The number that names the noise of the lengths; nodes of the tree have smaller numbers."""
 AT_ONCE = 1 << 21
 """Number of bins whose noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
@@ -119,11 +129,17 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
     """Yield the tree after each level."""
     width = limits.alphabet + 1
     paths = PathBudget(limits)
+    lengths = _released_lengths(paths, counting, secret)
+    above = paths.spend(0, SHARE_OF_LENGTHS)
     deeper = limits.max_gram > 1
-    root = paths.spend(0, PARTS[0] if deeper else Fraction(1))
+    part = _part_of_root(limits, lengths) if deeper else Fraction(1)
+    deeper = part < 1
+    root = paths.spend(above, part)
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([deeper]))
     none = np.empty(0, np.int32)
-    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
+    scale = float(1 / (limits.epsilon * SHARE_OF_LENGTHS))
+    empty = none, none, np.empty(0), np.empty((0, width), np.int64)
+    tree = ContextTree(width, limits.max_length, *empty, lengths, scale)
     # By node, the number of its share.
     numbers = np.empty(0, np.int64)
     for depth in range(limits.max_gram):
@@ -139,6 +155,24 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
             return
         counting.lengthen(depth, *_moves(opened, first, tree.nodes - first, width))
         level = opened
+
+
+def _released_lengths(paths: PathBudget, counting: "TreeWalk", secret: "Source") -> Int64s:
+    """Return the noisy number of sequences in each class of length. A user is in one class, so the sensitivity is 1."""
+    first = length_classes(paths.limits.max_length)
+    share = np.array([paths.spend(0, SHARE_OF_LENGTHS)])
+    mine = replace(paths, limits=replace(paths.limits, alphabet=first.size - 1, max_length=1))
+    return counting.released_lengths(ContextNoise(mine, share, LENGTHS_NODE, secret), first)[0]
+
+
+def _part_of_root(limits: Limits, lengths: Int64s) -> Fraction:
+    """Return the part of epsilon that the root spends."""
+    first = length_classes(limits.max_length)
+    steps = np.append(first[:-1] + first[1:] + 1, 2 * limits.max_length) / 2
+    total = max(float(lengths @ steps), 1.0)
+    x = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / total
+    if x > X0: return Fraction(1)
+    return max(PARTS[0], Fraction(min(round(1000 * ROOT_A * x), int(TOP*1000)), 1000))
 
 
 def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int) -> _Level:
@@ -188,7 +222,7 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
     width = limits.alphabet + 1
     bins = min(width, sqrt(LARGE * width))
     # GROWTH^(length - 1) times the number of bins times the scale max_length / (epsilon left) of their noise.
-    return GROWTH**depth * bins * limits.max_length / (float(limits.epsilon) * left)
+    return (K0 if depth == 0 else LEAST_K * GROWTH**depth) * bins * limits.max_length / (float(limits.epsilon) * left)
 
 
 def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:
