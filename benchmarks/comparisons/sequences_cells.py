@@ -78,7 +78,7 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
 
 
 def _few(name: str) -> pl.DataFrame:
-    """Return few people with long sequences: rows of msnbc behind one another, or the common words of a few messages."""
+    """Return few people with long sequences: joined rows of msnbc, or the common words of a few messages."""
     users, each = FEW[name]
     if name.startswith("msnbc"):
         rows = pl.read_parquet(DATA / "msnbc.parquet").sample(users * each, seed=1, shuffle=True)
@@ -88,7 +88,11 @@ def _few(name: str) -> pl.DataFrame:
         rows = pl.read_parquet(DATA / "ubuntu_irc.parquet").select("user", words.alias("sequence"))
         common = rows["sequence"].explode().drop_nulls().value_counts(sort=True)[:WORDS, 0]
         rows = rows.filter(pl.int_range(pl.len()).over("user") < each).explode("sequence")
-        rows = rows.filter(pl.col("sequence").is_in(common.implode())).group_by("user", maintain_order=True).agg("sequence")
+        rows = (
+            rows.filter(pl.col("sequence").is_in(common.implode()))
+            .group_by("user", maintain_order=True)
+            .agg("sequence")
+        )
         rows = rows.sample(users, seed=1)
     rows.columns = ["user", "sequence"]
     return rows.explode("sequence").group_by("user", maintain_order=True).agg("sequence")

@@ -327,10 +327,13 @@ class TreeWalk(Protocol):
     """
 
     def released_lengths(self, noise: TreeNoise, first: Int64s) -> Int64s:
-        """Count the sequences of each class of length, whose shortest are `first`, and return the noisy counts.
+        """Count the sequences in classes of length from each of `first` on, and return the noisy counts (1, classes).
 
-        Every user counts once. This is asked before contexts are lengthened.
+        This and `released_distinct` are asked before contexts are lengthened.
         """
+
+    def released_distinct(self, noise: TreeNoise) -> Int64s:
+        """Add up the number of distinct symbols of each sequence, and return the noisy sum (1, 1)."""
 
     def released_following(self, noise: TreeNoise) -> Int64s:
         """Count the steps under each node of the last level by their symbol, and return the noisy counts.

@@ -7,7 +7,7 @@ probability in the context one symbol shorter. Each count moves towards its expe
 no shorter context; there the expected count of every symbol is the mean.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.sequences import nodes_of
-from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
-from voxpop.mechanisms.sequences.constants import knob, CLASSES, FEWEST, MOST, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
+from voxpop.kernels.shrinking import count_quantiles, fit_ratios
+from voxpop.mechanisms.sequences.constants import FEWEST, MOST, QUANTILE, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
 from voxpop.reading.arrow import array_of, int64_array, lists_of, string_array
 
 if TYPE_CHECKING:
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 ROOT, OTHERS = -1, -2
-
-
-def length_classes(max_length: int) -> Int64s:
-    """Return the shortest length of each class; sequences cut at `max_length` are a class of their own."""
-    first = [1]
-    while first[-1] < max_length:
-        first.append(min(max(first[-1] + 1, int(first[-1] * CLASSES)), max_length))
-    return np.array(first, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +42,6 @@ class ContextTree:
         before: int32 by node, that oldest symbol; `ROOT` for the root, `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), noisy, below 0 too.
-        lengths: int64 by class of `length_classes`, the noisy number of sequences.
-        length_scale: of the noise on them.
     """
 
     width: int
@@ -60,8 +50,6 @@ class ContextTree:
     before: Int32s
     scales: Floats
     counts: Int64s
-    lengths: Int64s
-    length_scale: float
 
     @property
     def nodes(self) -> int:
@@ -120,12 +108,13 @@ class ContextTree:
 
     def with_level(self, parents: Int32s, before: Int32s, scales: Floats, counts: Int64s) -> "ContextTree":
         """Return the tree with more nodes."""
-        return replace(
-            self,
-            parents=np.concatenate([self.parents, parents]),
-            before=np.concatenate([self.before, before]),
-            scales=np.concatenate([self.scales, scales]),
-            counts=np.concatenate([self.counts, counts]),
+        return ContextTree(
+            self.width,
+            self.max_length,
+            np.concatenate([self.parents, parents]),
+            np.concatenate([self.before, before]),
+            np.concatenate([self.scales, scales]),
+            np.concatenate([self.counts, counts]),
         )
 
 
@@ -184,14 +173,7 @@ def context_columns(tree: ContextTree) -> pa.Table:
 
 
 def context_tree_of(
-    width: int,
-    max_length: int,
-    parents: Int64s,
-    before: Int64s,
-    scales: Floats,
-    counts: Int64s,
-    lengths: Int64s,
-    length_scale: float,
+    width: int, max_length: int, parents: Int64s, before: Int64s, scales: Floats, counts: Int64s
 ) -> ContextTree:
     """Return the tree of a table.
 
@@ -202,8 +184,6 @@ def context_tree_of(
         before: by node.
         scales: by node.
         counts: of all nodes, one behind the other.
-        lengths: by class.
-        length_scale: of the noise on them.
 
     Returns:
         The tree.
@@ -214,8 +194,6 @@ def context_tree_of(
     nodes = parents.size
     if counts.size != nodes * width or nodes == 0 or not (np.isfinite(scales) & (scales > 0)).all():
         raise ValueError("not the counts of whole nodes")
-    if lengths.shape != length_classes(max_length).shape or not 0 < length_scale < np.inf:
-        raise ValueError("not the lengths of sequences")
     if parents[0] != -1 or before[0] != ROOT or (parents[1:] < 0).any() or (parents[1:] >= np.arange(1, nodes)).any():
         raise ValueError("not a tree")
     if ((before[1:] != OTHERS) & ((before[1:] < 0) | (before[1:] >= width))).any():
@@ -227,8 +205,7 @@ def context_tree_of(
     if closed[parents[1:]].any():
         raise ValueError("something precedes a beginning")
     links = parents.astype(np.int32), before.astype(np.int32)
-    table = counts.reshape(nodes, width)
-    return ContextTree(width, max_length, *links, scales.astype(np.float64), table, lengths, length_scale)
+    return ContextTree(width, max_length, *links, scales.astype(np.float64), counts.reshape(nodes, width))
 
 
 LEAST = 1e-9
@@ -263,7 +240,7 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
 
     Args:
         tree: public.
-        bootstrap: draws the true counts from their distribution given the released ones, instead of taking means.
+        bootstrap: draws the true counts from their distribution given the released ones, instead of estimating them.
 
     Returns:
         The estimates.
@@ -291,10 +268,11 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 # float64 (nodes, width): c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
                 each = np.repeat(scales[nodes, None], tree.width, 1)
-                estimated = _estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
-                estimated[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
-                chances[nodes] = estimated / estimated.sum(axis=1, keepdims=True)
-        alone = rest[held[tree.parents[rest]] == 0]
+                counted = estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
+                counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
+                chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
+        # Where all steps are "others" these have nothing to tell that the parent's counts do not hold already.
+        alone = rest[held[tree.parents[rest]] == 0.0]
         chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)
 
@@ -342,7 +320,7 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
 
 
 def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") -> Floats:
-    """Return the mean, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
+    """Return a quantile, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
 
     Args:
         noisy: float64 (width).
@@ -357,19 +335,19 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     more = max(int(np.ceil(np.log(symbols / EDGES[-1]) / np.log(EDGES[-1] / EDGES[-2]))), 0)
     edges = np.concatenate([EDGES, EDGES[-1] * (EDGES[-1] / EDGES[-2]) ** np.arange(1, more + 1)])
     # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
-    estimated = _estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
+    counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
     if bootstrap is None:
-        estimated *= total / estimated.sum()
+        counted *= total / counted.sum()
     # The end is not a symbol: its count is used as released.
     moved = 0.0 if bootstrap is None else scale * float(laplace(bootstrap, "settling/ends", 1)[0])
-    found: Floats = np.maximum(np.append(estimated, noisy[-1] + moved), LEAST_COUNT)
+    found: Floats = np.maximum(np.append(counted, noisy[-1] + moved), LEAST_COUNT)
     return found
 
 
-def _estimated(
+def estimated(
     noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None, edges: Floats, fewest: int
 ) -> Floats:
-    """Return the mean, or a bootstrap sample, of each true count, given all released counts."""
+    """Return a quantile, or a bootstrap sample, of each true count, given all released counts."""
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
     weights = _ratios(flat, mean, scale, strata, edges, fewest)
@@ -377,12 +355,8 @@ def _estimated(
     centre = weights @ ((edges[1:] + edges[:-1]) / 2)
     centre[TRUSTED_MEANS:] = 1.0
     mean = mean / centre[strata]
-    if drawn is None:
-        q = knob("QR", -1) if fewest == 1 else knob("QC", -1)
-        if q < 0: found = mean_counts(flat, mean, scale, edges, weights, strata)
-        else: found = draw_counts(flat, mean, scale, edges, weights, strata, np.full(flat.size, q))
-    else:
-        found = draw_counts(flat, mean, scale, edges, weights, strata, drawn[:,0].copy())
+    levels = np.full(flat.size, QUANTILE) if drawn is None else drawn[:, 0].copy()
+    found = count_quantiles(flat, mean, scale, edges, weights, strata, levels)
     return np.maximum(found, LEAST).reshape(noisy.shape)
 
 

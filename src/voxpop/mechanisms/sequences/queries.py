@@ -17,9 +17,9 @@ import numpy as np
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
-from voxpop.kernels.sequences import count_reaching, draw_contexts, fit_ends
-from voxpop.mechanisms.sequences.constants import UNSURE_OF_STEPS, knob
-from voxpop.mechanisms.sequences.context_tree import FEWEST, LEAST, EDGES, ContextTree, Smoothed, _estimated, length_classes, lists_of_symbols, smooth, uniforms
+from voxpop.kernels.sequences import count_reaching, draw_contexts
+from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
+from voxpop.mechanisms.sequences.profile import Fitted, Profile, fitted
 from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 AT_ONCE = 1 << 18
-PARTICLES = 4_000
-LENGTHS_FEWEST = int(knob("LFEW", 1))
-UNSURE_OF_STEPS = knob("UNSURE", 0.05)
 MOST = 10**9
 
 
@@ -60,33 +57,39 @@ class ContextSampler:
         tree: public.
         smoothed: the chances of its nodes.
         sums: float64 (nodes, width), running sums of chances.
-        max_length: most symbols of a sequence.
-        ends: float64 by length below the maximum, a factor of the odds of an end.
-        sequences: estimated number of sequences.
+        fit: what makes drawn sequences agree with the profile.
     """
 
     tree: ContextTree
     smoothed: Smoothed
     sums: Floats
-    max_length: int
-    ends: Floats
-    sequences: float
+    fit: Fitted
 
     @staticmethod
-    def of(tree: ContextTree, max_length: int, bootstrap: "Source | None" = None) -> "ContextSampler":
+    def of(tree: ContextTree, profile: Profile, bootstrap: "Source | None" = None) -> "ContextSampler":
         """Return the sampler of a released tree, or of a bootstrap sample of its counts."""
         smoothed = smooth(tree, bootstrap)
         sums = np.cumsum(smoothed.chances, axis=1)
         # (nodes, width): the last of each node is 1, despite rounding.
         sums /= sums[:, -1:]
-        return ContextSampler(tree, smoothed, sums, max_length, *fitted_lengths(tree, smoothed, sums, bootstrap))
+        return ContextSampler(tree, smoothed, sums, fitted(tree, profile, smoothed, sums, bootstrap))
+
+    @property
+    def max_length(self) -> int:
+        """Most symbols of a sequence."""
+        return self.tree.max_length
+
+    @property
+    def sequences(self) -> float:
+        """Estimated number of sequences."""
+        return self.fit.sequences
 
     def draw(self, seeds: Uint64s) -> Sessions:
         """Draw one sequence per seed: a function of the seeds and the probabilities."""
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
         links = (self.tree.child, self.tree.others)
-        given = self.tree.width, self.sums.ravel(), links, self.ends
+        given = self.tree.width, self.sums.ravel(), links, self.fit.novelty, self.fit.ends
         size = draw_contexts(seeds.copy(), *given, symbols, sizes)
         return Sessions(symbols[:size].copy(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
@@ -96,11 +99,19 @@ class ContextSampler:
         if len(prefix) >= self.max_length:
             # After max_length symbols only the end follows.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
-        row = np.array([prefix], np.int32).reshape(1, -1)
-        node = self.tree.find(row, np.array([len(prefix)]), np.ones(1, np.bool_))[0]
-        found: Floats = self.smoothed.chances[node].copy()
-        found[-1] *= self.ends[len(prefix)]
-        return found / found.sum()
+        length = len(prefix)
+        # The node of each place up to this one.
+        rows = np.tile(np.array(prefix, np.int32), (length + 1, 1))
+        nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
+        *symbols, end = self.smoothed.chances[nodes[-1]]
+        stay = 1.0 - end
+        same = nodes[:-1] == nodes[-1]
+        # What followed this context before is copied; the urn's other balls are the chances.
+        copied = np.bincount(np.array(prefix, np.int64)[same], minlength=width - 1)
+        urn = copied + (self.fit.novelty + length - same.sum()) * np.array(symbols) / stay
+        odds = end * self.fit.ends[length]
+        found: Floats = np.append(urn / (self.fit.novelty + length) * stay, odds) / (stay + odds)
+        return found
 
     def probability(self, sequence: list[int]) -> float:
         """Return the probability that a draw is this sequence; -1 is a symbol outside the alphabet."""
@@ -109,46 +120,6 @@ class ContextSampler:
         # The probabilities of each symbol after those before it, and of the end (the last column) after all.
         steps = enumerate([*sequence, -1])
         return float(np.prod([self.chances(sequence[:place])[symbol] for place, symbol in steps]))
-
-
-def fitted_lengths(tree: ContextTree, smoothed: Smoothed, sums: Floats, bootstrap: "Source | None") -> tuple[Floats, float]:
-    """Return the factors of ends that give drawn sequences the released lengths, and the number of sequences.
-
-    Args:
-        tree: public.
-        smoothed: its chances.
-        sums: their running sums.
-        bootstrap: as in `smooth`.
-    """
-    most = tree.max_length
-    first = length_classes(most)
-    seeds = Secret.from_seed(0).draws("sequences/lengths", np.arange(PARTICLES, dtype=np.uint64), 0)[:, 0]
-    links = (tree.child, tree.others)
-    factors = np.append(0.0, np.ones(most - 1))
-    shares = fit_ends(seeds.copy(), tree.width, sums.ravel(), links, np.full(most, -1.0), factors)
-    model = np.maximum(np.add.reduceat(shares, first), LEAST)
-    number = max(float(tree.lengths.sum()), 1.0)
-    variance = 2.0 * first.size * tree.length_scale**2
-    for _ in range(2):
-        drawn = None if bootstrap is None else uniforms(bootstrap, "settling/lengths", first.size)
-        found = _estimated(tree.lengths.astype(float), number * model / model.sum(), np.full(first.size, tree.length_scale), drawn, EDGES, LENGTHS_FEWEST)
-        goal = shares.copy()
-        goal[1:] *= np.repeat(found / model, np.diff(np.append(first, most + 1)))
-        goal /= goal.sum()
-        steps = float(goal @ np.append(np.arange(most) + 1, most))
-        by_steps = float(smoothed.totals[0]) / steps
-        noise = 2.0 * tree.width * tree.scales**2
-        leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
-        estimates = [(float(tree.lengths.sum()), variance), (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (UNSURE_OF_STEPS * by_steps) ** 2 )]
-        node = int(tree.child[tree.width - 1])
-        if node >= 0:
-            estimates.append((float(tree.counts[node].sum()), float(noise[node])))
-        each, doubts = np.array(estimates).T
-        number = float(max((each / doubts).sum() / (1.0 / doubts).sum(), 1.0))
-    wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
-    wanted[0] = -1.0
-    fit_ends(seeds.copy(), tree.width, sums.ravel(), links, wanted, factors)
-    return factors, number
 
 
 def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, seed: int | None) -> "pl.DataFrame":
@@ -189,8 +160,8 @@ Answer = Callable[[ContextSampler, Sessions], Floats]
 class Queries:
     """The sessions of a model and of its bootstrap models, drawn at the first query."""
 
-    def __init__(self, sampler: ContextSampler) -> None:
-        self._sampler = sampler
+    def __init__(self, sampler: ContextSampler, profile: Profile) -> None:
+        self._sampler, self._profile = sampler, profile
 
     @cached_property
     def _seeds(self) -> Uint64s:
@@ -206,8 +177,7 @@ class Queries:
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
         # Public seeds, because the released counts are public.
         secrets = (Secret.from_seed(number) for number in range(MODELS))
-        tree, longest = self._sampler.tree, self._sampler.max_length
-        samplers = [ContextSampler.of(tree, longest, bootstrap) for bootstrap in secrets]
+        samplers = [ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets]
         return [(sampler, sampler.draw(self._seeds[:SESSIONS_EACH])) for sampler in samplers]
 
     def answer(self, answer: Answer, level: float, **labels: Any) -> "pl.DataFrame":
