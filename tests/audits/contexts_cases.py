@@ -12,7 +12,7 @@ together see with a probability below 1e-4.
 too, which the canary does not move: a release that counted the end behind it would show twice as much. One release is
 one trial.
 
-*Profile*: the same user. The event asks the number of sequences, of distinct symbols and of the symbol to be high, which
+*Profile*: the same user. The event asks the number of sequences, of distinct symbols and of the symbol to be high: it
 shows all of epsilon. Distinct symbols get a tenth unless noise of lengths is 18 times its scale.
 """
 

@@ -1,4 +1,4 @@
-"""Lengths and distinct symbols: counted like a naive twin, estimated, and what is drawn agrees with them."""
+"""Lengths and distinct symbols: counted as by a reference implementation, estimated, and drawn sequences agree."""
 
 from dataclasses import replace
 from itertools import product
@@ -32,15 +32,15 @@ def exact(keys, counts):
 def test_counts_are_those_of_the_reference_implementation(users, most):
     """Each user in the class of the length, and the number of distinct symbols of all."""
     flat = [symbol for user in users for symbol in [*user, 3]]
-    walk, twin = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
+    walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
-    assert walk.released_lengths(exact, first) == twin.released_lengths(exact, first)
-    assert walk.released_distinct(exact) == twin.released_distinct(exact)
+    assert walk.released_lengths(exact, first) == other.released_lengths(exact, first)
+    assert walk.released_distinct(exact) == other.released_distinct(exact)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
 def test_classes_cover_all_lengths(most):
-    """They begin at 1, rise, and the sequences that are cut are alone in the last."""
+    """They begin at 1, rise, and the last has only sequences that are cut."""
     first = length_classes(most)
     assert (first[0], first[-1]) == (1, most)
     assert (np.diff(first) > 0).all()
@@ -89,7 +89,7 @@ def people():
 def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     """With little noise both agree, lengths but for their shape within a class; without copies variety is too large."""
     corpus, pages = people
-    model = vp.Sequences(12, 3, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
+    model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
     real = np.mean([len(set(each)) for each in pages])
 
     def distinct(sampler):
@@ -102,7 +102,7 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
     assert np.abs(lengths(sampler, drawn) - truth).sum() / 2 < 0.06
     assert model.sequences == pytest.approx(3000, rel=0.02)
     assert distinct(sampler) == pytest.approx(real, rel=0.05)
-    assert distinct(replace(sampler, fit=replace(sampler.fit, novelty=NEVER))) > 1.15 * real
+    assert distinct(replace(sampler, fit=replace(sampler.fit, novelty=NEVER))) > 1.3 * real
 
 
 @pytest.mark.jit
@@ -120,7 +120,7 @@ def test_noise_that_hides_the_profile_leaves_the_chain(model):
 
 
 def test_no_sequence_is_empty_without_a_node_for_beginnings():
-    """Nobody has a sequence without symbols, also where only single symbols were counted."""
+    """No sequence is drawn without symbols, also where only single symbols were counted."""
     rows = pl.DataFrame({"who": range(300), "pages": [["home"], ["home", "news"]] * 150})
     corpus = read_engine(rows, user="who", sequence="pages")
     model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.5), seed=1)

@@ -231,7 +231,7 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
 def _next_symbol(
     state: Uint64s, history: Int32s, rows: Int64s, length: int, stay: float, sums: Floats, width: int, novelty: float
 ) -> int:
-    """Return the next symbol: what followed an earlier place of the same context, or one drawn from its chances.
+    """Return the next symbol: a copy from an earlier place of the same context, or one drawn from its chances.
 
     Each of the `length` earlier places is taken with probability 1 / (novelty + length); if its context is another one,
     a symbol is drawn.
@@ -325,7 +325,7 @@ def draw_contexts(
         width: number of symbols and the end mark.
         sums: float64 (nodes * width), running sums of the chances at each node; each node's last is 1.
         tree: child and others, as in `nodes_of`.
-        novelty: how much the chances count against the earlier symbols of the same sequence.
+        novelty: weight of the chances against one earlier symbol of the same sequence.
         factors: float64 by length below the maximum, of the odds of an end there.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.

@@ -1,10 +1,10 @@
-"""What is released of whole sequences, and how drawn ones are made to agree with it. All public.
+"""Released statistics of whole sequences, and drawn sequences that agree with them. All public.
 
 Two statistics of users, of which one user changes little, are released before the tree: the number of sequences in
 classes of length, and the number of distinct symbols of each sequence, added up. A chain of contexts draws neither
-right: who has a long sequence ends it less often than contexts tell, and repeats symbols more often. So drawn sequences
-end with odds that depend on their length too, and a symbol may be a copy of what followed the same context earlier in
-the sequence (a Pólya urn), which leaves the expected shares after a context as they are.
+right: users with long sequences end less often than contexts imply, and repeat symbols more often. So drawn sequences
+end with odds that depend on their length too, and a symbol may be a copy of one that followed the same context earlier
+in the sequence (a Pólya urn), which does not change the expected shares after a context.
 """
 
 from dataclasses import dataclass
@@ -84,11 +84,11 @@ def length_classes(max_length: int) -> Int64s:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What makes drawn sequences agree with a profile.
+    """Numbers that make drawn sequences agree with a profile.
 
     Attributes:
         ends: float64 by length below the maximum, the factor of the odds of an end.
-        novelty: how much the chances of a context count against earlier symbols of the sequence.
+        novelty: weight of the chances of a context against one earlier symbol of the sequence.
         sequences: estimated number of sequences.
     """
 
@@ -108,7 +108,7 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
         bootstrap: as in `smooth`.
 
     Returns:
-        What draws need.
+        The numbers that draws use.
     """
     most, width = tree.max_length, tree.width
     numbers = np.arange(max(FITTED // most, 100), dtype=np.uint64)

@@ -57,7 +57,7 @@ class ContextSampler:
         tree: public.
         smoothed: the chances of its nodes.
         sums: float64 (nodes, width), running sums of chances.
-        fit: what makes drawn sequences agree with the profile.
+        fit: numbers that make drawn sequences agree with the profile.
     """
 
     tree: ContextTree
@@ -106,7 +106,7 @@ class ContextSampler:
         *symbols, end = self.smoothed.chances[nodes[-1]]
         stay = 1.0 - end
         same = nodes[:-1] == nodes[-1]
-        # What followed this context before is copied; the urn's other balls are the chances.
+        # Symbols that followed this context before are copied; the urn's other balls are the chances.
         copied = np.bincount(np.array(prefix, np.int64)[same], minlength=width - 1)
         urn = copied + (self.fit.novelty + length - same.sum()) * np.array(symbols) / stay
         odds = end * self.fit.ends[length]
