@@ -14,6 +14,7 @@ import csv
 import sys
 from collections import defaultdict
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -181,32 +182,34 @@ def tables() -> None:
     for row in _rows():
         kept[row[0], float(row[1]), row[2]].append([float(each) for each in row[4:]])
     lost: list[list[object]] = []
-    for name in ("msnbc", "irc"):
-        rows = [["epsilon", "model", "runs", *COLUMNS]]
-        for epsilon in EPSILONS:
-            found = {
-                model: np.array(kept[name, epsilon, model]) for model in MODELS if kept.get((name, epsilon, model))
-            }
-            rows += [[epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in found.items()]
-            if "default" in found:
-                lost += [[name, epsilon, *each] for each in _lost(found)]
+    for group, names in {"msnbc": ["msnbc"], "irc": ["irc"], "few": [*FEW]}.items():
+        first = ["collection"] * (len(names) > 1)
+        rows = [[*first, "epsilon", "model", "runs", *COLUMNS]]
+        for name, epsilon in product(names, EPSILONS):
+            every = {model: np.array(kept[name, epsilon, model]) for model in MODELS if (name, epsilon, model) in kept}
+            mine = [name] * len(first)
+            rows += [[*mine, epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in every.items()]
+            if "default" in every:
+                lost += [[name, epsilon, *each] for each in _lost(every)]
         note = f"Means over runs, with their standard errors; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of "
-        note += "count queries, "
-        note += f"|Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places of the data, "
-        note += "uniform: random symbols. Top k: of the "
-        note += "k most frequent patterns (gaps allowed), how many are among the synthetic k. "
-        if name == "irc":
-            note += (
-                "Truth is the first words of each person that models are given. Fixed 3-grams and prefix trees, whose "
-            )
-            note += (
-                f"noise outnumbers the data, are measured once; of what they stand for {MOST_DRAWN[name]:,} are drawn. "
-            )
-            note += "Above epsilon 0.5 prefix trees do not fit into 7 GiB, and fixed 4-grams have too many bins. "
-        note += _runs_of({row: runs for row, runs in kept.items() if row[0] == name})
-        table(f"Sequences: every cell of {name}", rows, f"sequences_cells_{name}", note)
+        note += (
+            f"count queries, |Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places "
+        )
+        note += "of the data, uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many "
+        note += "are among the synthetic k. "
+        if group != "msnbc":
+            note += "On irc, truth is the first words of each person that models are given. "
+        if group == "irc":
+            note += "Fixed 3-grams and prefix trees, whose noise outnumbers the data, are measured once; of what they "
+            note += f"stand for {MOST_DRAWN['irc']:,} are drawn. Above epsilon 0.5 prefix trees do not fit into 7 GiB, "
+            note += "and fixed 4-grams have too many bins. "
+        if group == "few":
+            note += f"Symbols of irc are its {WORDS} most frequent words. "
+        if len(rows) > 1:
+            note += _runs_of({row: runs for row, runs in kept.items() if row[0] in names})
+            table(f"Sequences: every cell of {group}", rows, f"sequences_cells_{group}", note)
     head = ["collection", "epsilon", "cell", "default", "best rival", "which", "worse by", "standard error of that"]
-    cells = sum(len(CELLS) + len(KS) for name, _, model in kept if model == "default")
+    cells = len(COLUMNS[:-1]) * sum(model == "default" for _, _, model in kept)
     note = f"Of {cells} cells, those where the mean of the default is more than 2 % worse than that of the best of "
     note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. {_runs_of(kept)}"
     table("Cells that are lost", [head, *(lost or [["none", *[""] * 7]])], "sequences_cells_lost", note)
@@ -215,8 +218,8 @@ def tables() -> None:
 def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
     """Return the cells of an epsilon where the default's mean is behind the best rival's, and how sure that is."""
     lost: list[list[object]] = []
-    for place, column in enumerate(COLUMNS[: len(CELLS) + len(KS)]):
-        sign = 1 if place < len(CELLS) else -1
+    for place, column in enumerate(COLUMNS[:-1]):
+        sign = -1 if column.startswith("top") else 1
         best = min(
             (model for model in RIVALS if model in found), key=lambda model: sign * found[model][:, place].mean()
         )
