@@ -68,8 +68,8 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     Example:
         >>> import voxpop as vp
         >>> plan = vp.Sequences(max_length=20, alphabet=["a", "b", "c"]).plan(vp.Budget(1))
-        >>> plan.scale, plan.threshold
-        (400.0, 80.0)
+        >>> round(plan.scale), round(plan.threshold)
+        (468, 98)
         >>> plan = vp.Sequences(alphabet="find").plan(vp.Budget(2, 1e-7))
         >>> print(plan.guarantee)
         (2, 1e-07)-DP, one user added or removed
