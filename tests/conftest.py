@@ -61,7 +61,7 @@ def few_sessions_without_the_jit(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("voxpop.mechanisms.sequences.queries.MODELS", 4)
         monkeypatch.setattr("voxpop.mechanisms.sequences.queries.SESSIONS", 2000)
         monkeypatch.setattr("voxpop.mechanisms.sequences.queries.SESSIONS_EACH", 100)
-        monkeypatch.setattr("voxpop.mechanisms.sequences.queries.DRAWN_TO_COUNT", 1000)
+        monkeypatch.setattr("voxpop.mechanisms.sequences.profile.FITTED", 1000)
 
 
 @pytest.fixture(autouse=True)

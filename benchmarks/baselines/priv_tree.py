@@ -18,6 +18,7 @@ import numpy as np
 from voxpop.engine.local.corpus import MemoryTreeWalk
 from voxpop.kernels.arrays import Bools, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import draw_contexts
+from voxpop.mechanisms.sequences.constants import NEVER
 from voxpop.mechanisms.sequences.context_tree import ROOT, ContextTree, laplace
 from voxpop.privacy.secret import Secret
 
@@ -50,7 +51,8 @@ class PrivTree:
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
         links = (tree.child, tree.others)
-        size = draw_contexts(seeds.copy(), self.max_length, tree.width, sums.ravel(), links, symbols, sizes)
+        given = tree.width, sums.ravel(), links, NEVER, np.ones(self.max_length)
+        size = draw_contexts(seeds.copy(), *given, symbols, sizes)
         return symbols[:size].copy(), sizes
 
 

@@ -1,7 +1,8 @@
-"""Every cell of sequences: count queries, frequent patterns and lengths, two collections, epsilon from 0.1 to 1.5.
+"""Every cell of sequences: count queries, frequent patterns and lengths, six collections, epsilon from 0.1 to 1.5.
 
     python -m benchmarks.comparisons.sequences_cells msnbc 5        # the collection, and how many runs
     python -m benchmarks.comparisons.sequences_cells irc 5
+    python -m benchmarks.comparisons.sequences_cells few 5          # the four small collections of long sequences
     python -m benchmarks.comparisons.sequences_cells msnbc 10 0.1   # more runs of some epsilons
     python -m benchmarks.comparisons.sequences_cells tables         # the tables, from the runs that were kept
 
@@ -13,6 +14,7 @@ import csv
 import sys
 from collections import defaultdict
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -42,7 +44,7 @@ EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5)
 CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]
 KS = (20, 40, 60, 80, 100)
 QUERIES, MAX_LENGTH, MAX_GRAM, PREFIXES = 10_000, 20, 5, 10
-MOST_DRAWN = {"msnbc": 2_000_000, "irc": 200_000}
+MOST_DRAWN = defaultdict(lambda: 200_000, msnbc=2_000_000)
 """Twice and twelve times as many as there are; where a model says more, each drawn one stands for several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
@@ -56,12 +58,17 @@ KEPT = OUT / "sequences_cells.csv"
 MOST_BEHIND = 0.02
 PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
 """Digits of the columns."""
+WORDS = 15
+FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
 
 
 def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
     """Return a corpus and its alphabet; the messages of a chat are one sequence for each user."""
+    if name in FEW:
+        rows = _few(name)
+        return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
     if name == "msnbc":
         corpus = read_engine(DATA / "msnbc.parquet", user="user", sequence="sequence")
         return corpus, tuple(sorted(str(page) for page in range(1, 18)))
@@ -69,6 +76,27 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
     words = vp.SetUnion(limit=10).release(read_engine(rows, user="user", text="text"), vp.Budget(0.2, 1e-7), seed=1)
     joined = rows.group_by("user", maintain_order=True).agg(pl.col("text").str.join("\n"))
     return read_engine(joined, user="user", text="text"), tuple(sorted(words))
+
+
+def _few(name: str) -> pl.DataFrame:
+    """Return few people with long sequences: joined rows of msnbc, or the common words of a few messages."""
+    users, each = FEW[name]
+    if name.startswith("msnbc"):
+        rows = pl.read_parquet(DATA / "msnbc.parquet").sample(users * each, seed=1, shuffle=True)
+        rows = rows.select(pl.int_range(pl.len()) // each, pl.col("sequence").cast(pl.List(pl.String)))
+    else:
+        words = pl.col("text").fill_null("").str.to_lowercase().str.extract_all("[a-z]+")
+        rows = pl.read_parquet(DATA / "ubuntu_irc.parquet").select("user", words.alias("sequence"))
+        common = rows["sequence"].explode().drop_nulls().value_counts(sort=True)[:WORDS, 0]
+        rows = rows.filter(pl.int_range(pl.len()).over("user") < each).explode("sequence")
+        rows = (
+            rows.filter(pl.col("sequence").is_in(common.implode()))
+            .group_by("user", maintain_order=True)
+            .agg("sequence")
+        )
+        rows = rows.sample(users, seed=1)
+    rows.columns = ["user", "sequence"]
+    return rows.explode("sequence").group_by("user", maintain_order=True).agg("sequence")
 
 
 class Measure:
@@ -79,7 +107,7 @@ class Measure:
         self.name = name
         self.corpus, self.alphabet = collection(name)
         self.cut = one_sequence_each(self.corpus, self.alphabet, MAX_LENGTH, Secret.from_seed(0))
-        whole = name == "msnbc"
+        whole = name.startswith("msnbc")
         self.truth = private_sequences(self.corpus, self.alphabet) if whole else self.first_symbols()
         sets = [private_queries(self.truth, most, QUERIES, most, kind) for kind, most in CELLS]
         self.queries = [query for each in sets for query in each]
@@ -98,7 +126,9 @@ class Measure:
         number = max(released.sequences, 1.0)
         many = min(round(number), MOST_DRAWN[self.name])
         seeds = Secret.from_seed(1000 + run).draws("synthetic", np.arange(many, dtype=np.uint64), 0)[:, 0]
-        data = as_sequences(*released.draw(seeds), len(self.alphabet))
+        drawn = released.draw(seeds)
+        drawn = drawn if isinstance(drawn, tuple) else (drawn.symbols, drawn.sizes)
+        data = as_sequences(*drawn, len(self.alphabet))
         return [*self.errors(data, number / many), *self.others(data), number]
 
     def released(self, model: str, epsilon: float, run: int):
@@ -152,32 +182,34 @@ def tables() -> None:
     for row in _rows():
         kept[row[0], float(row[1]), row[2]].append([float(each) for each in row[4:]])
     lost: list[list[object]] = []
-    for name in ("msnbc", "irc"):
-        rows = [["epsilon", "model", "runs", *COLUMNS]]
-        for epsilon in EPSILONS:
-            found = {
-                model: np.array(kept[name, epsilon, model]) for model in MODELS if kept.get((name, epsilon, model))
-            }
-            rows += [[epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in found.items()]
-            if "default" in found:
-                lost += [[name, epsilon, *each] for each in _lost(found)]
+    for group, names in {"msnbc": ["msnbc"], "irc": ["irc"], "few": [*FEW]}.items():
+        first = ["collection"] * (len(names) > 1)
+        rows = [[*first, "epsilon", "model", "runs", *COLUMNS]]
+        for name, epsilon in product(names, EPSILONS):
+            every = {model: np.array(kept[name, epsilon, model]) for model in MODELS if (name, epsilon, model) in kept}
+            mine = [name] * len(first)
+            rows += [[*mine, epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in every.items()]
+            if "default" in every:
+                lost += [[name, epsilon, *each] for each in _lost(every)]
         note = f"Means over runs, with their standard errors; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of "
-        note += "count queries, "
-        note += f"|Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places of the data, "
-        note += "uniform: random symbols. Top k: of the "
-        note += "k most frequent patterns (gaps allowed), how many are among the synthetic k. "
-        if name == "irc":
-            note += (
-                "Truth is the first words of each person that models are given. Fixed 3-grams and prefix trees, whose "
-            )
-            note += (
-                f"noise outnumbers the data, are measured once; of what they stand for {MOST_DRAWN[name]:,} are drawn. "
-            )
-            note += "Above epsilon 0.5 prefix trees do not fit into 7 GiB, and fixed 4-grams have too many bins. "
-        note += _runs_of({row: runs for row, runs in kept.items() if row[0] == name})
-        table(f"Sequences: every cell of {name}", rows, f"sequences_cells_{name}", note)
+        note += (
+            f"count queries, |Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places "
+        )
+        note += "of the data, uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many "
+        note += "are among the synthetic k. "
+        if group != "msnbc":
+            note += "On irc, truth is the first words of each person that models are given. "
+        if group == "irc":
+            note += "Fixed 3-grams and prefix trees, whose noise outnumbers the data, are measured once; of what they "
+            note += f"stand for {MOST_DRAWN['irc']:,} are drawn. Above epsilon 0.5 prefix trees do not fit into 7 GiB, "
+            note += "and fixed 4-grams have too many bins. "
+        if group == "few":
+            note += f"Symbols of irc are its {WORDS} most frequent words. "
+        if len(rows) > 1:
+            note += _runs_of({row: runs for row, runs in kept.items() if row[0] in names})
+            table(f"Sequences: every cell of {group}", rows, f"sequences_cells_{group}", note)
     head = ["collection", "epsilon", "cell", "default", "best rival", "which", "worse by", "standard error of that"]
-    cells = sum(len(CELLS) + len(KS) for name, _, model in kept if model == "default")
+    cells = len(COLUMNS[:-1]) * sum(model == "default" for _, _, model in kept)
     note = f"Of {cells} cells, those where the mean of the default is more than 2 % worse than that of the best of "
     note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. {_runs_of(kept)}"
     table("Cells that are lost", [head, *(lost or [["none", *[""] * 7]])], "sequences_cells_lost", note)
@@ -186,8 +218,8 @@ def tables() -> None:
 def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
     """Return the cells of an epsilon where the default's mean is behind the best rival's, and how sure that is."""
     lost: list[list[object]] = []
-    for place, column in enumerate(COLUMNS[: len(CELLS) + len(KS)]):
-        sign = 1 if place < len(CELLS) else -1
+    for place, column in enumerate(COLUMNS[:-1]):
+        sign = -1 if column.startswith("top") else 1
         best = min(
             (model for model in RIVALS if model in found), key=lambda model: sign * found[model][:, place].mean()
         )
@@ -230,4 +262,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "tables":
         tables()
     else:
-        measure(sys.argv[1], int(sys.argv[2]), tuple(map(float, sys.argv[3:])) or EPSILONS)
+        for name in FEW if sys.argv[1] == "few" else sys.argv[1:2]:
+            measure(name, int(sys.argv[2]), tuple(map(float, sys.argv[3:])) or EPSILONS)

@@ -1,19 +1,23 @@
 """The worst cases of sequences by contexts: a canary of as many equal symbols as count, so that it has no end.
 
-*One level*: what follows the empty context. The noise of each symbol is its own, so each symbol is a copy; the end mark
-is shared by all copies, so it is in no event.
+*One level*: what follows the empty context. The noise of each symbol is its own, so each symbol is a copy; the end
+mark, lengths and the number of distinct symbols are shared by all copies, so they are in no event.
 
-*Two levels*: a symbol is a copy again. The root spends a twentieth, what is behind a symbol and what is at the
-beginning the rest. The canary moves a count in each, and the event asks all three to be high. Every context is counted
-for itself unless noise of the root is 20 times its scale or more, which all trials together see with a probability
-below 1e-4.
+*Two levels*: a symbol is a copy again. The root spends a twentieth of what lengths and distinct symbols leave, what is
+behind a symbol and what is at the beginning the rest. The canary moves a count in each, and the event asks all three to
+be high. Every context is counted for itself unless noise of the root is 20 times its scale or more, which all trials
+together see with a probability below 1e-4.
 
 *No end*: one symbol is all that counts, so a whole sequence has one step. The event asks the count of ends to be high
-too, which the canary does not move: a release that counted the end behind it would show twice its epsilon. One release
-is one trial.
+too, which the canary does not move: a release that counted the end behind it would show twice as much. One release is
+one trial.
+
+*Profile*: the same user. The event asks the number of sequences, of distinct symbols and of the symbol to be high: it
+shows all of epsilon. Distinct symbols get a tenth unless noise of lengths is 18 times its scale.
 """
 
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import partial
 from math import prod
 from typing import Any
@@ -24,6 +28,7 @@ from audits.tails import users_bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.mechanisms.sequences.mechanism import Sequences
 from voxpop.mechanisms.sequences.plan import SequencePlan
+from voxpop.mechanisms.sequences.releasing import part_of_distinct, part_of_lengths
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case
 from voxpop.testing.sensitivity import copied_documents, numbered_words
@@ -47,12 +52,13 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
     yield one_level_of_contexts(budget)
     yield two_levels_of_contexts(budget)
     yield no_end(budget)
+    yield profile(budget)
 
 
 def one_level_of_contexts(budget: Budget) -> Case:
     """Return the case of the empty context alone, which spends all of epsilon."""
     plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), LENGTH, 1)
-    scale = LENGTH / budget.epsilon
+    scale = LENGTH / rates(budget, OTHERS * SYMBOLS)[2]
     users = [[0]] * OTHERS
     joined, without = (partial(_high_symbols, plan, _crowd(held, SYMBOLS)) for held in ([*users, [0] * LENGTH], users))
     exact = users_bound(0, scale), users_bound(LENGTH, scale)
@@ -62,7 +68,7 @@ def one_level_of_contexts(budget: Budget) -> Case:
 def two_levels_of_contexts(budget: Budget) -> Case:
     """Return the case of one symbol: behind anything, behind itself and at the beginning."""
     plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
-    scales = LENGTH / budget.epsilon / np.array([0.05, 0.95, 0.95])
+    scales = LENGTH / rates(budget, BACKGROUND * FEW_SYMBOLS)[2] / np.array([0.05, 0.95, 0.95])
     mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
     users = [[0, 0]] * BACKGROUND
@@ -77,12 +83,34 @@ def two_levels_of_contexts(budget: Budget) -> Case:
 
 def no_end(budget: Budget) -> Case:
     """Return the case of a whole sequence of one symbol, with nobody else there."""
+    exact = smallest_chance(budget, (2, 2), (0, 1)), smallest_chance(budget, (2, 2), (1, 1))
+    return _smallest(budget, "sequences, contexts, no end", _tree_high, exact)
+
+
+def profile(budget: Budget) -> Case:
+    """Return the case of the same user by all that is released."""
+    exact = smallest_chance(budget, (0, 1, 2), (0, 0, 0)), smallest_chance(budget, (0, 1, 2), (1, 1, 1))
+    return _smallest(budget, "sequences, profile", _profile_high, exact)
+
+
+def _smallest(budget: Budget, name: str, high: Any, exact: tuple[float, float]) -> Case:
     plan = _plan(budget, ["000000000"], 1, 1)
-    scale = 1 / budget.epsilon
-    joined, without = (partial(_both_high, plan, _crowd(held, 1)) for held in ([[0]], []))
-    exact = users_bound(0, scale) * users_bound(1, scale), users_bound(1, scale) ** 2
-    name = "sequences, contexts, no end"
+    joined, without = (partial(high, plan, _crowd(held, 1)) for held in ([[0]], []))
     return Case(name, "one symbol, all that counts", budget, 1, joined, without, exact, NO_END_SHARE)
+
+
+def rates(budget: Budget, users: int) -> list[float]:
+    """Return the epsilon of lengths, of distinct symbols and of the contexts."""
+    epsilon = Fraction(budget.epsilon)
+    lengths, distinct = part_of_lengths(epsilon), part_of_distinct(epsilon, users)
+    rest = 1 - lengths
+    return [float(epsilon * each) for each in (lengths, rest * distinct, rest * (1 - distinct))]
+
+
+def smallest_chance(budget: Budget, places: tuple[int, ...], least: tuple[int, ...]) -> float:
+    """Return the probability that noise of the rates at these places is at least so much, in the smallest case."""
+    found = rates(budget, 0)
+    return prod(users_bound(most, 1 / found[place]) for place, most in zip(places, least, strict=True))
 
 
 def _plan(budget: Budget, alphabet: list[str], max_length: int, max_gram: int) -> SequencePlan:
@@ -109,9 +137,16 @@ def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tup
     return int(high.sum()), high.tobytes()
 
 
-def _both_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
+def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
     """Say whether the counts of the symbol and of ends are both at least 1."""
     high = bool((_counts(plan, corpus)[0] >= 1).all())
+    return int(high), high
+
+
+def _profile_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
+    """Say whether the numbers of sequences, of distinct symbols and of the symbol are all at least 1."""
+    model = plan.release(corpus)
+    high = bool(min(model.profile.lengths[0], model.profile.distinct, model.tree.counts[0, 0]) >= 1)
     return int(high), high
 
 

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import voxpop as vp
-from audits.contexts_cases import no_end, one_level_of_contexts
+from audits.contexts_cases import OTHERS, SYMBOLS, no_end, one_level_of_contexts, rates, smallest_chance
 from audits.engines import within_limit
 from audits.hitters_cases import near as hitters_near
 from audits.ngrams_cases import ngrams_cases
@@ -246,7 +246,8 @@ def test_noise_of_half_the_scale_in_contexts(monkeypatch):
     case = one_level_of_contexts(vp.Budget(1.0))
     real = releasing.laplace_noise
     monkeypatch.setattr(releasing, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
-    assert_refuted(case, users_bound(0, 1.5), users_bound(3, 1.5), trials=50_000)
+    scale = 1.5 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
+    assert_refuted(case, users_bound(0, scale), users_bound(3, scale), trials=50_000)
 
 
 @pytest.mark.slow  # one release is one trial
@@ -258,7 +259,8 @@ def test_an_end_behind_whole_sequences(monkeypatch):
         nodes[:] = 0
 
     monkeypatch.setattr(counting, "open_steps", open_everything)
-    assert_refuted(case, users_bound(0, 1.0) ** 2, users_bound(1, 1.0) ** 2, trials=60_000)
+    chances = (smallest_chance(vp.Budget(1.0), (2, 2), least) for least in ((0, 0), (1, 1)))
+    assert_refuted(case, *chances, trials=60_000)
 
 
 def items_of(words):

@@ -65,7 +65,8 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
         users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
         extra = int(rng.integers(len(users)))
         if rng.integers(2):
-            users[extra] = users[extra][:1] * limits.max_length
+            # As many steps and distinct symbols as one user can have.
+            users[extra] = [place % limits.alphabet for place in range(limits.max_length)]
         loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams)
         if loss > worst.loss:
             worst = CostliestPair(loss, tuple(map(tuple, users)), extra, limits, grams)
@@ -91,10 +92,10 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     smaller = _Recorder(replayed=larger.levels)
     _grow(limits, others, secret, smaller, grams)
     loss = Fraction(0)
+    # By histogram: the share of its node over its sensitivity, by bin.
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
         for key in one.keys() | other.keys():
-            share = shares[key // (limits.alphabet + 1)]
-            loss += share * abs(one.get(key, 0) - other.get(key, 0)) / limits.max_length
+            loss += shares[key] * abs(one.get(key, 0) - other.get(key, 0))
     return loss
 
 
@@ -116,7 +117,7 @@ class _Recorder:
     replayed: list[Any] | None = None
     levels: list[Any] = field(default_factory=list)
     histograms: list[dict[int, int]] = field(default_factory=list)
-    shares: list[list[Fraction]] = field(default_factory=list)
+    shares: list[dict[int, Fraction]] = field(default_factory=list)
 
     def released_children(self, paths, nodes, keys, counts, secret):
         """Stand for the boundary of the tree of grams."""
@@ -128,7 +129,9 @@ class _Recorder:
 
     def _released(self, paths, nodes, keys, counts, release):
         self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
-        self.shares.append([paths.shares[share].own for share in nodes.shares.tolist()])
+        own = [paths.shares[share].own / paths.limits.max_length for share in nodes.shares.tolist()]
+        width = paths.limits.alphabet + 1
+        self.shares.append({node * width + symbol: each for node, each in enumerate(own) for symbol in range(width)})
         self.levels.append(release() if self.replayed is None else self.replayed[len(self.levels)])
         return self.levels[-1]
 

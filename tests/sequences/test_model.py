@@ -151,12 +151,12 @@ def test_whole_numbers_name_symbols():
     assert model.probability([1, 2]) == model.probability(["1", "2"]) > 0
 
 
-def test_a_model_of_grams_of_an_earlier_version_is_refused(model, tmp_path):
+def test_a_model_of_an_earlier_version_is_refused(model, tmp_path):
     """Its counts have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
-    path.write_text(path.read_text().replace('"format_version": 3', '"format_version": 2'))
-    with pytest.raises(vp.errors.ReleaseError, match="format version 2"):
+    path.write_text(path.read_text().replace('"format_version": 4', '"format_version": 3'))
+    with pytest.raises(vp.errors.ReleaseError, match="format version 3"):
         vp.load(tmp_path / "model")
 
 

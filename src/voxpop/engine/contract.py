@@ -304,6 +304,15 @@ class TreeWalk(Protocol):
     `released_following` with noise, then each step is moved to a longer context by `lengthen`.
     """
 
+    def released_lengths(self, noise: TreeNoise, first: Int64s) -> Int64s:
+        """Count the sequences in classes of length from each of `first` on, and return the noisy counts (1, classes).
+
+        This and `released_distinct` are asked before contexts are lengthened.
+        """
+
+    def released_distinct(self, noise: TreeNoise) -> Int64s:
+        """Add up the number of distinct symbols of each sequence, and return the noisy sum (1, 1)."""
+
     def released_following(self, noise: TreeNoise) -> Int64s:
         """Count the steps under each node of the last level by their symbol, and return the noisy counts.
 

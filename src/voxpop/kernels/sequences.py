@@ -16,6 +16,9 @@ from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.numbering import count_pairs, slot_of, slots_for
 from voxpop.kernels.uniform import uniform
 
+NOBODY = 1e-12
+FIT_ROUNDS = 6
+
 
 @jit
 def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents: Int64s) -> None:
@@ -225,17 +228,105 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
 
 
 @jit
+def _next_symbol(
+    state: Uint64s, history: Int32s, rows: Int64s, length: int, stay: float, sums: Floats, width: int, novelty: float
+) -> int:
+    """Return the next symbol: a copy from an earlier place of the same context, or one drawn from its chances.
+
+    Each of the `length` earlier places is taken with probability 1 / (novelty + length); if its context is another one,
+    a symbol is drawn.
+    """
+    place, row = uniform(state) * (novelty + length), rows[length]
+    if place < length and rows[int(place)] == row:
+        return int(history[int(place)])
+    wanted = uniform(state) * stay
+    low, high = 0, width - 2
+    while low < high:
+        middle = (low + high) // 2
+        # Inversion by bisection: the first symbol whose running sum exceeds a uniform number.
+        if sums[row + middle] > wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@jit
+def fit_ends(
+    seeds: Uint64s,
+    width: int,
+    sums: Floats,
+    tree: tuple[Int32s, Int32s],
+    novelty: float,
+    wanted: Floats,
+    factors: Floats,
+) -> Floats:
+    """Fit the ends of sequences to wanted lengths, and return the share of sequences of each length.
+
+    No sequence ends in the simulation: its weight is the probability that it goes on. So the shares have the noise of
+    the contexts only.
+
+    Args:
+        seeds: uint64, one per sequence; overwritten.
+        width: number of symbols and the end mark.
+        sums: float64 (nodes * width), as in `draw_contexts`.
+        tree: child and others, as in `nodes_of`.
+        novelty: as in `draw_contexts`.
+        wanted: float64 by length below the maximum, the share that ends of those who get there; negative for any.
+        factors: float64 by length below the maximum, of the odds of an end; written where a share is wanted.
+
+    Returns:
+        float64 (maximum length + 1).
+    """
+    child, others = tree
+    most = factors.size
+    shares = np.zeros(most + 1)
+    history, rows = np.empty((seeds.size, most), np.int32), np.empty((seeds.size, most), np.int64)
+    weights, stays = np.ones(seeds.size), np.empty(seeds.size)
+    for length in range(most):
+        total = weights.sum()
+        if total < NOBODY * seeds.size:
+            break
+        for number in range(seeds.size):
+            row = np.int64(_node_of(history[number], 0, length, True, width, child, others)) * width
+            rows[number, length], stays[number] = row, sums[row + width - 2]
+        rounds = FIT_ROUNDS if wanted[length] >= 0.0 else 1
+        for turn in range(rounds):
+            odds = (1.0 - stays) * factors[length]
+            shares[length] = (weights * odds / np.maximum(stays + odds, NOBODY)).sum()
+            if turn < rounds - 1:
+                goal = min(wanted[length], 1.0 - NOBODY)
+                share = min(max(shares[length] / total, NOBODY), 1.0 - NOBODY)
+                # Newton's method would overshoot; a factor by the ratio of odds comes near in a few rounds.
+                factors[length] *= goal / (1.0 - goal) * (1.0 - share) / share
+        weights *= stays / np.maximum(stays + odds, NOBODY)
+        for number in range(seeds.size):
+            mine = seeds[number : number + 1], history[number], rows[number]
+            history[number, length] = _next_symbol(*mine, length, stays[number], sums, width, novelty)
+    shares[most] = weights.sum()
+    return shares / seeds.size
+
+
+@jit
 def draw_contexts(
-    seeds: Uint64s, most: int, width: int, sums: Floats, tree: tuple[Int32s, Int32s], symbols_out: Int32s, sizes: Int64s
+    seeds: Uint64s,
+    width: int,
+    sums: Floats,
+    tree: tuple[Int32s, Int32s],
+    novelty: float,
+    factors: Floats,
+    symbols_out: Int32s,
+    sizes: Int64s,
 ) -> int:
     """Draw whole sequences, without end marks.
 
     Args:
         seeds: uint64, one per sequence; overwritten.
-        most: most symbols of a sequence.
         width: number of symbols and the end mark.
         sums: float64 (nodes * width), running sums of the chances at each node; each node's last is 1.
         tree: child and others, as in `nodes_of`.
+        novelty: weight of the chances against one earlier symbol of the same sequence.
+        factors: float64 by length below the maximum, of the odds of an end there.
         symbols_out: int32, written; room for `most` symbols per seed.
         sizes: int64 by seed, written.
 
@@ -243,28 +334,35 @@ def draw_contexts(
         The number of symbols written.
     """
     child, others = tree
+    rows = np.empty(factors.size, np.int64)
     size = 0
     for number in range(seeds.size):
         state = seeds[number : number + 1]
         begin = size
-        while size - begin < most:
+        while size - begin < factors.size:
             # The context of the symbols drawn so far in this sequence; `begin` is where it starts.
             row = np.int64(_node_of(symbols_out, begin, size, True, width, child, others)) * width
-            place = uniform(state)
-            low, high = 0, width - 1
-            while low < high:
-                middle = (low + high) // 2
-                # Inversion by bisection: the first symbol whose running sum exceeds a uniform number.
-                if sums[row + middle] > place:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low == width - 1:
+            length, stay = size - begin, sums[row + width - 2]
+            if uniform(state) * (stay + (1.0 - stay) * factors[length]) >= stay:
                 break
-            symbols_out[size] = low
+            rows[length] = row
+            symbols_out[size] = _next_symbol(state, symbols_out[begin:], rows, length, stay, sums, width, novelty)
             size += 1
         sizes[number] = size - begin
     return size
+
+
+@jit
+def count_distinct(symbols: Int32s, starts: Int64s, width: int) -> int:
+    """Return the number of distinct symbols of each sequence, added up; symbols are below `width`."""
+    count = 0
+    # int64 by symbol: the last sequence that had it.
+    last = np.full(width, -1, np.int64)
+    for sequence in range(starts.size - 1):
+        for position in range(starts[sequence], starts[sequence + 1]):
+            count += last[symbols[position]] != sequence
+            last[symbols[position]] = sequence
+    return count
 
 
 @jit

@@ -11,53 +11,30 @@ import numpy as np
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Floats, Int64s
 
-NARROW = 1e-3
+NARROW, TINY = 1e-3, 1e-300
 LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good
 
 
 @jit
-def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, like: Floats, first: Floats) -> None:
-    """Write the likelihood of each cell, and that times the cell's mean count, up to one factor for all."""
+def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, like: Floats) -> None:
+    """Write the likelihood of each cell, up to one factor for all."""
     # From the nearest of all cells: far from them, exponentials of the whole distance lose their digits.
     shift = max(edges[0] * expected - noisy, noisy - edges[edges.size - 1] * expected, 0.0)
     for cell in range(edges.size - 1):
         low, high = edges[cell] * expected, edges[cell + 1] * expected
-        mass, moment = 0.0, 0.0
         if high - low < NARROW * scale:  # the differences below would lose all digits
-            middle = 0.5 * (low + high)
-            mass = np.exp(-(abs(noisy - middle) - shift) / scale) * (high - low)
-            like[cell], first[cell] = mass / (high - low), mass * middle / (high - low)
+            like[cell] = np.exp(-(abs(noisy - 0.5 * (low + high)) - shift) / scale)
             continue
-        # Below and above the noisy count apart: mass is the integral of exp(-|noisy - n| / scale) over the cell, moment
-        # that of n exp(-|noisy - n| / scale), by parts.
+        # The integral of exp(-|noisy - n| / scale) over the cell, below and above the noisy count apart.
+        mass = 0.0
         if low < noisy:
-            top = min(high, noisy)
-            near, far = np.exp(-(noisy - top - shift) / scale), np.exp(-(noisy - low - shift) / scale)
-            mass += scale * (near - far)
-            moment += scale * (near * top - far * low) - scale * scale * (near - far)
+            near, far = noisy - min(high, noisy) - shift, noisy - low - shift
+            mass += scale * (np.exp(-near / scale) - np.exp(-far / scale))
         if high > noisy:
-            bottom = max(low, noisy)
-            near, far = np.exp(-(bottom - noisy - shift) / scale), np.exp(-(high - noisy - shift) / scale)
-            mass += scale * (near - far)
-            moment += scale * (near * bottom - far * high) + scale * scale * (near - far)
+            near, far = max(low, noisy) - noisy - shift, high - noisy - shift
+            mass += scale * (np.exp(-near / scale) - np.exp(-far / scale))
         # The ratio is uniform within a cell: means over its length, but for the factor 1 / (2 scale) of all of them.
         like[cell] = max(mass, 0.0) / (high - low)
-        first[cell] = max(moment, 0.0) / (high - low)
-
-
-@jit
-def _weighted_cells(
-    noisy: float, expected: float, scale: float, edges: Floats, weights: Floats, like: Floats, first: Floats
-) -> Any:
-    """Write what `_weigh_cells` does, times the weight of each cell; return the sums of both over the cells."""
-    _weigh_cells(noisy, expected, scale, edges, like, first)
-    mass, moment = 0.0, 0.0
-    for cell in range(weights.size):
-        like[cell] *= weights[cell]
-        first[cell] *= weights[cell]
-        mass += like[cell]
-        moment += first[cell]
-    return mass, moment
 
 
 @jit
@@ -94,9 +71,8 @@ def fit_ratios(
     """
     cells = edges.size - 1
     table = np.empty((noisy.size, cells))
-    first = np.empty(cells)
     for row in range(noisy.size):
-        _weigh_cells(noisy[row], expected[row], scale[row], edges, table[row], first)
+        _weigh_cells(noisy[row], expected[row], scale[row], edges, table[row])
         # (bins, cells): a factor by bin, which the quotient below loses again, keeps rows from vanishing.
         largest = table[row].max()
         for cell in range(cells):
@@ -121,33 +97,6 @@ def fit_ratios(
 
 
 @jit
-def mean_counts(
-    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s
-) -> Floats:
-    """Return the posterior mean of each count.
-
-    Args:
-        noisy: float64 by bin.
-        expected: float64 by bin, above 0.
-        scale: float64 by bin.
-        edges: float64 (cells + 1).
-        weights: float64 (strata, cells).
-        stratum: int64 by bin, whose weights hold for it.
-
-    Returns:
-        float64 by bin, at least 0.
-    """
-    like, first = np.empty(edges.size - 1), np.empty(edges.size - 1)
-    found = np.empty(noisy.size)
-    for row in range(noisy.size):
-        mine = weights[stratum[row]]
-        mass, moment = _weighted_cells(noisy[row], expected[row], scale[row], edges, mine, like, first)
-        # The posterior mean: sum of w E[n; cell] over sum of w P(cell), up to the factor that both share.
-        found[row] = moment / mass if mass > 0.0 else max(noisy[row], 0.0)
-    return found
-
-
-@jit
 def _within(noisy: float, low: float, high: float, scale: float, place: float) -> Any:
     """Return the point between low and high below which lies `place` of the mass of exp(-|noisy - n| / scale)."""
     split = min(max(noisy, low), high)
@@ -167,35 +116,42 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
         point = noisy - nearest + scale * np.log(base + wanted)
     else:
         base = np.exp(-(split - noisy - nearest) / scale)
-        point = noisy + nearest - scale * np.log(max(base - (wanted - left), 1e-300))
+        point = noisy + nearest - scale * np.log(max(base - (wanted - left), TINY))
     return min(max(point, low), high)
 
 
 @jit
-def draw_counts(
-    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, uniforms: Floats
+def count_quantiles(
+    noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, levels: Floats
 ) -> Floats:
-    """Draw each count from its posterior, the distribution whose mean `mean_counts` returns for the same arguments.
+    """Return a quantile of the posterior of each count: the median at level 0.5, a draw at a uniform level.
 
-    Two uniform numbers by bin, float64 (bins, 2) in [0, 1): one draws the cell of its ratio, one the place within it.
+    Args:
+        noisy: float64 by bin.
+        expected: float64 by bin, above 0.
+        scale: float64 by bin.
+        edges: float64 (cells + 1).
+        weights: float64 (strata, cells).
+        stratum: int64 by bin, whose weights hold for it.
+        levels: float64 by bin, in [0, 1).
 
     Returns:
         float64 by bin, at least 0.
     """
-    cells = edges.size - 1
-    like, first = np.empty(cells), np.empty(cells)
+    like = np.empty(edges.size - 1)
     found = np.empty(noisy.size)
     for row in range(noisy.size):
-        mine = weights[stratum[row]]
-        mass, _ = _weighted_cells(noisy[row], expected[row], scale[row], edges, mine, like, first)
+        _weigh_cells(noisy[row], expected[row], scale[row], edges, like)
+        like *= weights[stratum[row]]
+        mass = like.sum()
         if mass <= 0.0:
             found[row] = max(noisy[row], 0.0)
             continue
-        # The cell in which the running sum of masses passes U times all of it.
-        wanted, chosen = uniforms[row, 0] * mass, 0
-        while chosen < cells - 1 and wanted >= like[chosen]:
+        # The cell in which the running sum of masses passes the level, and the place within it.
+        wanted, chosen = levels[row] * mass, 0
+        while chosen < like.size - 1 and wanted >= like[chosen]:
             wanted -= like[chosen]
             chosen += 1
         low, high = edges[chosen] * expected[row], edges[chosen + 1] * expected[row]
-        found[row] = _within(noisy[row], low, high, scale[row], uniforms[row, 1])
+        found[row] = _within(noisy[row], low, high, scale[row], min(wanted / max(like[chosen], TINY), 1.0))
     return found

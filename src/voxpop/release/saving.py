@@ -254,7 +254,7 @@ MODEL = Kind(
     ("grams.parquet", "alphabet.parquet"),
     "`model.save` or `voxpop sequences -o`",
     ("synthetic.parquet",),
-    version=3,
+    version=4,
 )
 MODEL_LOADER: Final = "voxpop.mechanisms.sequences.model:load_model"
 

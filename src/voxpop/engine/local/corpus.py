@@ -23,7 +23,14 @@ from voxpop.engine.local.weigh import Histogram, Holdings, weigh
 from voxpop.engine.local.weighing_order import in_weighing_order
 from voxpop.errors import SourceError
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
-from voxpop.kernels.sequences import count_documents, count_following, cut_sequences, lengthen_contexts, open_steps
+from voxpop.kernels.sequences import (
+    count_distinct,
+    count_documents,
+    count_following,
+    cut_sequences,
+    lengthen_contexts,
+    open_steps,
+)
 from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.reading.folder import folder_to_read, replace_folder_by, sync_folder
 from voxpop.reading.keys import WORDS, Keys
@@ -279,6 +286,28 @@ class MemoryTreeWalk:
     def count_following(self) -> tuple[Int64s, Int64s]:
         """Return the keys of the symbols that follow contexts, and their counts."""
         return count_following(self.symbols, self.places, self._width)
+
+    def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the classes of length that occur, and the number of sequences of each."""
+        return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
+
+    def count_distinct(self) -> tuple[Int64s, Int64s]:
+        """Return the number of distinct symbols of each sequence, added up, under the key 0."""
+        # Each end mark was counted too.
+        count = count_distinct(self.symbols, self._starts, self._width) - (self._starts.size - 1)
+        return np.zeros(1, np.int64), np.array([count])
+
+    @property
+    def _starts(self) -> Int64s:
+        return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)
+
+    def released_lengths(self, noise: Callable[[Int64s, Int64s], Int64s], first: Int64s) -> Int64s:
+        """Count sequences by length, and return the noisy counts."""
+        return noise(*self.count_lengths(first))
+
+    def released_distinct(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
+        """Count distinct symbols, and return the noisy count."""
+        return noise(*self.count_distinct())
 
     def released_following(self, noise: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
         """Count the symbols after the contexts, and return the noisy counts."""

@@ -225,9 +225,11 @@ def cut_sequences_of(arrays: Arrays, sent: Arrays, *, max_length: int, secret: "
 
 
 @on_state
-def count_steps_of(arrays: Arrays, sent: Arrays, *, alphabet: int, block: int) -> Answer:
-    """Count the symbols after the contexts, each count with the block of its node."""
-    keys, counts = _counting_of(arrays, alphabet).count_following()
+def count_steps_of(
+    arrays: Arrays, sent: Arrays, *, alphabet: int, block: int, counted: str, given: tuple[Int64s, ...]
+) -> Answer:
+    """Count what a method of `MemoryTreeWalk` counts, each count with the block of its node."""
+    keys, counts = getattr(_counting_of(arrays, alphabet), counted)(*given)
     columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
     yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
 
@@ -291,13 +293,25 @@ class SparkTreeWalk:
         work = closure(cut_sequences_of, max_length=max_length, secret=mine)
         self._state = self._holder.hold(run_with_public(state, work, public))
 
+    def released_lengths(self, noise: "TreeNoise", first: Int64s) -> Int64s:
+        """Count sequences by length; see `TreeWalk.released_lengths`."""
+        return self._released(noise, first.size, "count_lengths", first)
+
+    def released_distinct(self, noise: "TreeNoise") -> Int64s:
+        """Count distinct symbols; see `TreeWalk.released_distinct`."""
+        return self._released(noise, 1, "count_distinct")
+
     def released_following(self, noise: "TreeNoise") -> Int64s:
-        """Count the symbols after the contexts, add noise on the executors, and return the noisy counts.
+        """Count the symbols after the contexts; see `TreeWalk.released_following`."""
+        return self._released(noise, self._alphabet + 1, "count_following")
+
+    def _released(self, noise: "TreeNoise", width: int, counted: str, *given: Int64s) -> Int64s:
+        """Count, add noise on the executors, and return the noisy counts.
 
         Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
         """
-        width = self._alphabet + 1
-        counts_of = closure(count_steps_of, alphabet=self._alphabet, block=width * NODES_AT_ONCE)
+        work = {"alphabet": self._alphabet, "block": width * NODES_AT_ONCE, "counted": counted, "given": given}
+        counts_of = closure(count_steps_of, **work)
         counts = self._state.mapInArrow(counts_of, "block bigint, name bigint, weight bigint")
         bare, tasks = noise.restricted(), at_least_two(cores(self._state.sparkSession))
         rows = np.arange(noise.shares.size)

@@ -1,18 +1,31 @@
 """The tuned constants of sequences: public, and the same for every alphabet, length and budget.
 
-`PARTS` and `GROWTH` were chosen on MSNBC and ubuntu_irc, which are public (docs/design/0004). The results of the whole
-mechanism are in benchmarks/results/sequences_cells_msnbc.md and sequences_cells_irc.md; runs with other values are not
-kept. No constant affects the guarantee: `PathBudget` adds up the shares that run, and everything that is computed from
-noisy counts is post-processing (docs/privacy/sequences.md).
+All were chosen on MSNBC, ubuntu_irc and small samples of both, which are public (docs/design/0004). The results of the
+whole mechanism are in benchmarks/results/sequences_cells_*.md; runs with other values are not kept. No constant affects
+the guarantee: `PathBudget` adds up the shares that run, and everything that is computed from noisy counts is
+post-processing (docs/privacy/sequences.md).
 """
 
 from fractions import Fraction
 from typing import Final
 
+# ---- The profile of users (releasing.py, profile.py) ----
+MOST_FOR_LENGTHS, FOR_LENGTHS = Fraction(1, 10), 0.05
+"""The part of epsilon for the lengths of sequences: 0.05 / sqrt(epsilon), at most a tenth."""
+FOR_DISTINCT = 1_500
+"""The number of distinct symbols gets so many fortieths of the rest, divided by epsilon and users: 1 to 4. Its error is
+about a tenth then."""
+CLASS_GROWTH = 1.6
+"""Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13 and so on."""
+
 # ---- The tree of contexts (releasing.py) ----
 PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
 """The part of its path's remaining epsilon that a context spends if it is split, by the length of the context; longer
 contexts use the last part. The parts are just large enough to decide; a context that is not split spends all."""
+TOO_NOISY = 0.035
+"""Only single symbols are counted if noise of all of epsilon is more than this part of the mean count of a symbol."""
+ROOT_PER_NOISE, MOST_FOR_ROOT = 6.0, Fraction(1, 2)
+"""The root spends at least this many times that part of the rest of epsilon, but at most half."""
 GROWTH = 4.0
 """A context of length d is counted separately if it occurs GROWTH^(d - 1) times the number of bins times the noise
 scale: longer contexts add less information."""
@@ -29,7 +42,10 @@ FIND: Final = "find"
 FIND_SHARE = 0.25
 """The share of epsilon for finding the alphabet. All of delta is for it."""
 
-# ---- From noisy counts to probabilities: empirical Bayes (smoothing.py) ----
+# ---- From noisy counts to probabilities: empirical Bayes (context_tree.py) ----
+QUANTILE = 0.6
+"""The quantile of the posterior that estimates a count. Means make rare symbols too frequent. The median is better for
+random queries at small epsilon, and worse for held queries and for a million users."""
 TRUSTED_MEANS = 4
 """Below this stratum noise hides the mean ratio, which is then taken to be 1."""
 FEWEST, MOST, ROUNDS = 30, 4_000, 30
@@ -41,10 +57,13 @@ the error on random queries of up to 2 symbols is, on ubuntu_irc, 0.286 without,
 smoothings (ten trees); on MSNBC 0.153, 0.151 and 0.150 (two trees). More smoothing, tried on symbols alone, improved
 random queries and degraded held queries by the same amount."""
 
-# ---- Drawing from contexts (sampling.py) ----
-DRAWN_TO_COUNT = 20_000
-"""Sequences drawn to estimate the share that is cut at the maximum length: its standard deviation is at most 0.0036."""
-UNSURE_OF_CUT = 0.1
-"""Relative error allowed for the drawn share of sequences that are cut."""
-UNSURE_OF_STEPS = 0.02
-"""Relative error allowed for the drawn mean number of steps; it is 0.01 on MSNBC."""
+# ---- Drawn sequences that agree with the profile (profile.py) ----
+FITTED, MOST_STEPS = 2_000, 40_000
+"""Number of sequences that are simulated to fit ends and novelty, and most steps of them."""
+NEVER, LEAST_NOVELTY, NOVELTY_ROUNDS = 1e4, 1.0, 6
+"""No symbol is a copy from `NEVER` on; the least novelty; bisections between them."""
+USUAL_DISTINCT = 0.9, 0.2
+"""Sequences of real users have about 0.9 times the distinct symbols of a chain of contexts, give or take 0.2. This is
+averaged with the released number by precision."""
+UNSURE_OF_STEPS = 0.05
+"""Relative error allowed for the mean number of steps of a sequence."""

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.kernels.sequences import nodes_of
-from voxpop.kernels.shrinking import draw_counts, fit_ratios, mean_counts
-from voxpop.mechanisms.sequences.constants import FEWEST, MOST, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
+from voxpop.kernels.shrinking import count_quantiles, fit_ratios
+from voxpop.mechanisms.sequences.constants import FEWEST, MOST, QUANTILE, ROUNDS, SMOOTHINGS, TRUSTED_MEANS
 from voxpop.reading.arrow import array_of, int64_array, lists_of, string_array
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
 
     Args:
         tree: public.
-        bootstrap: draws the true counts from their distribution given the released ones, instead of taking means.
+        bootstrap: draws the true counts from their distribution given the released ones, instead of estimating them.
 
     Returns:
         The estimates.
@@ -268,9 +268,12 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 # float64 (nodes, width): c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
                 each = np.repeat(scales[nodes, None], tree.width, 1)
-                estimated = _estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
-                estimated[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
-                chances[nodes] = estimated / estimated.sum(axis=1, keepdims=True)
+                counted = estimated(counts[nodes], expected, each, drawn, EDGES, FEWEST)
+                counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST**2  # no sequence is empty
+                chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
+        # Where all steps are "others" these have nothing to tell that the parent's counts do not hold already.
+        alone = rest[held[tree.parents[rest]] == 0.0]
+        chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)
 
 
@@ -317,7 +320,7 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
 
 
 def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") -> Floats:
-    """Return the mean, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
+    """Return a quantile, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
 
     Args:
         noisy: float64 (width).
@@ -332,19 +335,19 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     more = max(int(np.ceil(np.log(symbols / EDGES[-1]) / np.log(EDGES[-1] / EDGES[-2]))), 0)
     edges = np.concatenate([EDGES, EDGES[-1] * (EDGES[-1] / EDGES[-2]) ** np.arange(1, more + 1)])
     # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
-    estimated = _estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
+    counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 1)
     if bootstrap is None:
-        estimated *= total / estimated.sum()
+        counted *= total / counted.sum()
     # The end is not a symbol: its count is used as released.
     moved = 0.0 if bootstrap is None else scale * float(laplace(bootstrap, "settling/ends", 1)[0])
-    found: Floats = np.maximum(np.append(estimated, noisy[-1] + moved), LEAST_COUNT)
+    found: Floats = np.maximum(np.append(counted, noisy[-1] + moved), LEAST_COUNT)
     return found
 
 
-def _estimated(
+def estimated(
     noisy: Floats, expected: Floats, scales: Floats, drawn: Floats | None, edges: Floats, fewest: int
 ) -> Floats:
-    """Return the mean, or a bootstrap sample, of each true count, given all released counts."""
+    """Return a quantile, or a bootstrap sample, of each true count, given all released counts."""
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
     weights = _ratios(flat, mean, scale, strata, edges, fewest)
@@ -352,10 +355,8 @@ def _estimated(
     centre = weights @ ((edges[1:] + edges[:-1]) / 2)
     centre[TRUSTED_MEANS:] = 1.0
     mean = mean / centre[strata]
-    if drawn is None:
-        found = mean_counts(flat, mean, scale, edges, weights, strata)
-    else:
-        found = draw_counts(flat, mean, scale, edges, weights, strata, drawn)
+    levels = np.full(flat.size, QUANTILE) if drawn is None else drawn[:, 0].copy()
+    found = count_quantiles(flat, mean, scale, edges, weights, strata, levels)
     return np.maximum(found, LEAST).reshape(noisy.shape)
 
 

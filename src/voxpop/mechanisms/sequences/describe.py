@@ -45,7 +45,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
             f"finding the alphabet: epsilon {plan['epsilon_to_find']:.6g}, delta {plan['delta']:.6g} (set union)"
         )
         lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
-    single = f"counts of single symbols: noise scale {plan['scale']:.6g}"
+    lines.append(f"number of sequences by length: noise scale {plan['scale_of_lengths']:.6g}")
+    single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
     if plan["threshold"] is not None:
         single += f"; a symbol is a context of its own from about {plan['threshold']:.6g} occurrences"
     return "\n".join([*lines, single, f"longer contexts, for grams of up to {plan['max_gram']}: the rest of epsilon"])

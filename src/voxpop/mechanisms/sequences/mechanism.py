@@ -27,8 +27,9 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
     """Release how often each symbol follows the symbols before it, with noise: a model that can be sampled from.
 
     Each user contributes one sequence, of which the first `max_length` symbols count. If a user has several sequences,
-    one of them is drawn at random. The mechanism counts the symbols that follow each context (the symbols before a
-    place). Contexts become longer where they are frequent, and all counts are released with noise.
+    one of them is drawn at random. The mechanism counts sequences by length, their distinct symbols, and the symbols
+    that follow each context (the symbols before a place). Contexts become longer where they are frequent, and all
+    counts are released with noise.
 
     The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
     integers with integer noise, which is cut at 2^62; the probability of more noise is less than e^(-2^13). The proof

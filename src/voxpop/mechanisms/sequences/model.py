@@ -13,6 +13,7 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
+from voxpop.mechanisms.sequences.profile import Profile, profile_of, profile_record
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.arrow import numbers_of, plain, string_array
@@ -43,7 +44,7 @@ class SequenceModel(Result):
     Attributes:
         alphabet: the public symbols, in order of their bytes.
         tree: the released noisy counts by context.
-        max_length: maximum number of symbols of a sequence.
+        profile: the released noisy numbers of sequences by length, and of distinct symbols.
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the guarantee of the release, or that it is not private.
         about: the operator's statements for the report. It is not compared.
@@ -51,10 +52,15 @@ class SequenceModel(Result):
 
     alphabet: tuple[str, ...]
     tree: ContextTree
-    max_length: int
+    profile: Profile
     plan: Plan
     guarantee: Guarantee
     about: About = NOTHING_SAID
+
+    @property
+    def max_length(self) -> int:
+        """Maximum number of symbols of a sequence."""
+        return self.tree.max_length
 
     @property
     def sequences(self) -> float:
@@ -229,8 +235,10 @@ class SequenceModel(Result):
         """Compare the released counts, the numbers that ran, and the guarantee."""
         if not isinstance(other, SequenceModel):
             return NotImplemented
-        mine = (self.alphabet, self.max_length, self.guarantee, self.plan.to_dict())
-        theirs = (other.alphabet, other.max_length, other.guarantee, other.plan.to_dict())
+        mine, theirs = (
+            (each.alphabet, each.max_length, profile_record(each.profile), each.guarantee, each.plan.to_dict())
+            for each in (self, other)
+        )
         return mine == theirs and self.to_polars().equals(other.to_polars())
 
     __hash__ = None  # type: ignore[assignment]
@@ -268,11 +276,11 @@ class SequenceModel(Result):
 
     @cached_property
     def _queries(self) -> queries.Queries:
-        return queries.Queries(self._sampler)
+        return queries.Queries(self._sampler, self.profile)
 
     @cached_property
     def _sampler(self) -> queries.ContextSampler:
-        return queries.ContextSampler.of(self.tree, self.max_length)
+        return queries.ContextSampler.of(self.tree, self.profile)
 
 
 COUNTS, ALPHABET = MODEL.tables
@@ -288,7 +296,7 @@ def save_model(
     """Write the files of a model, and others beside them; see `SequenceModel.save`."""
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
-    content = {**stated(model), "max_length": model.max_length}
+    content = {**stated(model), "max_length": model.max_length, "profile": profile_record(model.profile)}
     MODEL.save(content, tables, model._page, folder, overwrite=overwrite)
 
 
@@ -313,4 +321,5 @@ def _model(record: dict[str, Any], contents: dict[str, bytes]) -> SequenceModel:
     tree = context_tree_of(width, max_length, parents, before, scales, numbers_of(counts.flatten()))
     guarantee = Guarantee.from_dict(record["guarantee"])
     about = About.from_dict(dict(record.get(ABOUT, {})))
-    return SequenceModel(tuple(words), tree, max_length, StoredPlan(dict(record["plan"])), guarantee, about)
+    profile = profile_of(record["profile"], max_length)
+    return SequenceModel(tuple(words), tree, profile, StoredPlan(dict(record["plan"])), guarantee, about)

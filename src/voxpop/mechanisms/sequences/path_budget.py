@@ -1,6 +1,6 @@
 """Budget spent along the paths of a tree: exact fractions of epsilon, one account per history of shares."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from voxpop.errors import InternalError
@@ -72,6 +72,10 @@ class PathBudget:
             self._numbers[above, part] = len(self.shares)
             self.shares.append(share)
         return self._numbers[above, part]
+
+    def of_users(self, bins: int, sensitivity: int) -> "PathBudget":
+        """Return the same accounts for a histogram of so many bins, which one user changes by this much in all."""
+        return replace(self, limits=replace(self.limits, alphabet=bins - 1, max_length=sensitivity))
 
     def left(self, number: int) -> Fraction:
         """Return the fraction of epsilon that the path down to and including a node has left."""

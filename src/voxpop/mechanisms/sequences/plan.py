@@ -68,8 +68,8 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     Example:
         >>> import voxpop as vp
         >>> plan = vp.Sequences(max_length=20, alphabet=["a", "b", "c"]).plan(vp.Budget(1))
-        >>> plan.scale, plan.threshold
-        (400.0, 80.0)
+        >>> round(plan.scale), round(plan.threshold)
+        (468, 98)
         >>> plan = vp.Sequences(alphabet="find").plan(vp.Budget(2, 1e-7))
         >>> print(plan.guarantee)
         (2, 1e-07)-DP, one user added or removed
@@ -109,10 +109,12 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     @property
     def scale(self) -> float:
-        """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`."""
-        part = PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1)
-        paths = PathBudget(self._limits(0))
-        return paths.scale(paths.spend(0, part))
+        """Largest scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`.
+
+        It is smaller where the released lengths show that there are many users, or few steps.
+        """
+        paths, root = self._root()
+        return paths.scale(root)
 
     @property
     def threshold(self) -> float | None:
@@ -121,7 +123,17 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             return None
         from voxpop.mechanisms.sequences.releasing import least_total
 
-        return float(least_total(self._limits(len(self.alphabet)), 1.0, 0))
+        paths, root = self._root()
+        return float(least_total(paths.limits, float(paths.left(root)), 0))
+
+    def _root(self) -> tuple[PathBudget, int]:
+        """Return the accounts of the smallest share of the root."""
+        from voxpop.mechanisms.sequences.releasing import part_of_distinct, part_of_lengths
+
+        paths = PathBudget(self._limits(len(self.alphabet or ())))
+        lengths = paths.spend(0, part_of_lengths(paths.limits.epsilon))
+        distinct = paths.spend(lengths, part_of_distinct(paths.limits.epsilon, 0))
+        return paths, paths.spend(distinct, PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
 
     def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
         from voxpop.engine.contract import check_engine
@@ -138,14 +150,17 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
         counting = engine.tree_walk(alphabet, self.mechanism.max_length, secret)
-        tree = split_contexts(self._limits(len(alphabet)), counting, secret)
-        return SequenceModel(alphabet, tree, self.mechanism.max_length, plan, guarantee)
+        tree, profile = split_contexts(self._limits(len(alphabet)), counting, secret)
+        return SequenceModel(alphabet, tree, profile, plan, guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         budgets = {}
         if self.finding is not None:
             budgets = {"epsilon_to_find": self.finding.epsilon, "epsilon_to_count": self.counting.epsilon}
+        from voxpop.mechanisms.sequences.releasing import part_of_lengths
+
+        limits = self._limits(0)
         return {
             **self.mechanism.to_dict(),
             "alphabet_size": None if self.alphabet is None else len(self.alphabet),
@@ -153,6 +168,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             "delta": self._guaranteed().delta,
             "sensitivity": self.mechanism.max_length,
             "scale": self.scale,
+            "scale_of_lengths": float(1 / (part_of_lengths(limits.epsilon) * limits.epsilon)),
             "threshold": self.threshold,
             **budgets,
         }

@@ -18,8 +18,8 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_reaching, draw_contexts
-from voxpop.mechanisms.sequences.constants import DRAWN_TO_COUNT, UNSURE_OF_CUT, UNSURE_OF_STEPS
 from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
+from voxpop.mechanisms.sequences.profile import Fitted, Profile, fitted
 from voxpop.privacy.secret import Secret
 
 if TYPE_CHECKING:
@@ -57,39 +57,40 @@ class ContextSampler:
         tree: public.
         smoothed: the chances of its nodes.
         sums: float64 (nodes, width), running sums of chances.
-        max_length: most symbols of a sequence.
+        fit: numbers that make drawn sequences agree with the profile.
     """
 
     tree: ContextTree
     smoothed: Smoothed
     sums: Floats
-    max_length: int
+    fit: Fitted
 
     @staticmethod
-    def of(tree: ContextTree, max_length: int, bootstrap: "Source | None" = None) -> "ContextSampler":
+    def of(tree: ContextTree, profile: Profile, bootstrap: "Source | None" = None) -> "ContextSampler":
         """Return the sampler of a released tree, or of a bootstrap sample of its counts."""
         smoothed = smooth(tree, bootstrap)
         sums = np.cumsum(smoothed.chances, axis=1)
         # (nodes, width): the last of each node is 1, despite rounding.
         sums /= sums[:, -1:]
-        return ContextSampler(tree, smoothed, sums, max_length)
+        return ContextSampler(tree, smoothed, sums, fitted(tree, profile, smoothed, sums, bootstrap))
 
-    @cached_property
+    @property
+    def max_length(self) -> int:
+        """Most symbols of a sequence."""
+        return self.tree.max_length
+
+    @property
     def sequences(self) -> float:
         """Estimated number of sequences."""
-        sizes = self.draw(np.arange(DRAWN_TO_COUNT, dtype=np.uint64)).sizes
-        # The ends of sequences of max_length symbols are not counted; their share is that of the drawn ones.
-        cut = float((sizes == self.max_length).mean())
-        # A sequence that is not cut has a step more than symbols: its end.
-        steps = float(sizes.mean()) + 1.0 - cut
-        return number_of_sequences(self.tree, self.smoothed, cut, steps)
+        return self.fit.sequences
 
     def draw(self, seeds: Uint64s) -> Sessions:
         """Draw one sequence per seed: a function of the seeds and the probabilities."""
         symbols = np.empty(seeds.size * self.max_length, np.int32)
         sizes = np.empty(seeds.size, np.int64)
         links = (self.tree.child, self.tree.others)
-        size = draw_contexts(seeds.copy(), self.max_length, self.tree.width, self.sums.ravel(), links, symbols, sizes)
+        given = self.tree.width, self.sums.ravel(), links, self.fit.novelty, self.fit.ends
+        size = draw_contexts(seeds.copy(), *given, symbols, sizes)
         return Sessions(symbols[:size].copy(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
     def chances(self, prefix: list[int]) -> Floats:
@@ -98,9 +99,18 @@ class ContextSampler:
         if len(prefix) >= self.max_length:
             # After max_length symbols only the end follows.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
-        row = np.array([prefix], np.int32).reshape(1, -1)
-        node = self.tree.find(row, np.array([len(prefix)]), np.ones(1, np.bool_))[0]
-        found: Floats = self.smoothed.chances[node]
+        length = len(prefix)
+        # The node of each place up to this one.
+        rows = np.tile(np.array(prefix, np.int32), (length + 1, 1))
+        nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
+        *symbols, end = self.smoothed.chances[nodes[-1]]
+        stay = 1.0 - end
+        same = nodes[:-1] == nodes[-1]
+        # Symbols that followed this context before are copied; the urn's other balls are the chances.
+        copied = np.bincount(np.array(prefix, np.int64)[same], minlength=width - 1)
+        urn = copied + (self.fit.novelty + length - same.sum()) * np.array(symbols) / stay
+        odds = end * self.fit.ends[length]
+        found: Floats = np.append(urn / (self.fit.novelty + length) * stay, odds) / (stay + odds)
         return found
 
     def probability(self, sequence: list[int]) -> float:
@@ -110,43 +120,6 @@ class ContextSampler:
         # The probabilities of each symbol after those before it, and of the end (the last column) after all.
         steps = enumerate([*sequence, -1])
         return float(np.prod([self.chances(sequence[:place])[symbol] for place, symbol in steps]))
-
-
-def number_of_sequences(tree: ContextTree, smoothed: Smoothed, cut: float, steps: float) -> float:
-    """Return the number of sequences, from counts without the ends of those that are cut.
-
-    Three estimates are averaged by precision: the ends, divided by the share that the model does not cut; all steps,
-    divided by those of a drawn sequence, the surest where nearly all are cut; and the symbols after
-    beginnings, if these have a node.
-
-    Args:
-        tree: public.
-        smoothed: the smoothed counts.
-        cut: the share of drawn sequences that are.
-        steps: mean number of a drawn sequence, its end among them.
-
-    Returns:
-        The number, at least 1.
-    """
-    # Divided by below, so kept away from 0.
-    kept = max(1.0 - cut, 0.05)
-    by_ends = smoothed.ends / kept
-    by_steps = float(smoothed.totals[0]) / max(steps, 1.0)
-    # By node, the variance of the sum of `width` counts with Laplace noise, each of 2 b^2.
-    noise = 2.0 * tree.width * tree.scales**2
-    leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
-    estimates = [
-        # Variance of ends / kept; and the drawn share of cut sequences has an error.
-        (by_ends, 2.0 * tree.scales.min() ** 2 / kept**2 + (UNSURE_OF_CUT * cut * by_ends / kept) ** 2),
-        # All steps are in the root's counts, and once in the leaves; and the drawn steps have an error.
-        (by_steps, min(noise[0], noise[leaves].sum()) / max(steps, 1.0) ** 2 + (UNSURE_OF_STEPS * by_steps) ** 2),
-    ]
-    node = int(tree.child[tree.width - 1])
-    if node >= 0:
-        estimates.append((float(tree.counts[node].sum()), float(noise[node])))
-    # The mean weighted by precision: sum of x / v over sum of 1 / v.
-    found, doubts = np.array(estimates).T
-    return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))
 
 
 def sample_frame(alphabet: tuple[str, ...], sampler: ContextSampler, n: int, seed: int | None) -> "pl.DataFrame":
@@ -187,8 +160,8 @@ Answer = Callable[[ContextSampler, Sessions], Floats]
 class Queries:
     """The sessions of a model and of its bootstrap models, drawn at the first query."""
 
-    def __init__(self, sampler: ContextSampler) -> None:
-        self._sampler = sampler
+    def __init__(self, sampler: ContextSampler, profile: Profile) -> None:
+        self._sampler, self._profile = sampler, profile
 
     @cached_property
     def _seeds(self) -> Uint64s:
@@ -204,8 +177,7 @@ class Queries:
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
         # Public seeds, because the released counts are public.
         secrets = (Secret.from_seed(number) for number in range(MODELS))
-        tree, longest = self._sampler.tree, self._sampler.max_length
-        samplers = [ContextSampler.of(tree, longest, bootstrap) for bootstrap in secrets]
+        samplers = [ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets]
         return [(sampler, sampler.draw(self._seeds[:SESSIONS_EACH])) for sampler in samplers]
 
     def answer(self, answer: Answer, level: float, **labels: Any) -> "pl.DataFrame":

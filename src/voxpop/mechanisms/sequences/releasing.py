@@ -9,15 +9,26 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
-from voxpop.mechanisms.sequences.constants import GROWTH, LARGE, PARTS
+from voxpop.mechanisms.sequences.constants import (
+    FOR_DISTINCT,
+    FOR_LENGTHS,
+    GROWTH,
+    LARGE,
+    MOST_FOR_LENGTHS,
+    MOST_FOR_ROOT,
+    PARTS,
+    ROOT_PER_NOISE,
+    TOO_NOISY,
+)
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.path_budget import Limits, PathBudget
+from voxpop.mechanisms.sequences.profile import Profile, length_classes
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.reading.progress import track
 
@@ -25,6 +36,8 @@ if TYPE_CHECKING:
     from voxpop.engine.contract import TreeWalk
     from voxpop.privacy.secret import Source
 
+PROFILE_NODES = 1 << 31
+"""Noise of statistics of users has the names of nodes from here on, which no tree has."""
 AT_ONCE = 1 << 21
 """Number of bins whose noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
@@ -100,7 +113,7 @@ class _Level:
     splits: Bools
 
 
-def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> ContextTree:
+def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> tuple[ContextTree, Profile]:
     """Count the symbols after contexts, add noise, release, and continue with longer contexts, level by level.
 
     Args:
@@ -109,19 +122,20 @@ def split_contexts(limits: Limits, counting: "TreeWalk", secret: "Source") -> Co
         secret: source of the noise.
 
     Returns:
-        The tree: public, (epsilon, 0)-differentially private.
+        The tree and the profile of users: public, together (epsilon, 0)-differentially private.
     """
     levels = track(_levels(limits, counting, secret), "releasing", lambda _: 1, None, "lengths", exact=True)
     return deque(levels, maxlen=1).pop()
 
 
-def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[ContextTree]:
-    """Yield the tree after each level."""
+def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[tuple[ContextTree, Profile]]:
+    """Yield the tree after each level, and the profile."""
     width = limits.alphabet + 1
     paths = PathBudget(limits)
-    deeper = limits.max_gram > 1
-    root = paths.spend(0, PARTS[0] if deeper else Fraction(1))
-    level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([deeper]))
+    profile, spent = _released_profile(paths, counting, secret)
+    part = _part_of_root(limits, profile)
+    root = paths.spend(spent, part)
+    level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), np.array([root]), np.array([part < 1]))
     none = np.empty(0, np.int32)
     tree = ContextTree(width, limits.max_length, none, none, np.empty(0), np.empty((0, width), np.int64))
     # By node, the number of its share.
@@ -134,11 +148,46 @@ def _levels(limits: Limits, counting: "TreeWalk", secret: "Source") -> Iterator[
         tree = tree.with_level(level.parents, level.before, scales, counts)
         numbers = np.concatenate([numbers, level.shares])
         opened = _open_longer(paths, tree, numbers, first + np.flatnonzero(level.splits), depth)
-        yield tree
+        yield tree, profile
         if not opened.parents.size:
             return
         counting.lengthen(depth, *_moves(opened, first, tree.nodes - first, width))
         level = opened
+
+
+def _released_profile(paths: PathBudget, counting: "TreeWalk", secret: "Source") -> tuple[Profile, int]:
+    """Return the noisy statistics of users, and the number of the share that all paths have spent on them."""
+    limits = paths.limits
+    first = length_classes(limits.max_length)
+    # A user is in one class of length.
+    mine, share = paths.of_users(first.size, 1), paths.spend(0, part_of_lengths(limits.epsilon))
+    noise = ContextNoise(mine, np.array([share]), PROFILE_NODES, secret)
+    lengths, scale = counting.released_lengths(noise, first)[0], mine.scale(share)
+    # A user has at most as many distinct symbols as steps, and as there are.
+    mine = paths.of_users(1, min(limits.alphabet, limits.max_length))
+    share = paths.spend(share, part_of_distinct(limits.epsilon, int(lengths.sum())))
+    noise = ContextNoise(mine, np.array([share]), PROFILE_NODES + 1, secret)
+    distinct = int(counting.released_distinct(noise)[0, 0])
+    return Profile(lengths, distinct, (scale, mine.scale(share))), share
+
+
+def part_of_lengths(epsilon: Fraction) -> Fraction:
+    """Return the part of epsilon that the lengths of sequences spend, from public numbers."""
+    return min(MOST_FOR_LENGTHS, Fraction(ceil(1000 * FOR_LENGTHS / sqrt(epsilon)), 1000))
+
+
+def part_of_distinct(epsilon: Fraction, sequences: int) -> Fraction:
+    """Return the part of the rest that the number of distinct symbols spends, from a noisy number of sequences."""
+    return Fraction(min(max(ceil(FOR_DISTINCT / (epsilon * max(sequences, 1))), 1), 4), 40)
+
+
+def _part_of_root(limits: Limits, profile: Profile) -> Fraction:
+    """Return the part of the rest of epsilon that the root spends, from noisy lengths; 1 if it is not split."""
+    # The noise of all of epsilon as a part of the mean count of a symbol.
+    noise = limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / profile.steps(limits.max_length)
+    if noise > TOO_NOISY or limits.max_gram == 1:
+        return Fraction(1)
+    return max(PARTS[0], min(Fraction(round(1000 * ROOT_PER_NOISE * noise), 1000), MOST_FOR_ROOT))
 
 
 def _open_longer(paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int) -> _Level:

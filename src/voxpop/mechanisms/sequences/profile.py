@@ -1,0 +1,185 @@
+"""Released statistics of whole sequences, and drawn sequences that agree with them. All public.
+
+Two statistics of users, of which one user changes little, are released before the tree: the number of sequences in
+classes of length, and the number of distinct symbols of each sequence, added up. A chain of contexts draws neither
+right: users with long sequences end less often than contexts imply, and repeat symbols more often. So drawn sequences
+end with odds that depend on their length too, and a symbol may be a copy of one that followed the same context earlier
+in the sequence (a Pólya urn), which does not change the expected shares after a context.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
+from voxpop.kernels.sequences import count_distinct, draw_contexts, fit_ends
+from voxpop.mechanisms.sequences.constants import (
+    CLASS_GROWTH,
+    FITTED,
+    LEAST_NOVELTY,
+    MOST_STEPS,
+    NEVER,
+    NOVELTY_ROUNDS,
+    UNSURE_OF_STEPS,
+    USUAL_DISTINCT,
+)
+from voxpop.mechanisms.sequences.context_tree import EDGES, LEAST, ContextTree, Smoothed, estimated, laplace, uniforms
+from voxpop.privacy.secret import Secret
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The released statistics of users.
+
+    Attributes:
+        lengths: int64 by class of `length_classes`, the noisy number of sequences.
+        distinct: the noisy sum of the numbers of distinct symbols.
+        scales: of the noise on each length and on the sum.
+    """
+
+    lengths: Int64s
+    distinct: int
+    scales: tuple[float, float]
+
+    def steps(self, max_length: int) -> float:
+        """Return the number of steps that the lengths imply, at least 1."""
+        first = length_classes(max_length)
+        # A sequence that is not cut has its end as a further step.
+        means = np.append((first[:-1] + first[1:] + 1) / 2, max_length)
+        return max(float(self.lengths @ means), 1.0)
+
+
+def profile_record(profile: Profile) -> dict[str, Any]:
+    """Return a profile for JSON."""
+    return {"lengths": profile.lengths.tolist(), "distinct": profile.distinct, "scales": list(profile.scales)}
+
+
+def profile_of(record: dict[str, Any], max_length: int) -> Profile:
+    """Return the profile of a record.
+
+    Raises:
+        ValueError: where numbers are missing or no noise has their scale.
+    """
+    lengths, (first, second) = (
+        np.array([int(each) for each in record["lengths"]], np.int64),
+        map(float, record["scales"]),
+    )
+    if lengths.size != length_classes(max_length).size or not (0 < first < inf and 0 < second < inf):
+        raise ValueError("not the profile of users")
+    return Profile(lengths, int(record["distinct"]), (first, second))
+
+
+def length_classes(max_length: int) -> Int64s:
+    """Return the shortest length of each class; sequences of `max_length` are the last class."""
+    first = [1]
+    while first[-1] < max_length:
+        first.append(min(max(first[-1] + 1, int(first[-1] * CLASS_GROWTH)), max_length))
+    return np.array(first)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Numbers that make drawn sequences agree with a profile.
+
+    Attributes:
+        ends: float64 by length below the maximum, the factor of the odds of an end.
+        novelty: weight of the chances of a context against one earlier symbol of the sequence.
+        sequences: estimated number of sequences.
+    """
+
+    ends: Floats
+    novelty: float
+    sequences: float
+
+
+def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats, bootstrap: "Source | None") -> Fitted:
+    """Fit ends and novelty by simulation.
+
+    Args:
+        tree: public.
+        profile: public.
+        smoothed: the chances of the tree.
+        sums: float64 (nodes, width), their running sums.
+        bootstrap: as in `smooth`.
+
+    Returns:
+        The numbers that draws use.
+    """
+    most, width = tree.max_length, tree.width
+    # Bootstrap models have the same seeds, so that they differ by the noise of counts and not of the simulation.
+    numbers = np.arange(max(min(FITTED, MOST_STEPS // most), 100), dtype=np.uint64)
+    seeds = Secret.from_seed(0).draws("sequences/fitting", numbers, 0)[:, 0]
+    given = width, sums.ravel(), (tree.child, tree.others)
+    ends = np.append(0.0, np.ones(most - 1))
+    # (most + 1): the shares of lengths that the contexts imply, and by class.
+    shares = fit_ends(seeds.copy(), *given, NEVER, np.full(most, -1.0), ends)
+    first = length_classes(most)
+    model = np.maximum(np.add.reduceat(shares, first), LEAST)
+    drawn = None if bootstrap is None else uniforms(bootstrap, "settling/lengths", first.size)
+    scales = np.full(first.size, profile.scales[0])
+    number = max(float(profile.lengths.sum()), 1.0)
+    for _ in range(2):
+        found = estimated(profile.lengths.astype(np.float64), number * model / model.sum(), scales, drawn, EDGES, 1)
+        goal = np.append(0.0, shares[1:] * np.repeat(found / model, np.diff(np.append(first, most + 1))))
+        goal /= goal.sum()
+        number = _number_of_sequences(tree, profile, smoothed, float(goal @ np.append(np.arange(most) + 1, most)))
+    # By length: the share that ends of those who get there.
+    wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST)
+    wanted[0] = -1.0
+    fit_ends(seeds.copy(), *given, NEVER, wanted, ends)
+    distinct = partial(_mean_distinct, seeds, given, ends)
+    plain = number * distinct(NEVER)
+    noisy = float(profile.distinct)
+    if bootstrap is not None:
+        noisy += profile.scales[1] * float(laplace(bootstrap, "settling/distinct", 1)[0])
+    # The noisy sum and what is usual, by precision.
+    (share, spread), noise = USUAL_DISTINCT, 2.0 * profile.scales[1] ** 2
+    usual = (spread * plain) ** 2
+    aim = (noisy * usual + share * plain * noise) / (usual + noise) / number
+    low, high = np.log(LEAST_NOVELTY), np.log(NEVER)
+    if distinct(NEVER) <= aim:
+        return Fitted(ends, NEVER, number)
+    for _ in range(NOVELTY_ROUNDS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if distinct(float(np.exp(middle))) < aim else (low, middle)
+    novelty = float(np.exp((low + high) / 2))
+    fit_ends(seeds.copy(), *given, novelty, wanted, ends)
+    return Fitted(ends, novelty, number)
+
+
+def _mean_distinct(
+    seeds: Uint64s, given: tuple[int, Floats, tuple[Int32s, Int32s]], ends: Floats, novelty: float
+) -> float:
+    """Return the mean number of distinct symbols of drawn sequences."""
+    symbols, sizes = np.empty(seeds.size * ends.size, np.int32), np.empty(seeds.size, np.int64)
+    size = draw_contexts(seeds.copy(), *given, novelty, ends, symbols, sizes)
+    return count_distinct(symbols[:size], np.append(0, np.cumsum(sizes)), given[0]) / seeds.size
+
+
+def _number_of_sequences(tree: ContextTree, profile: Profile, smoothed: Smoothed, steps: float) -> float:
+    """Return the number of sequences: three estimates, averaged by precision.
+
+    They are the lengths, added up; all steps, divided by those of a sequence; and the symbols after beginnings, if
+    these have a node.
+    """
+    by_steps = float(smoothed.totals[0]) / steps
+    # By node, the variance of the sum of `width` counts with Laplace noise, each of 2 b^2.
+    noise = 2.0 * tree.width * tree.scales**2
+    leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
+    estimates = [
+        (float(profile.lengths.sum()), 2.0 * profile.lengths.size * profile.scales[0] ** 2),
+        # All steps are in the root's counts, and once in the leaves; and the steps of a sequence have an error.
+        (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (UNSURE_OF_STEPS * by_steps) ** 2),
+    ]
+    node = int(tree.child[tree.width - 1])
+    if node >= 0:
+        estimates.append((float(tree.counts[node].sum()), float(noise[node])))
+    # The mean weighted by precision: sum of x / v over sum of 1 / v.
+    found, doubts = np.array(estimates).T
+    return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))

@@ -1,0 +1,135 @@
+"""Lengths and distinct symbols: counted as by a reference implementation, estimated, and drawn sequences agree."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import voxpop as vp
+from naive import engine as naive
+from support.look import read_engine
+from voxpop.engine.local.corpus import MemoryTreeWalk
+from voxpop.kernels.sequences import count_distinct, fit_ends
+from voxpop.mechanisms.sequences.constants import NEVER
+from voxpop.mechanisms.sequences.profile import Profile, length_classes
+from voxpop.mechanisms.sequences.queries import ContextSampler, lengths
+from voxpop.privacy.secret import Secret
+
+PAGES = ["home", "news", "sport", "weather"]
+SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
+
+
+def exact(keys, counts):
+    """Stand for a noise of nothing."""
+    return dict(zip(keys.tolist(), counts.tolist(), strict=True))
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), max_size=12), st.integers(9, 30))
+def test_counts_are_those_of_the_reference_implementation(users, most):
+    """Each user in the class of the length, and the number of distinct symbols of all."""
+    flat = [symbol for user in users for symbol in [*user, 3]]
+    walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
+    first = length_classes(most)
+    assert walk.released_lengths(exact, first) == other.released_lengths(exact, first)
+    assert walk.released_distinct(exact) == other.released_distinct(exact)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
+def test_classes_cover_all_lengths(most):
+    """They begin at 1, rise, and the last has only sequences that are cut."""
+    first = length_classes(most)
+    assert (first[0], first[-1]) == (1, most)
+    assert (np.diff(first) > 0).all()
+    assert first.size < 30
+
+
+def naive_shares(sampler):
+    """Return the exact share of each length, from the probabilities of all sequences."""
+    most, symbols = sampler.max_length, range(sampler.tree.width - 1)
+    every = (list(each) for size in range(1, most + 1) for each in product(symbols, repeat=size))
+    shares = np.zeros(most + 1)
+    for sequence in every:
+        shares[len(sequence)] += sampler.probability(sequence)
+    return shares
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("novelty", [1.5, NEVER])
+def test_shares_of_lengths_are_those_of_all_sequences(visits, novelty):
+    """The simulation has the exact lengths, up to the noise of 200,000 sequences, and reaches wanted ones."""
+    model = vp.Sequences(4, 3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
+    sampler = model._sampler
+    sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
+    tree, ends = sampler.tree, sampler.fit.ends.copy()
+    given = tree.width, sampler.sums.ravel(), (tree.child, tree.others), novelty
+    seeds = np.random.default_rng(3).integers(0, 2**63, 200_000, dtype=np.uint64)
+    shares = fit_ends(seeds.copy(), *given, np.full(4, -1.0), ends)
+    assert np.abs(shares - naive_shares(sampler)).max() < SIGMAS * 0.5 / seeds.size**0.5
+    fit_ends(seeds.copy(), *given, np.array([-1.0, 0.5, 0.2, 0.75]), ends)
+    wanted = np.array([0.0, 0.5, 0.1, 0.3, 0.1])
+    fitted = replace(sampler, fit=replace(sampler.fit, ends=ends))
+    assert np.abs(naive_shares(fitted) - wanted).max() < SIGMAS * 0.5 / seeds.size**0.5 + 1e-3
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Return 3,000 users with favourites: a length from 1 to 12 and up to three pages each, in any order."""
+    rng = np.random.default_rng(4)
+    pages = [
+        rng.choice(np.array(PAGES)[rng.integers(4, size=3)], size=rng.integers(1, 13)).tolist() for _ in range(3000)
+    ]
+    return read_engine(pl.DataFrame({"who": range(3000), "pages": pages}), user="who", sequence="pages"), pages
+
+
+@pytest.mark.jit
+def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
+    """With little noise both agree, lengths but for their shape within a class; without copies variety is too large."""
+    corpus, pages = people
+    model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
+    real = np.mean([len(set(each)) for each in pages])
+
+    def distinct(sampler):
+        drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
+        return count_distinct(drawn.symbols, drawn.starts, 4) / drawn.size
+
+    sampler = model._sampler
+    drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
+    truth = np.bincount([len(each) for each in pages], minlength=13)[1:] / 3000
+    assert np.abs(lengths(sampler, drawn) - truth).sum() / 2 < 0.06
+    assert model.sequences == pytest.approx(3000, rel=0.02)
+    assert distinct(sampler) == pytest.approx(real, rel=0.05)
+    assert distinct(replace(sampler, fit=replace(sampler.fit, novelty=NEVER))) > 1.3 * real
+
+
+@pytest.mark.jit
+def test_noise_that_hides_the_profile_leaves_the_chain(model):
+    """If noise exceeds lengths and distinct symbols by far, sequences are those of the contexts, with usual variety."""
+    profile = Profile(np.full_like(model.profile.lengths, -(10**7)), -(10**9), (1e9, 1e9))
+    sampler = ContextSampler.of(model.tree, profile)
+    assert np.isfinite(sampler.fit.ends).all()
+    assert sampler.sequences == pytest.approx(6000, rel=0.2)
+    drawn = sampler.draw(np.arange(20_000, dtype=np.uint64))
+    chain = replace(sampler, fit=replace(sampler.fit, novelty=NEVER, ends=np.append(0.0, np.ones(7))))
+    drawn_of_chain = chain.draw(np.arange(20_000, dtype=np.uint64))
+    gap = lengths(sampler, drawn) - lengths(chain, drawn_of_chain)
+    assert np.abs(gap).sum() / 2 < 0.25
+
+
+def test_no_sequence_is_empty_without_a_node_for_beginnings():
+    """No sequence is drawn without symbols, also where only single symbols were counted."""
+    rows = pl.DataFrame({"who": range(300), "pages": [["home"], ["home", "news"]] * 150})
+    corpus = read_engine(rows, user="who", sequence="pages")
+    model = vp.Sequences(20, 5, alphabet=PAGES).release(corpus, vp.Budget(0.5), seed=1)
+    assert model.tree.nodes == 1
+    assert model.sample(500, seed=1)["sequence"].list.len().min() >= 1
+    assert model.probability([]) == 0
+
+
+def test_the_profile_of_a_bootstrap_moves(model):
+    """Bootstrap models have other lengths and another variety: intervals contain the noise of the profile."""
+    fits = [ContextSampler.of(model.tree, model.profile, Secret.from_seed(seed)).fit for seed in range(2)]
+    assert not np.array_equal(fits[0].ends, fits[1].ends)
