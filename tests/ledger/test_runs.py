@@ -26,7 +26,7 @@ def account(tmp_path):
     return vp.Ledger(tmp_path / "team.json").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """A home folder, where results are kept if there is no space beside their target."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -58,8 +58,9 @@ smoothings (ten trees); on MSNBC 0.153, 0.151 and 0.150 (two trees). More smooth
 random queries and degraded held queries by the same amount."""
 
 # ---- Drawn sequences that agree with the profile (profile.py) ----
-FITTED, MOST_STEPS = 2_000, 40_000
-"""Number of sequences that are simulated to fit ends and novelty, and most steps of them."""
+FITTED, MOST_STEPS = 4_000, 80_000
+"""Number of sequences that are simulated to fit ends and novelty, and most steps of them. A bootstrap model has an
+eighth."""
 NEVER, LEAST_NOVELTY, NOVELTY_ROUNDS = 1e4, 1.0, 6
 """No symbol is a copy from `NEVER` on; the least novelty; bisections between them."""
 USUAL_DISTINCT = 0.9, 0.2

@@ -112,8 +112,8 @@ def fitted(tree: ContextTree, profile: Profile, smoothed: Smoothed, sums: Floats
         The numbers that draws use.
     """
     most, width = tree.max_length, tree.width
-    # Bootstrap models have the same seeds, so that they differ by the noise of counts and not of the simulation.
-    numbers = np.arange(max(min(FITTED, MOST_STEPS // most), 100), dtype=np.uint64)
+    size = max(min(FITTED if bootstrap is None else FITTED // 8, MOST_STEPS // most), 100)
+    numbers = np.arange(size, dtype=np.uint64)
     seeds = Secret.from_seed(0).draws("sequences/fitting", numbers, 0)[:, 0]
     given = width, sums.ravel(), (tree.child, tree.others)
     ends = np.append(0.0, np.ones(most - 1))
