@@ -9,6 +9,7 @@ from math import exp
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -98,7 +99,7 @@ def test_candidates_unbounded(monkeypatch):
         ids = np.unique(holdings.ids[holdings.ids >= 0]).astype(np.int64)
         weights = np.zeros(ids.size, np.int64)
         weights[np.searchsorted(ids, histogram.ids)] = histogram.weights
-        return type(histogram)(ids, weights)
+        return type(histogram)(ids, weights, holdings.words.take(pa.array(ids)))
 
     monkeypatch.setattr(corpus_module, "weigh", asking_all)
     counted, rest = any_of(LIMIT, LIMIT**-0.5, plan), any_of(held - LIMIT, 0.0, plan)

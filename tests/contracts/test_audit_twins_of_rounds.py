@@ -24,7 +24,6 @@ from voxpop.mechanisms.counts.constants import UNIT
 from voxpop.mechanisms.counts.releasing import HolderShares
 from voxpop.mechanisms.rounds import adaptive as running
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, released
-from voxpop.mechanisms.set_union import releasing
 from voxpop.mechanisms.weightings.builtin import WEIGHTINGS
 from voxpop.privacy import cumulative
 from voxpop.privacy.budget import Budget
@@ -126,7 +125,7 @@ def test_data_sets_that_share_their_noise(monkeypatch):
         calls.append(calls[-1] if len(calls) % len(DATA_SETS) else real(seed))
         return calls[-1]
 
-    monkeypatch.setattr(releasing.Secret, "of", staticmethod(shared))
+    monkeypatch.setattr(Secret, "of", staticmethod(shared))
     once = released(plan, int(case.name.split()[1]) + 1, 1)
     assert surely_strays(case.exact[0], once, FEW)
     assert examine(case, FEW).off_plan

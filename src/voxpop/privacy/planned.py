@@ -3,12 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget, Printed
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.secret import Secret
+
+if TYPE_CHECKING:
+    from voxpop.privacy.secret import Secret
 
 Configuration = TypeVar("Configuration")
 Data = TypeVar("Data")
@@ -120,7 +122,7 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
             )
         return self._guaranteed()
 
-    def begin(self, seed: int | None) -> tuple[Secret, Guarantee]:
+    def begin(self, seed: int | None) -> tuple["Secret", Guarantee]:
         """Return the secret of a release, and the guarantee, marked as not private where a seed was given.
 
         Args:
@@ -129,6 +131,8 @@ class Planned(Printed, ABC, Generic[Configuration, Data, Result]):
         Raises:
             InputError: The plan was changed after it was made.
         """
+        from voxpop.privacy.secret import Secret
+
         secret, guarantee = Secret.of(seed), self.guarantee
         return secret, replace(guarantee, private=guarantee.private and secret.private)
 
