@@ -28,8 +28,8 @@ OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
 PAGE = ROOT / "docs" / "trust.md"
 HEAD = """# Trust
 
-Each claim of the documentation with a link to its explanation, the tests that check it, and their last outcome. `make
-trust` runs the tests at full length and writes this page from `docs/trust.toml`. Proofs and tests are not audited
+Each claim of the documentation with a link to its explanation, the tests that check it, and their last outcome.
+`make trust` runs the tests at full length and writes this page from `docs/trust.toml`. Proofs and tests are not audited
 outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
 """
 
