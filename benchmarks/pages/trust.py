@@ -28,8 +28,8 @@ OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
 PAGE = ROOT / "docs" / "trust.md"
 HEAD = """# Trust
 
-Each claim of the documentation, the tests that check it, and their last outcome. `make trust` runs the tests at full
-length and writes this page from `docs/trust.toml`. The proofs and tests are those of the authors: they are not audited
+Each claim of the documentation with a link to its explanation, the tests that check it, and their last outcome.
+`make trust` runs the tests at full length and writes this page from `docs/trust.toml`. Proofs and tests are not audited
 outside the project. [Sharp edges](sharp-edges.md) lists the risks that no test covers.
 """
 
@@ -138,7 +138,7 @@ def entry(claim: dict, outcome: Outcome) -> str:
     figures = "; ".join(outcome.figures)
     last = f"{outcome}{f' on {outcome.date}' if outcome.date else ''}{f' ({figures})' if figures else ''}"
     return (
-        f"\n**{claim['claim']}.** [Explanation]({claim['page']}). Last run: {last}.\n\n"
+        f"\n**[{claim['claim']}]({claim['page']}).** {last}.\n\n"
         f"<details><summary>Tests</summary>\n\n{tests}\n</details>\n"
     )
 
