@@ -12,6 +12,7 @@ import pytest
 
 import voxpop as vp
 
+pytestmark = pytest.mark.jit  # other processes
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "nightly"
 DAY = "2026-11-24"
 KILLED = """

@@ -54,6 +54,7 @@ def outcomes(tmp_path, variant):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
 def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
@@ -70,6 +71,7 @@ def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
     record_property("figure", f"{len(found)} steps at which a run is killed")
 
 
+@pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", stopping.BROKEN)
 def test_broken_orders_are_detected(tmp_path, variant):
