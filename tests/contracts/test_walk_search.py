@@ -54,14 +54,12 @@ def test_rounds_with_noise_on_what_was_drawn_alone(monkeypatch):
     assert any(each.strayed for each in search_walks(PAIRS))
 
 
-def advance_of_the_drawn(self, shares, limit, step, pass_name):
+def advance_of_the_drawn(self, shares, step, pass_name):
     """`Pools.advance`, but that nothing happens to undecided items without weight."""
-    histogram = self._users.weigh(shares, limit, pass_name)
+    histogram = self._users.weigh_pools(shares, pass_name)
     ids = np.flatnonzero(histogram)
-    score, released, dropped = step(histogram[ids], self._names[ids], self._score[ids])
-    self._score[ids] = score
-    self._decide(ids[released], released=True)
-    self._decide(ids[dropped], released=False)
+    self._score[ids], states = step(histogram[ids], self._names[ids], self._score[ids])
+    self._decide(ids, states)
 
 
 def test_rounds_in_which_a_user_gives_twice(monkeypatch):
