@@ -31,7 +31,7 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     """Novel items and noise come to the budget, computed again from the numbers that run."""
     mu = np.hypot.reduce([1 / plan.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
-    novel = novel_release(plan.score, 20, 60)
+    novel = novel_release(plan.score, plan.planned.caps)
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
     again = total_delta(plan.planned, budget)
     assert again <= plan.delta == pytest.approx(again)

@@ -16,9 +16,11 @@ from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import ROUNDING, USERS_BOUND, RuleSetting
 from voxpop.privacy.cumulative import DROPPED, STEPS, UNDECIDED, Caps
 
-KAPPA: Final = 1.5
+KAPPA: Final = 1.25
 """The cap of a user whose pool is full, in parts of an even share."""
-TILT: Final = 0.6
+LEAST: Final = 0.03
+"""The least cap: smaller ones lower no threshold, but cost precision."""
+TILT: Final = 0.4
 """How far caps of early rounds are below those of late ones, when items of few users are mostly dropped."""
 DRAWN: Final = 1.0
 """Where users draw, the least chance of an item is this multiple of the root of limit / pool."""
@@ -113,7 +115,7 @@ def levels(steps: Floats, limit: int, pool: int) -> tuple[tuple[tuple[int, ...],
     reached = np.cumsum(steps)
     envelope = reached * (1 - TILT + TILT * reached / reached[-1])
     slope = np.diff(envelope, prepend=0.0) / steps
-    least = min(1.0, KAPPA / sqrt(fewest))
+    least = min(1.0, max(KAPPA / sqrt(fewest), LEAST))
     falls = _falling(least)
     weights = [tuple(lattice(min(1.0, fall * float(each))) for each in slope) for fall in falls[1:]]
     weights.insert(0, (ONE_CAP,) * len(steps))

@@ -270,4 +270,4 @@ LEAST_POOL: Final = 60
 
 def schedule_for(limit: int) -> Schedule:
     """Return the schedule for a limit."""
-    return COURSE.schedule(ROUNDS, FIRST_ROUND, RELIEF if limit <= LOW_LIMIT else 0.0)
+    return COURSE.schedule(ROUNDS, FIRST_ROUND, RELIEF / limit)
