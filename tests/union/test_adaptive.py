@@ -60,7 +60,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
 def test_every_budget_is_kept(epsilon, delta, limit):
     """Small and large budgets and limits get a plan within them, and no common item is lost."""
     plan = vp.SetUnion(limit=limit).plan(vp.Budget(epsilon, delta))
-    assert 0.99 * delta < plan.delta <= delta
+    assert 0.94 * delta < plan.delta <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
     assert plan.missing() < 1e-6
 
