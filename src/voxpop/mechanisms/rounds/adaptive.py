@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Int64s
-from voxpop.mechanisms.rounds.capped import CappedDescent, levels
+from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice
 from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
@@ -161,6 +161,8 @@ class AdaptiveRounds:
         caps = self.caps
         if caps.items[-1] != self.pool or any(each.shares.caps != caps for each in self.rounds):
             raise InternalError("the rounds of a plan differ in pool or caps")
+        if not all(map(on_lattice, {cap for level in caps.weights for cap in level})):
+            raise InternalError("a cap is not on the lattice that its rounding was charged for")
         crude = any_release(self.score, self.pool)
         novel = crude if crude < negligible else novel_release(self.score, caps)
         return first + novel, hypot(*mus)

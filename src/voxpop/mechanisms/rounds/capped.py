@@ -146,12 +146,16 @@ def lattice(weight: float) -> int:
         (True, True, True)
     """
     units = min(ONE_CAP, int(weight * ONE_CAP))
-    while 0 < units < ONE_CAP:
-        square = units * units
-        whole, rest = divmod(ONE_CAP * ONE_CAP, square)
-        if square <= 4 * rest and 16 * rest <= 15 * square:
-            break
+    while not on_lattice(units):
+        whole, rest = divmod(ONE_CAP**2, units**2)
         # On to 1 / cap^2 a quarter above a whole number.
-        above = whole + 0.25 if 4 * rest < square else whole + 1.25
+        above = whole + 0.25 if 4 * rest < units**2 else whole + 1.25
         units = min(units - 1, int(ONE_CAP / sqrt(above)) + 2)
     return units
+
+
+def on_lattice(units: int) -> bool:
+    """Tell whether a cap is one that `lattice` returns."""
+    # 1 / cap^2 modulo 1, in exact integers.
+    rest, square = ONE_CAP**2 % max(units, 1) ** 2, units**2
+    return units in (0, ONE_CAP) or (square <= 4 * rest and 16 * rest <= 15 * square)

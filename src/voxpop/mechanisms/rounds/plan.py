@@ -262,9 +262,9 @@ FIRST_NOVELTY: Final = 0.03
 """Share of that for the first round: 0.1 released 22 words of posts fewer at (1, 1e-5), 45 fewer at (3, e^-10)."""
 USUAL_THRESHOLD: Final = 5.5
 """Approximate score at which items are released, in standard deviations; the value affects only the result."""
-LEAST_POOL: Final = 60
-"""Smaller limits draw from a pool of this size: at limit 1 it released 29,972 words, a pool of 100 29,894, and at limit
-10 37,893, 100 37,936."""
+LEAST_POOL: Final = 100
+"""Smaller limits draw from a pool of this size: a pool of 60 released one to three percent fewer words of the chat, and
+the same of posts."""
 
 
 def schedule_for(limit: int) -> Schedule:
