@@ -108,7 +108,9 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
 def test_what_was_dropped_is_drawn_no_more():
     """By nobody, in any later round; those who hold less than the limit draw all that is left."""
     corpus = corpus_of(crowd())
-    sets, step = run(corpus, size=12, limit=12, rounds=2, step=Step(lambda names: np.where(names[:, 0] % 2, UNDECIDED, DROPPED)))
+    sets, step = run(
+        corpus, size=12, limit=12, rounds=2, step=Step(lambda names: np.where(names[:, 0] % 2, UNDECIDED, DROPPED))
+    )
     dropped = {name for name in step.asked[0][1] if name[0] % 2 == 0}
     assert dropped
     assert not dropped & set(step.asked[1][1])

@@ -1,4 +1,4 @@
-"""The step of adaptive rounds: the projection onto ball and box against the naive one, its error, and its sensitivity."""
+"""The step of adaptive rounds: the projection onto ball and box, its error, and its sensitivity."""
 
 from math import sqrt
 
@@ -74,7 +74,9 @@ def farthest(kernel, pairs, seed):
         size = int(rng.integers(2, ITEMS + 1))
         table[:ITEMS] = (2.0 ** rng.uniform(-3, 4, ITEMS) * UNIT).astype(np.int64)
         one = (table[:ITEMS] * rng.random(ITEMS) ** rng.integers(1, 9)).astype(np.int64)
-        other = np.clip(one + (rng.standard_normal(ITEMS) * 10 ** rng.uniform(-3, 0) * UNIT).astype(np.int64), 0, table[:ITEMS])
+        other = np.clip(
+            one + (rng.standard_normal(ITEMS) * 10 ** rng.uniform(-3, 0) * UNIT).astype(np.int64), 0, table[:ITEMS]
+        )
         before = np.linalg.norm((one - other)[:size] / UNIT)
         given = np.array([lattice(float(rng.random()) ** 2)])
         for each in (one, other):

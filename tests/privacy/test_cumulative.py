@@ -59,7 +59,8 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
         if limit is None:
             first = np.argsort(np.argsort(np.where(left, -score, np.inf), 1), 1) if greedy else np.zeros(score.shape)
             room = np.maximum(np.floor(1 / cap**2), 1)
-            weight = np.where(first < room, cap, 0.0) if greedy else np.minimum(cap, np.maximum(many, 1)[:, None] ** -0.5)
+            even_share = np.maximum(many, 1)[:, None] ** -0.5
+            weight = np.where(first < room, cap, 0.0) if greedy else np.minimum(cap, even_share)
         else:
             order = rng.random((runs, novel + shared))
             order[:, :novel] = choose(score) if choose else order[:, :novel]
@@ -132,7 +133,8 @@ def test_caps_that_rise_are_refused(caps):
 
 def test_finer_grids_bound_closer():
     """Every grid gives a bound, so the finest is the lowest; the usual one is within two percent of it."""
-    bounds = [novel_release(ROUNDS, even(ROUNDS, 20), fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
+    caps = even(ROUNDS, 20)
+    bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[2] < 1.02 * bounds[3]
 
@@ -191,9 +193,10 @@ def test_the_bound_holds_for_draws_from_a_pool(novel, limit, shared):
     """However many shared items compete for the draws (false alarm 1e-9)."""
     runs = 400_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, drawing(novel + 30, 0.2), 1 / 40) * novel / (novel + 30))
-    assert simulated(
-        LONG, drawing(novel + 30, 0.2), novel, runs, novel + limit + shared, limit=limit, shared=shared
-    ) <= most
+    assert (
+        simulated(LONG, drawing(novel + 30, 0.2), novel, runs, novel + limit + shared, limit=limit, shared=shared)
+        <= most
+    )
 
 
 def test_draws_that_look_at_evidence_are_caught():
@@ -220,7 +223,10 @@ def test_monotone():
 def test_undecided_items_can_always_use_weight(score):
     """By the state that a step gives them: at least one step, so that no cutoff is 0 or below."""
     step = ScoreStep(1e-9, 1 << 30, 1, 1.0, 2.5, -np.inf, -60.0, 20.0, Secret.from_seed(1), "noise/x")
-    low = step(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64), np.array([score]))[1]
-    high = replace(step, enough=1e9)(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64), np.array([score]))[1]
-    assert DROPPED < int(low[0]) <= int(high[0]) <= UNDECIDED
-    assert int(replace(step, threshold=-60.0)(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64), np.array([score]))[1][0]) == RELEASED
+
+    def state(step):
+        return int(step(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64), np.array([score]))[1][0])
+
+    assert DROPPED + 1 == state(step) < state(replace(step, enough=1e9)) == UNDECIDED
+    assert state(replace(step, threshold=-60.0)) == RELEASED
+    assert state(replace(step, floor=2.5)) == DROPPED

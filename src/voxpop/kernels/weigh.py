@@ -172,9 +172,7 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 
 
 @jit
-def keep_undecided(
-    items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes
-) -> tuple[int, int]:
+def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
 
     Args:

@@ -12,7 +12,6 @@ from voxpop.engine.contract import Decision, Draws, PoolShares, ScoreStep, Share
 from voxpop.engine.local.weigh import (
     BYTES_OF_ID,
     TOKENS_AT_ONCE,
-    BoundedSets,
     Histogram,
     cut_to_limit,
     distinct_sets,

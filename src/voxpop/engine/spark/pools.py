@@ -151,7 +151,9 @@ def register(rows: pa.Table) -> pa.Table:
         return as_table([(place, reducer, items)])
 
 
-def weigh_pools(pools: pa.Table, news: pa.Table, *, shares: PoolShares, secret: "Draws", pass_name: str, reducers: int) -> pa.Table:
+def weigh_pools(
+    pools: pa.Table, news: pa.Table, *, shares: PoolShares, secret: "Draws", pass_name: str, reducers: int
+) -> pa.Table:
     """Return the weights of a round, to each reducer those of its undecided items, in their order.
 
     Messages of reducers to themselves are passed on: a round makes one table of the one before, which is used once.

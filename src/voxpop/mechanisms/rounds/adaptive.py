@@ -410,7 +410,9 @@ def _caps(
     most[-1] = pool
     better = np.flatnonzero(np.diff(most, prepend=0) > 0)
     return Caps(
-        tuple(most[better].tolist()), tuple(weights[level] for level in better), tuple(chances[level] for level in better)
+        tuple(most[better].tolist()),
+        tuple(weights[level] for level in better),
+        tuple(chances[level] for level in better),
     )
 
 

@@ -22,7 +22,7 @@ percent fewer posts, and the same of the chat."""
 LEAST: Final = 0.03
 """The least mean cap: smaller ones lower no threshold, but cost precision."""
 TILT: Final = 0.4
-"""How far the caps of the first rounds are below the mean. Early weight helps most items of few users; late weight goes to
+"""How far caps of the first rounds are below the mean. Early weight goes mostly to items of few users, late weight to
 those that are not dropped. 0.2 and 0.6 release a fifth of a percent fewer posts, 0.8 1.5 percent."""
 DRAWN: Final = 1.0
 """Where users draw, the least chance of an item is this multiple of (limit / pool)^(1/2); 0.7 and 1.4 are alike."""

@@ -135,7 +135,9 @@ def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     caps = np.array(plan.caps.weights[level]) / ONE_CAP
     often = users * (pooled / items) * min(drawn / pooled, plan.caps.chances[level])
     weights = often * np.minimum(caps, drawn**-0.5)
-    means = np.array([min(gets, each.cutoff or gets) / each.sigma for gets, each in zip(weights, plan.rounds, strict=True)])
+    means = np.array(
+        [min(gets, each.cutoff or gets) / each.sigma for gets, each in zip(weights, plan.rounds, strict=True)]
+    )
     return not_first * _never(plan, means)
 
 
