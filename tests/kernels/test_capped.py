@@ -180,3 +180,18 @@ def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
     histogram = np.zeros(ITEMS, np.int64)
     PolicyGaussian().add(histogram, *as_arrays(users), RuleSetting(6, 2, BITS, 2 * UNIT))
     assert weighed(users, [2.0] * ITEMS, [ONE_CAP] * 4) == pytest.approx(histogram / UNIT, abs=1e-14)
+
+
+def test_an_item_gets_weight_with_at_most_the_chance_of_its_level():
+    """Over all draws of 12 bits: the user takes part, and draws the item among its undecided ones."""
+    caps = Caps((3, 8), ((ONE_CAP, ONE_CAP), (ONE_CAP, lattice(0.5))), (1.0, 0.2))
+    shares = CappedDescent(RuleSetting(2, 2, BITS, UNIT), caps, 1)
+    bits = np.arange(1 << 12, dtype=np.uint64) << np.uint64(52)
+    # Undecided and dropped items, and the chance for each undecided one.
+    for undecided, dropped, chance in [(1, 0, 1.0), (3, 0, 2 / 3), (3, 1, 0.2), (1, 3, 0.2), (2, 6, 0.2), (8, 0, 0.2)]:
+        counts = np.full(bits.size, undecided), np.full(bits.size, dropped)
+        given = shares.given(*counts, bits)
+        assert set(given.tolist()) <= {0, lattice(0.5) if undecided + dropped > 3 else ONE_CAP}
+        drawn = (given > 0).mean() * min(1.0, 2 / undecided)
+        assert drawn == pytest.approx(chance, abs=2.0**-11)
+        assert (shares.given(*counts, None) > 0).all()

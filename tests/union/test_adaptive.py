@@ -65,7 +65,8 @@ def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
 def test_caps_off_the_lattice_are_refused(plan, budget):
     """The error of their projection is not charged."""
     caps = plan.planned.caps
-    off = replace(caps, weights=(caps.weights[0], (99 * ONE_CAP // 100,) * len(plan.rounds), *caps.weights[2:]))
+    first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
+    off = replace(caps, weights=(first, *caps.weights[1:]))
     rounds = tuple(replace(each, shares=replace(each.shares, caps=off)) for each in plan.rounds)
     with pytest.raises(InternalError, match="lattice"):
         total_delta(replace(plan.planned, rounds=rounds), budget)

@@ -131,10 +131,10 @@ def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     # In later rounds the item is in the pool of about pool / items of the holders, all of whose items are undecided.
     pooled = min(items, plan.pool)
     drawn = min(pooled, plan.limit)
-    level = int(plan.caps.level(np.array([pooled]))[0])
-    caps = np.array(plan.caps.weights[level]) / ONE_CAP
-    often = users * (pooled / items) * min(drawn / pooled, plan.caps.chances[level])
-    weights = often * np.minimum(caps, drawn**-0.5)
+    caps = plan.rounds[0].shares.caps
+    level = int(caps.level(np.array([pooled]))[0])
+    often = users * (pooled / items) * min(drawn / pooled, caps.chances[level])
+    weights = often * np.minimum(np.array(caps.weights[level]) / ONE_CAP, drawn**-0.5)
     means = np.array(
         [min(gets, each.cutoff or gets) / each.sigma for gets, each in zip(weights, plan.rounds, strict=True)]
     )
