@@ -262,8 +262,6 @@ RELEASED, DROPPED, UNDECIDED = 0, 1, 255
 """States of an item; undecided ones are 2 to 255, by how much weight they can use: see `ScoreStep`."""
 STEPS = UNDECIDED - DROPPED
 """An undecided item of state s stops rising at (s - 1) / 254 of the round's cutoff."""
-MARGIN = 2.0
-"""An item stops rising where its score is that far above the threshold, in standard deviations of the round."""
 
 
 @dataclass(frozen=True, slots=True)

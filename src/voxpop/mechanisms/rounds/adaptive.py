@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Int64s
-from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice
+from voxpop.mechanisms.rounds.capped import CappedDescent, levels, on_lattice, spare
 from voxpop.mechanisms.rounds.plan import LEAST_POOL, USUAL_THRESHOLD, RoundPlan, Schedule, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, adaptive_users_needed, raised
 from voxpop.mechanisms.weightings.builtin import PolicyGaussian
 from voxpop.mechanisms.weightings.rule import CalibratedRule, RuleSetting
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.cumulative import (
-    MARGIN,
     STEPS,
     Caps,
     CumulativeScore,
@@ -263,7 +262,8 @@ def plan_rounds(
     shares = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
     first, *others = sigmas(1.0)
     first_round = _first_round(shares, first * shares.sensitivity, schedule, target / data_sets, promise)
-    weights, chances = levels(np.multiply(schedule.parts, schedule.shares), limit, pool)
+    mu = hypot(*(1 / each for each in others))
+    weights, chances = levels(np.multiply(schedule.parts, schedule.shares), mu, limit, pool)
     # The first and the last level determine the thresholds, these the other levels.
     ends = Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole(len(others), 1)
     later = tuple(_round(shares, ends, number, sigma, schedule, promise) for number, sigma in enumerate(others))
@@ -472,7 +472,7 @@ def score_step(rounds: AdaptiveRounds, number: int, secret: "Secret", pass_name:
     enough = steps = 0.0
     if number + 1 < len(rounds.rounds):
         after, part = rounds.rounds[number + 1], rules.parts[number + 1]
-        enough = rules.thresholds[number + 1] * float(spread[number + 1]) + MARGIN * part
+        enough = rules.thresholds[number + 1] * float(spread[number + 1]) + spare(rules.mus) * part
         # A weight of sigma raises the score by its part.
         steps = STEPS * after.sigma * unit / (after.shares.setting.cutoff * part)
     return ScoreStep(

@@ -6,7 +6,7 @@ released with at most the planned probability (docs/privacy/adaptive.md, "Novel 
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, log, sqrt
+from math import ceil, hypot, log, sqrt
 from typing import Final, final
 
 import numpy as np
@@ -19,13 +19,17 @@ from voxpop.privacy.cumulative import DROPPED, STEPS, UNDECIDED, Caps
 KAPPA: Final = 1.25
 """The mean cap of a user with a full pool, in parts of an even share: it determines the thresholds. 2 releases half a
 percent fewer posts, and the same of the chat."""
-LEAST: Final = 0.03
-"""The least mean cap: smaller ones lower no threshold, but cost precision."""
+DRIFT: Final = 0.03
+"""A user may always lift the score of an item by that much, in standard deviations: lower caps hardly lower thresholds.
+Lower ones also cost precision."""
 TILT: Final = 0.4
 """How far caps of the first rounds are below the mean. Early weight goes mostly to items of few users, late weight to
 those that are not dropped. 0.2 and 0.6 release a fifth of a percent fewer posts, 0.8 1.5 percent."""
 DRAWN: Final = 1.0
 """Where users draw, the least chance of an item is this multiple of (limit / pool)^(1/2); 0.7 and 1.4 are alike."""
+SPARE: Final = (1.5, 0.25)
+"""An item stops rising where its score is above the threshold by the first number plus the second over mu, in standard
+deviations of the round: 2 is best at epsilon 3, 4 at 0.5, where 2 released five percent fewer words of the chat."""
 FALL: Final = 0.98
 """Each level of the caps is that part of the one before."""
 
@@ -103,11 +107,17 @@ class CappedDescent:
         capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given)
 
 
-def levels(steps: Floats, limit: int, pool: int) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
+def spare(mus: tuple[float, ...]) -> float:
+    """Return how far above the threshold an item stops rising, in standard deviations of the round."""
+    return SPARE[0] + SPARE[1] / hypot(*mus)
+
+
+def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
     """Return by level the caps of all rounds, in 2^-30, and the chances; the first level caps nothing.
 
     Args:
         steps: by round, c_r mu_r in any unit: the score that a weight of 1 adds.
+        mu: of all rounds.
         limit: most items of one user in a round.
         pool: most items of one user in all rounds.
     """
@@ -117,13 +127,13 @@ def levels(steps: Floats, limit: int, pool: int) -> tuple[tuple[tuple[int, ...],
     reached = np.cumsum(steps)
     envelope = reached * (1 - TILT + TILT * reached / reached[-1])
     slope = np.diff(envelope, prepend=0.0) / steps
-    least = min(1.0, max(KAPPA / sqrt(fewest), LEAST))
+    least = min(1.0, max(KAPPA / sqrt(fewest), DRIFT / mu))
     falls = _falling(least)
     weights = [tuple(lattice(min(1.0, fall * float(each))) for each in slope) for fall in falls[1:]]
     weights.insert(0, (ONE_CAP,) * len(steps))
     chances = [1.0] * len(weights)
     if limit < pool:
-        further = _falling(min(1.0, DRAWN * sqrt(limit / pool)))[1:]
+        further = _falling(min(1.0, max(DRAWN * sqrt(limit / pool), DRIFT / (mu * least))))[1:]
         chances += further
         weights += [weights[-1]] * len(further)
     return tuple(weights), tuple(chances)

@@ -17,9 +17,10 @@ from scipy.special import ndtr
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Floats
+from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.cumulative import MARGIN, CumulativeScore
+from voxpop.privacy.cumulative import CumulativeScore
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
 from voxpop.privacy.numerics import least_whole
 
@@ -156,8 +157,8 @@ def _never(plan: "AdaptiveRounds", means: Floats) -> float:
     for number, kernel in enumerate(kernels):
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
-        # Who is near the threshold gets only the weight that brings it MARGIN above.
-        enough = int(np.clip(np.searchsorted(points, threshold + MARGIN * rules.parts[number]), 0, points.size - 1))
+        # Who is near the threshold gets only the weight that brings it a little above.
+        enough = int(np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1))
         law[enough] += law[enough + 1 :].sum()
         law[enough + 1 :] = 0.0
         # The law of the sum of noises so far: one convolution a round.
